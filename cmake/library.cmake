@@ -1,0 +1,52 @@
+# The library `tessera`: every source of src/, found by name.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+set(ZLIB_USE_STATIC_LIBS ON)
+find_package(ZLIB REQUIRED)
+find_path(TESSERA_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
+find_path(TESSERA_FMT_INCLUDE fmt/format-inl.h REQUIRED)
+find_path(TESSERA_FAST_FLOAT_INCLUDE fast_float/fast_float.h REQUIRED)
+find_path(TESSERA_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
+list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
+if(TESSERA_WITH_CUDA)
+  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cu)
+  list(APPEND sources ${cuda_sources})
+else()
+  list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
+endif()
+add_library(tessera ${sources})
+add_library(tessera::tessera ALIAS tessera)
+set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+# What the library and its tests are compiled with.
+add_library(tessera_internal INTERFACE)
+target_include_directories(tessera_internal INTERFACE ${PROJECT_SOURCE_DIR}/src
+                           ${PROJECT_SOURCE_DIR}/include)
+target_include_directories(tessera_internal SYSTEM INTERFACE ${TESSERA_HIGHWAY_INCLUDE}
+                           ${TESSERA_FMT_INCLUDE} ${TESSERA_FAST_FLOAT_INCLUDE}
+                           ${TESSERA_JSON_INCLUDE})
+target_compile_definitions(tessera_internal INTERFACE
+  TESSERA_WITH_CUDA=$<BOOL:${TESSERA_WITH_CUDA}> HWY_DISABLE_PCLMUL_AES FMT_HEADER_ONLY=0)
+# Exactly SSE4, AVX2 and AVX-512 kernels; no contraction, so that results repeat.
+target_compile_options(tessera_internal INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-unknown-pragmas;-march=x86-64-v2;-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall;--expt-relaxed-constexpr;--extended-lambda;-lineinfo;-Wno-deprecated-gpu-targets>)
+target_link_libraries(tessera_internal INTERFACE OpenMP::OpenMP_CXX)
+
+target_include_directories(tessera PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_compile_features(tessera PUBLIC cxx_std_20)
+target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> OpenMP::OpenMP_CXX
+                      ZLIB::ZLIB)
+if(TESSERA_WITH_CUDA)
+  target_link_libraries(tessera PRIVATE CUDA::cudart_static)
+  target_include_directories(tessera SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+
+# The commit is baked in at build time.
+execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} rev-parse --short=12 HEAD
+                OUTPUT_VARIABLE TESSERA_COMMIT ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/version.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+             TESSERA_VERSION="${PROJECT_VERSION}" TESSERA_COMMIT="${TESSERA_COMMIT}")

@@ -1,0 +1,32 @@
+# One test binary. A folder src/<family>/<operation> with <operation>_test.cpp gives the ctest
+# entries <operation>.cpu and, where the test asks for a context, <operation>.cuda; operations with
+# vector kernels also run once for each lesser instruction set.
+find_package(GTest REQUIRED)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/src/*_test.cpp ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
+add_executable(tessera_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/support/test_main.cpp)
+target_link_libraries(tessera_tests PRIVATE tessera tessera_internal GTest::gtest)
+target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_precompile_headers(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test.hpp)
+target_link_options(tessera_tests PRIVATE -static-libstdc++ -static-libgcc)
+
+function(tessera_add_test name suite backend isa)
+  add_test(NAME ${name} COMMAND tessera_tests --gtest_filter=${suite}.* --gtest_brief=1)
+  set(environment "TESSERA_TEST_BACKEND=${backend};TESSERA_POISON=1;TESSERA_ISA=${isa}")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" SKIP_RETURN_CODE 77)
+endfunction()
+
+foreach(source IN LISTS test_sources)
+  get_filename_component(suite ${source} NAME)
+  string(REGEX REPLACE "_test\\.cpp$" "" suite ${suite})
+  get_filename_component(folder ${source} DIRECTORY)
+  tessera_add_test(${suite}.cpu ${suite} cpu "")
+  if(EXISTS ${folder}/${suite}_cpu.cpp)
+    tessera_add_test(${suite}.cpu.sse4 ${suite} cpu sse4)
+    tessera_add_test(${suite}.cpu.avx2 ${suite} cpu avx2)
+  endif()
+  file(STRINGS ${source} asks REGEX "test::context\\(")
+  if(asks)
+    tessera_add_test(${suite}.cuda ${suite} cuda "")
+  endif()
+endforeach()

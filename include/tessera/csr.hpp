@@ -1,0 +1,105 @@
+#pragma once
+
+#include "tessera/context.hpp"
+
+namespace tessera {
+
+/// A sparse matrix in compressed sparse rows, owned by somebody else. Columns are sorted and unique
+/// in a row. Row i has the entries row_offsets[i] .. row_offsets[i+1].
+template <class T>
+struct CsrView {
+    Index rows = 0;
+    Index columns = 0;
+    Offset nonzeros = 0;
+    const Offset* row_offsets = nullptr;    ///< rows + 1 offsets, row_offsets[0] == 0.
+    const Index* column_indices = nullptr;  ///< nonzeros columns, 0-based.
+    const T* values = nullptr;              ///< nonzeros values.
+
+    std::span<const Offset> row_offsets_span() const { return {row_offsets, std::size_t(rows) + 1}; }
+    std::span<const Index> column_indices_span() const {
+        return {column_indices, std::size_t(nonzeros)};
+    }
+    std::span<const T> values_span() const { return {values, std::size_t(nonzeros)}; }
+};
+
+/// A sparse matrix in compressed sparse rows that owns its arrays, in the memory of a Context.
+template <class T>
+class CsrMatrix {
+  public:
+    CsrMatrix() = default;
+    /// Room for a matrix; the arrays are to be written by the caller.
+    CsrMatrix(const Context& context, Index rows, Index columns, Offset nonzeros)
+        : rows_(rows),
+          columns_(columns),
+          row_offsets_(context, Offset(rows) + 1),
+          column_indices_(context, nonzeros),
+          values_(context, nonzeros) {}
+
+    Index rows() const { return rows_; }
+    Index columns() const { return columns_; }
+    Offset nonzeros() const { return values_.size(); }
+    Buffer<Offset>& row_offsets() { return row_offsets_; }
+    Buffer<Index>& column_indices() { return column_indices_; }
+    Buffer<T>& values() { return values_; }
+
+    CsrView<T> view() const {
+        return {rows_,
+                columns_,
+                values_.size(),
+                row_offsets_.data(),
+                column_indices_.data(),
+                values_.data()};
+    }
+
+  private:
+    Index rows_ = 0;
+    Index columns_ = 0;
+    Buffer<Offset> row_offsets_;
+    Buffer<Index> column_indices_;
+    Buffer<T> values_;
+};
+
+/// Copies a matrix in host memory into the memory of `context`. `from` may be changed on return.
+template <class T>
+CsrMatrix<T> copy_to(const Context& context, const CsrView<T>& from) {
+    CsrMatrix<T> to(context, from.rows, from.columns, from.nonzeros);
+    copy_from_host(context, from.row_offsets_span(), to.row_offsets().view());
+    copy_from_host(context, from.column_indices_span(), to.column_indices().view());
+    copy_from_host(context, from.values_span(), to.values().view());
+    return to;
+}
+
+/// Checks a matrix in host memory: offsets ascending from 0 to nonzeros, columns in range, sorted
+/// and unique in each row, values finite. Throws InvalidArgument that names the first row at fault.
+template <class T>
+TESSERA_API void validate(const CsrView<T>& matrix);
+
+/// A matrix from the caller's host arrays with 32-bit offsets: offsets are widened, the rest copied.
+template <class T>
+TESSERA_API CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Index columns,
+                                         std::span<const std::int32_t> row_offsets,
+                                         std::span<const Index> column_indices,
+                                         std::span<const T> values);
+
+/// How `multiply` walks a matrix; found once from the row lengths.
+struct SpmvPlan {
+    int lanes_per_row = 1;         ///< GPU: threads that share a row; a power of two, 1..32.
+    Index long_row_threshold = 0;  ///< Rows with more entries take a thread block each (0: none).
+    std::vector<Index> long_rows;  ///< Host copy of those rows, ascending.
+    Buffer<Index> long_rows_device;
+    std::vector<Index> row_starts;  ///< CPU: rows split into parts of about equal work.
+};
+
+/// Chooses the plan; waits (row offsets are read on the host once).
+template <class T>
+TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
+
+/// y = alpha A x + beta y. `x` has A.columns entries, `y` A.rows, no overlap; with beta = 0, y is
+/// not read. Componentwise |error| <= gamma_(k+2) (|alpha| |A| |x| + |beta| |y|), k the entries of
+/// the row. Bitwise repeatable, independent of threads and stream.
+template <class T>
+TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
+                          std::type_identity_t<T> alpha, std::span<const std::type_identity_t<T>> x,
+                          std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y);
+
+}  // namespace tessera

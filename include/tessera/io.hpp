@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tessera/csr.hpp"
+
+namespace tessera::io {
+
+struct ReadOptions {
+    /// A Matrix Market header may claim at most max(2^20, 16 x file bytes) rows or columns, so that
+    /// a damaged file cannot ask for all memory; true lifts this.
+    bool allow_empty_rows = false;
+};
+
+/// How the values of a file are related.
+enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
+
+/// What a file says about itself.
+struct FileFacts {
+    std::string format;    ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
+    std::string field;     ///< "real", "integer", "pattern".
+    Symmetry symmetry = Symmetry::general;
+    Offset stored_entries = 0;
+    Offset duplicates = 0;  ///< Entries that were summed into another.
+};
+
+/// Reads a sparse matrix into host memory of `cpu` (a CPU context, whose threads parse): Matrix
+/// Market (coordinate or array; real, integer, pattern; general, symmetric, skew-symmetric), also
+/// gzipped, Harwell-Boeing and Rutherford-Boeing (assembled; real, pattern), PETSc binary; told
+/// apart by content. Symmetric files are expanded, duplicates summed, columns sorted.
+/// Throws ParseError with the file and line.
+template <class T>
+TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
+                                     const ReadOptions& options = {}, FileFacts* facts = nullptr);
+
+/// The same from text in memory; `name` stands in messages. Matrix Market only.
+template <class T>
+TESSERA_API CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text,
+                                             const std::string& name,
+                                             const ReadOptions& options = {},
+                                             FileFacts* facts = nullptr);
+
+/// Reads a vector: a Matrix Market array or coordinate file with one column or one row (gzipped
+/// too), or a PETSc binary vector.
+template <class T>
+TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& path);
+
+/// Writes a matrix in host memory; the ending chooses the format: .mtx, .mtx.gz (Matrix Market
+/// coordinate real; numbers read back bitwise), .petsc (PETSc binary, 32-bit indices).
+/// `symmetry` other than general writes one triangle, and throws InvalidArgument if the matrix is
+/// not so.
+template <class T>
+TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
+                              Symmetry symmetry = Symmetry::general);
+
+/// Writes a vector in host memory: .mtx, .mtx.gz (array), .petsc.
+template <class T>
+TESSERA_API void write_vector(const Context& cpu, const std::string& path,
+                              std::span<const T> vector);
+
+}  // namespace tessera::io

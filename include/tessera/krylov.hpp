@@ -1,0 +1,128 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tessera/operator.hpp"
+#include "tessera/spec.hpp"
+
+namespace tessera {
+
+/// How a solve ended.
+enum class Status : std::uint8_t {
+    converged,
+    max_iterations,
+    max_seconds,
+    accuracy_lost,   ///< The recursive residual met the tolerance, the true one cannot.
+    stagnated,       ///< No progress within `stagnation_window` iterations.
+    breakdown,       ///< A quantity the method divides by vanished, also after a restart.
+    non_finite,      ///< NaN or infinity appeared.
+    singular_block,  ///< The preconditioner has singular blocks and the policy is to stop.
+    interrupted,
+};
+TESSERA_API const char* to_string(Status status);
+
+enum class Side : std::uint8_t { right, left };
+
+/// Where a solve stands; given to the observer.
+struct Progress {
+    Offset iterations = 0;
+    double relative_residual = 0;  ///< Recursive residual norm over the norm of b.
+    double target = 0;             ///< The relative residual that ends the solve.
+    double seconds = 0;
+};
+
+struct SolveOptions {
+    /// Stop when ||b - A x|| <= max(rtol ||b||, atol) (2-norms); with Side::left the recursion
+    /// watches M^-1 (b - A x), and the true residual is still what must hold at exit.
+    double rtol = 1e-8;
+    double atol = 0;
+    /// In the unit of `SolveReport::iterations`.
+    Offset max_iterations = 10000;
+    double max_seconds = std::numeric_limits<double>::infinity();
+    Side side = Side::right;
+    /// Stop as stagnated when the smallest residual has not fallen by 1 % in so many iterations;
+    /// 0 never does.
+    Offset stagnation_window = 2000;
+    /// The host looks at the residual every so many iterations; 0: 1 on the CPU, 16 on a GPU.
+    int check_interval = 0;
+    /// Called at every look; returning false ends the solve as interrupted.
+    std::function<bool(const Progress&)> observer;
+};
+
+struct SolveReport {
+    Status status = Status::converged;
+    std::string message;  ///< One sentence for people when the status is not converged.
+    /// idr(s): cycles of s + 1 products; gmres: inner steps; otherwise loop passes.
+    Offset iterations = 0;
+    Offset operator_applications = 0;
+    double relative_residual = 0;       ///< From the recursion, over ||b||.
+    double true_relative_residual = 0;  ///< ||b - A x|| / ||b||, computed at exit.
+    std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
+    Offset restarts = 0;                ///< From the true residual.
+    double seconds = 0;
+};
+
+// Every solver: solves A x = b from the start in x (x0), vectors in the memory of `context`.
+// `preconditioner` nullptr: none. A must be square; preconditioner of the same size. b = 0 gives
+// x = 0. Waits. Never allocates inside an iteration. At exit the true residual is computed; when
+// only the recursive one met the tolerance, the method restarts from the true one, and says
+// accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status.
+
+/// Preconditioned conjugate gradients: A and M symmetric positive definite. Side does not apply.
+template <class T>
+TESSERA_API SolveReport cg(const Context& context, const Operator<T>& matrix,
+                           const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
+                           const SolveOptions& options = {});
+
+/// Flexible conjugate gradients (Polak-Ribiere beta): the preconditioner may change a little from
+/// one application to the next.
+template <class T>
+TESSERA_API SolveReport fcg(const Context& context, const Operator<T>& matrix,
+                            const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
+                            const SolveOptions& options = {});
+
+/// BiCGSTAB (van der Vorst 1992); two products an iteration.
+template <class T>
+TESSERA_API SolveReport bicgstab(const Context& context, const Operator<T>& matrix,
+                                 const Operator<T>* preconditioner, std::span<const T> b,
+                                 std::span<T> x, const SolveOptions& options = {});
+
+/// Restarted GMRES, modified Gram-Schmidt twice is enough (classical, two passes), Givens rotations.
+template <class T>
+TESSERA_API SolveReport gmres(const Context& context, const Operator<T>& matrix,
+                              const Operator<T>* preconditioner, std::span<const T> b,
+                              std::span<T> x, int restart, const SolveOptions& options = {});
+
+struct IdrOptions {
+    int s = 4;                   ///< Dimension of the shadow space, 1..16.
+    std::uint64_t seed = 1;      ///< Of the shadow space: Philox normals, orthonormalised.
+    double angle = 0.7;          ///< Of the "maintaining the convergence" strategy; 0: off.
+    bool smoothing = false;      ///< Residual smoothing; the smoothed x is returned.
+};
+
+/// IDR(s), biorthogonal variant (van Gijzen and Sonneveld, ACM TOMS 38, 2011, Algorithm 913).
+template <class T>
+TESSERA_API SolveReport idr(const Context& context, const Operator<T>& matrix,
+                            const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
+                            const IdrOptions& idr_options, const SolveOptions& options = {});
+
+/// x += M^-1 (b - A x): with block Jacobi the stationary iteration x = D^-1 b + (I - D^-1 A) x.
+template <class T>
+TESSERA_API SolveReport richardson(const Context& context, const Operator<T>& matrix,
+                                   const Operator<T>* preconditioner, std::span<const T> b,
+                                   std::span<T> x, const SolveOptions& options = {});
+
+/// The solver named by a text: cg, fcg, bicgstab, idr[:s][,seed=,angle=,smoothing],
+/// gmres[:restart], richardson. Throws InvalidArgument for another name or option.
+template <class T>
+TESSERA_API SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
+                              const Operator<T>* preconditioner, std::span<const T> b,
+                              std::span<T> x, const SolveOptions& options = {});
+
+/// The names that `solve` knows.
+TESSERA_API std::vector<std::string> solver_names();
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/krylov.hpp"
+
+namespace tessera {
+
+/// Everything one run of `tessera solve` says; to_json writes the schema "tessera-run/1".
+struct RunReport {
+    std::string solver, preconditioner, device;  ///< Normalised texts; device as described.
+    int threads = 0;
+    struct Matrix {
+        std::string name;
+        Offset rows = 0;
+        Offset nonzeros = 0;
+    } matrix;
+    struct Blocks {
+        Offset count = 0;
+        Offset largest = 0;
+        Offset singular = 0;
+    } blocks;
+    SolveReport solve;
+    struct Seconds {
+        double read = 0;
+        double find_blocks = 0;
+        double setup = 0;
+        double solve = 0;
+    } seconds;
+    std::vector<PhaseRecord> phases;
+    double copy_rate = 0;  ///< Bytes a second; phases are reported as fractions of it.
+    Offset peak_memory_bytes = 0;
+    double forward_error = -1;  ///< ||x - x*|| / ||x*|| where the solution is known, else negative.
+};
+
+/// JSON text of a report; non-finite numbers are null.
+TESSERA_API std::string to_json(const RunReport& report);
+
+/// The same as a table for people.
+TESSERA_API std::string to_table(const RunReport& report);
+
+/// "1.2.3" of this library.
+TESSERA_API const char* version();
+/// The commit it was built from, or "unknown".
+TESSERA_API const char* commit();
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/error.hpp"
+#include "tessera/export.hpp"
+#include "tessera/types.hpp"
+
+namespace tessera {
+
+/// An option text such as "block_jacobi:32,singular=shift" taken apart:
+///   spec := name [":" value] { "," (key "=" value | value | flag) }
+/// A bare item that starts with a digit, a sign or a dot is a further value ("block_diagonal:9,4"
+/// has two), any other bare item is a flag and means key=true. Values hold no comma. Asking for a
+/// value marks it as known; `finish` then refuses what nobody asked for and lists what is valid.
+class TESSERA_API Spec {
+  public:
+    /// Throws InvalidArgument on an empty name, an empty key, or a key given twice.
+    static Spec parse(std::string_view text);
+
+    const std::string& name() const { return name_; }
+    /// Number of values, those behind ":" and the bare ones.
+    std::size_t value_count() const { return values_.size(); }
+
+    /// Value k as text, an integer or a real in [low, high]; the default where it is not given.
+    std::string word(std::size_t k, std::string_view otherwise);
+    Offset integer(std::size_t k, Offset otherwise, Offset low, Offset high);
+    double real(std::size_t k, double otherwise, double low, double high);
+
+    /// The same for keys. `choices`, when not empty, lists the words that are valid.
+    std::string word(std::string_view key, std::string_view otherwise,
+                     const std::vector<std::string>& choices = {});
+    Offset integer(std::string_view key, Offset otherwise, Offset low, Offset high);
+    double real(std::string_view key, double otherwise, double low, double high);
+    bool flag(std::string_view key, bool otherwise = false);
+
+    /// Throws InvalidArgument if something was given that nobody asked for; names the nearest.
+    void finish() const;
+
+    /// The text again, without what says nothing: "name:value,key=value", keys sorted.
+    std::string normalised() const;
+
+  private:
+    std::string name_;
+    std::vector<std::string> values_;
+    std::map<std::string, std::string, std::less<>> options_;
+    std::vector<std::string> asked_;
+    std::size_t values_asked_ = 0;
+};
+
+/// The candidate nearest to `word` (edit distance at most a third of its length, at least 1);
+/// empty if none is near.
+TESSERA_API std::string nearest_word(std::string_view word,
+                                     const std::vector<std::string>& candidates);
+
+/// "unknown WHAT 'word'; did you mean 'x'? Valid: a, b, c"
+TESSERA_API std::string unknown_word_message(std::string_view what, std::string_view word,
+                                             const std::vector<std::string>& candidates);
+
+/// A whole token as a number: one leading '+' is skipped, Fortran exponents (1.0D+00, 1.0d0,
+/// 1.0+05) are read, nothing may follow, and it must be finite and not overflow. Returns an empty
+/// text and sets `number`, or the reason ("not a number", "out of range", "not finite").
+TESSERA_API std::string parse_real(std::string_view token, double& number);
+TESSERA_API std::string parse_integer(std::string_view token, std::int64_t& number);
+
+}  // namespace tessera

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+namespace tessera {
+
+/// Rows, columns and block starts. A matrix has at most 2^31 - 1 rows or columns.
+using Index = std::int32_t;
+
+/// Positions in arrays of values; a matrix may have more than 2^31 entries.
+using Offset = std::int64_t;
+
+}  // namespace tessera

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "tessera/context.hpp"
+
+namespace tessera {
+
+/// A number known on the host, or one that stands in the memory of a Context when work runs.
+template <class T>
+struct Scalar {
+    T value{};
+    const T* pointer = nullptr;
+    Scalar(T number) : value(number) {}                // NOLINT(google-explicit-constructor)
+    Scalar(const T* address) : pointer(address) {}     // NOLINT(google-explicit-constructor)
+    Scalar(T* address) : pointer(address) {}           // NOLINT(google-explicit-constructor)
+};
+
+// The primitives that every Krylov method is written on. All vectors and pointers are in the memory
+// of `context`; sizes must agree (InvalidArgument otherwise). None allocates after the first call
+// with a given size, none waits. Sums run over fixed chunks of 4096 elements in a fixed tree, so
+// results are bitwise repeatable and independent of the number of threads.
+// A coefficient that is exactly 0 means that its vector is not read (as in BLAS).
+
+/// x_i = value.
+template <class T>
+TESSERA_API void fill(const Context& context, T value, std::span<T> x);
+
+/// *result = x^T y. |error| <= gamma_m |x|^T |y| with m = 4096 + log2(n / 4096).
+template <class T>
+TESSERA_API void dot(const Context& context, std::span<const T> x, std::span<const T> y, T* result);
+
+/// results[j] = X_j^T y for `count` vectors X_j = x + j * n stored one after the other; y is read
+/// once for up to eight of them.
+template <class T>
+TESSERA_API void dots(const Context& context, int count, std::span<const T> x, std::span<const T> y,
+                      T* results);
+
+/// y = alpha x + beta y. x may be y.
+template <class T>
+TESSERA_API void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha,
+                       std::span<const T> x, Scalar<std::type_identity_t<T>> beta, std::span<T> y);
+
+/// z = alpha x + beta y + gamma z. x and y may be z.
+template <class T>
+TESSERA_API void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha,
+                          std::span<const T> x, Scalar<std::type_identity_t<T>> beta,
+                          std::span<const T> y, Scalar<std::type_identity_t<T>> gamma,
+                          std::span<T> z);
+
+/// y = beta y + sum_j coefficients[j] X_j, X_j = x + j * n as in dots, coefficients in the memory of
+/// `context`; y is read and written once for up to eight vectors.
+template <class T>
+TESSERA_API void combine(const Context& context, int count, std::span<const T> x,
+                         const std::type_identity_t<T>* coefficients,
+                         Scalar<std::type_identity_t<T>> beta, std::span<T> y);
+
+/// x += alpha p, r -= alpha q, *rr = r^T r: the update of conjugate gradients in one pass.
+template <class T>
+TESSERA_API void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha,
+                               std::span<const T> p, std::span<const T> q, std::span<T> x,
+                               std::span<T> r, T* rr);
+
+/// y_i = d_i x_i. x may be y.
+template <class T>
+TESSERA_API void multiply_elementwise(const Context& context, std::span<const T> d,
+                                      std::span<const T> x, std::span<T> y);
+
+/// x_i uniform in [0, 1), and x_i standard normal (Box-Muller), from the counter-based generator
+/// Philox 4x32-10 keyed by `seed`: element i depends on (seed, i) alone, and is the same on every
+/// backend (the normal ones up to the last bits of log, sin and cos).
+template <class T>
+TESSERA_API void fill_uniform(const Context& context, std::uint64_t seed, std::span<T> x);
+template <class T>
+TESSERA_API void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x);
+
+}  // namespace tessera

@@ -1,0 +1,451 @@
+#include "tessera/context.hpp"
+
+#include <omp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/context_state.hpp"
+#include "base/dispatch.hpp"
+#include "base/parallel.hpp"
+#include "base/phases.hpp"
+#include "base/runtime_cuda.hpp"
+
+namespace tessera {
+
+using cuda::with_cuda;
+
+const char* to_string(Backend backend) { return backend == Backend::cpu ? "cpu" : "cuda"; }
+
+const char* to_string(InstructionSet set) {
+    return set == InstructionSet::sse4 ? "sse4" : set == InstructionSet::avx2 ? "avx2" : "avx512";
+}
+
+void throw_cuda_not_built() {
+    throw NotBuilt(
+        "this build of Tessera has no CUDA backend: install the CUDA toolkit (nvcc), then build "
+        "again");
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+std::vector<InstructionSet> instruction_sets() {
+    __builtin_cpu_init();
+    std::vector<InstructionSet> sets;
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt")) {
+        sets.push_back(InstructionSet::sse4);
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+            __builtin_cpu_supports("bmi2")) {
+            sets.push_back(InstructionSet::avx2);
+            if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512cd")) {
+                sets.push_back(InstructionSet::avx512);
+            }
+        }
+    }
+    return sets;
+}
+
+namespace {
+
+InstructionSet choose_instruction_set() {
+    const auto sets = instruction_sets();
+    if (sets.empty()) {
+        throw InvalidArgument("this CPU lacks SSE4.2 and POPCNT (x86-64-v2), which Tessera needs");
+    }
+    const char* wish = std::getenv("TESSERA_ISA");
+    if (wish == nullptr || *wish == '\0') return sets.back();
+    for (const InstructionSet set : sets) {
+        if (std::strcmp(wish, to_string(set)) == 0) return set;
+    }
+    std::string message = std::string("TESSERA_ISA=") + wish + ": this CPU has";
+    for (const InstructionSet set : sets) message += std::string(" ") + to_string(set);
+    throw InvalidArgument(message);
+}
+
+std::shared_ptr<ContextState> make_state(int threads) {
+    require(threads >= 0, "Context: threads must be 0 (all) or more");
+    auto state = std::make_shared<ContextState>();
+    state->threads = threads > 0 ? threads : std::max(1, omp_get_max_threads());
+    state->instruction_set = choose_instruction_set();
+    const char* poison = std::getenv("TESSERA_POISON");
+    state->poison = poison != nullptr && std::strcmp(poison, "1") == 0;
+    return state;
+}
+
+}  // namespace
+
+Context Context::cpu(int threads) {
+    auto state = make_state(threads);
+    static const char* const names[] = {"SSE4", "AVX2", "AVX-512"};
+    state->description = "CPU, " + std::to_string(state->threads) +
+                         (state->threads == 1 ? " thread, " : " threads, ") +
+                         names[int(state->instruction_set)];
+    return Context(std::move(state));
+}
+
+Context Context::cuda(int device, int threads) {
+    if constexpr (with_cuda) {
+        std::string reason;
+        const auto found = cuda::devices(&reason);
+        if (found.empty()) throw DeviceError("CUDA cannot be used: " + reason);
+        if (device < 0 || device >= int(found.size())) {
+            throw DeviceError("there is no CUDA device " + std::to_string(device) + ", only 0.." +
+                              std::to_string(found.size() - 1));
+        }
+        auto state = make_state(threads);
+        state->stream = cuda::create_stream(device);
+        state->backend = Backend::cuda;
+        state->device = device;
+        state->description = found[std::size_t(device)].name;
+        return Context(std::move(state));
+    } else {
+        throw_cuda_not_built();
+    }
+}
+
+Context Context::from_name(std::string_view device, int threads, std::string* why_not_cuda) {
+    if (device == "cpu") return cpu(threads);
+    if (device == "cuda") return cuda(0, threads);
+    if (device.starts_with("cuda:")) {
+        const std::string number(device.substr(5));
+        char* end = nullptr;
+        const long k = std::strtol(number.c_str(), &end, 10);
+        if (!number.empty() && *end == '\0' && k >= 0 && k < 1024) return cuda(int(k), threads);
+    }
+    if (device != "auto") {
+        throw InvalidArgument("device '" + std::string(device) +
+                              "' is none of auto, cpu, cuda, cuda:K");
+    }
+    std::string reason;
+    if (!cuda_devices(&reason).empty()) {
+        try {
+            return cuda(0, threads);
+        } catch (const Error& error) {
+            reason = error.what();
+        }
+    }
+    if (why_not_cuda != nullptr) *why_not_cuda = reason;
+    return cpu(threads);
+}
+
+std::vector<DeviceDescription> cuda_devices(std::string* reason) {
+    if constexpr (with_cuda) {
+        return cuda::devices(reason);
+    } else {
+        if (reason != nullptr) *reason = "this build has no CUDA backend (no nvcc when it was built)";
+        return {};
+    }
+}
+
+Backend Context::backend() const { return state_->backend; }
+int Context::device() const { return state_->device; }
+int Context::threads() const { return state_->threads; }
+InstructionSet Context::instruction_set() const { return state_->instruction_set; }
+void* Context::stream() const { return state_->stream; }
+std::string Context::description() const { return state_->description; }
+MemoryUse Context::memory() const { return state_->memory; }
+
+void Context::synchronize() const {
+    if constexpr (with_cuda) {
+        if (on_gpu()) cuda::synchronize(state_->device, state_->stream);
+    }
+}
+
+Offset Context::free_memory() const {
+    if constexpr (with_cuda) {
+        if (on_gpu()) return cuda::free_memory(state_->device, state_->stream);
+    }
+    return Offset(sysconf(_SC_AVPHYS_PAGES)) * Offset(sysconf(_SC_PAGESIZE));
+}
+
+double Context::copy_rate() const {
+    ContextState& state = *state_;
+    if (state.copy_rate > 0) return state.copy_rate;
+    const Offset bytes = on_gpu() ? Offset(1) << 30 : Offset(1) << 26;
+    const Buffer<char> from(*this, bytes);
+    Buffer<char> to(*this, bytes);
+    double best = 0;
+    for (int repetition = 0; repetition < 5; ++repetition) {
+        synchronize();
+        const double start = now();
+        detail::copy_bytes(*this, from.data(), to.data(), bytes);
+        synchronize();
+        best = std::max(best, 2.0 * double(bytes) / (now() - start));
+    }
+    state.copy_rate = best;
+    return best;
+}
+
+struct Graph::State {
+    std::shared_ptr<ContextState> context;
+    std::function<void()> work;
+    void* graph = nullptr;
+    ~State() {
+        if constexpr (with_cuda) {
+            if (graph != nullptr) cuda::destroy_graph(graph);
+        }
+    }
+};
+
+Graph Context::capture(std::function<void()> work) const {
+    auto recorded = std::make_shared<Graph::State>();
+    recorded->context = state_;
+    if constexpr (with_cuda) {
+        if (on_gpu()) {
+            state_->capturing = true;
+            try {
+                recorded->graph = cuda::capture(state_->device, state_->stream, work);
+            } catch (...) {
+                state_->capturing = false;
+                throw;
+            }
+            state_->capturing = false;
+        }
+    }
+    recorded->work = std::move(work);
+    return Graph(std::move(recorded));
+}
+
+void Graph::launch() const {
+    require(state_ != nullptr, "Graph::launch: nothing was captured");
+    if constexpr (with_cuda) {
+        if (state_->graph != nullptr) {
+            state_->context->replayed = true;
+            cuda::launch_graph(state_->context->device, state_->graph, state_->context->stream);
+            return;
+        }
+    }
+    state_->work();
+}
+
+ContextState::~ContextState() {
+    if (backend == Backend::cpu) {
+        std::free(reduction.memory);
+        return;
+    }
+    if constexpr (with_cuda) {
+        for (const PendingPhase& phase : pending) {
+            cuda::destroy_event(phase.begin);
+            cuda::destroy_event(phase.end);
+        }
+        for (void* event : free_events) cuda::destroy_event(event);
+        if (reduction.memory != nullptr) cuda::release(device, stream, reduction.memory);
+        cuda::destroy_stream(device, stream);
+    }
+}
+
+namespace detail {
+
+namespace {
+
+/// Touches fresh pages from all threads, so that each lies near the thread that walks it later.
+void first_touch(int threads, void* memory, Offset bytes, bool poison) {
+    parallel_ranges(
+        threads, bytes,
+        [&](Offset first, Offset last) {
+            char* begin = static_cast<char*>(memory);
+            if (poison) {
+                std::memset(begin + first, 0xff, std::size_t(last - first));
+            } else {
+                for (Offset at = first; at < last; at += 4096) begin[at] = 0;
+            }
+        },
+        Offset(1) << 22);
+}
+
+}  // namespace
+
+void* allocate(const Context& context, Offset bytes) {
+    require(bytes >= 0, "Buffer: negative size");
+    ContextState& state = context.state();
+    void* memory = nullptr;
+    if (bytes > 0) {
+        if (context.on_gpu()) {
+            if constexpr (with_cuda) {
+                memory = cuda::allocate(state.device, state.stream, bytes);
+                if (state.poison) {
+                    cuda::fill_bytes(state.device, state.stream, memory, 0xff, bytes);
+                }
+            }
+        } else {
+            const std::size_t rounded = (std::size_t(bytes) + 63) / 64 * 64;
+            memory = std::aligned_alloc(64, rounded);
+            if (memory == nullptr) {
+                throw OutOfMemory("out of memory: " + std::to_string(bytes >> 20) +
+                                  " MiB asked for");
+            }
+            first_touch(state.threads, memory, bytes, state.poison);
+        }
+    }
+    state.memory.current += bytes;
+    state.memory.peak = std::max(state.memory.peak, state.memory.current);
+    return memory;
+}
+
+void release(const Context& context, void* memory, Offset bytes) noexcept {
+    ContextState& state = context.state();
+    state.memory.current -= bytes;
+    if (memory == nullptr) return;
+    if (context.on_gpu()) {
+        if constexpr (with_cuda) cuda::release(state.device, state.stream, memory);
+    } else {
+        std::free(memory);
+    }
+}
+
+namespace {
+void copy_on_host(const Context& context, const void* from, void* to, Offset bytes) {
+    parallel_ranges(
+        context.threads(), bytes,
+        [&](Offset first, Offset last) {
+            std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first,
+                        std::size_t(last - first));
+        },
+        Offset(1) << 18);
+}
+}  // namespace
+
+void copy_bytes(const Context& context, const void* from, void* to, Offset bytes) {
+    if (bytes == 0) return;
+    if constexpr (with_cuda) {
+        if (context.on_gpu()) {
+            return cuda::copy_within(context.device(), context.stream(), from, to, bytes);
+        }
+    }
+    copy_on_host(context, from, to, bytes);
+}
+
+void copy_bytes_to_host(const Context& context, const void* from, void* to, Offset bytes) {
+    if (bytes == 0) return;
+    if constexpr (with_cuda) {
+        if (context.on_gpu()) {
+            return cuda::copy_to_host(context.device(), context.stream(), from, to, bytes);
+        }
+    }
+    copy_on_host(context, from, to, bytes);
+}
+
+void copy_bytes_from_host(const Context& context, const void* from, void* to, Offset bytes) {
+    if (bytes == 0) return;
+    if constexpr (with_cuda) {
+        if (context.on_gpu()) {
+            return cuda::copy_from_host(context.device(), context.stream(), from, to, bytes);
+        }
+    }
+    copy_on_host(context, from, to, bytes);
+}
+
+}  // namespace detail
+
+void* reduction_scratch(const Context& context, Offset bytes) {
+    Scratch& scratch = context.state().reduction;
+    if (scratch.bytes >= bytes) return scratch.memory;
+    require(!context.state().capturing, "reduction_scratch: must not grow inside a capture");
+    void* grown = nullptr;
+    if (context.on_gpu()) {
+        if constexpr (with_cuda) {
+            grown = cuda::allocate(context.device(), context.stream(), bytes);
+            if (scratch.memory != nullptr) {
+                cuda::release(context.device(), context.stream(), scratch.memory);
+            }
+        }
+    } else {
+        grown = std::aligned_alloc(64, std::size_t(bytes + 63) / 64 * 64);
+        if (grown == nullptr) throw OutOfMemory("out of memory for partial sums");
+        std::free(scratch.memory);
+    }
+    scratch = {grown, bytes};
+    return grown;
+}
+
+ContextState::PhaseSum& ContextState::phase(const char* name) {
+    for (PhaseSum& sum : phases) {
+        if (sum.name == name || std::strcmp(sum.name, name) == 0) return sum;
+    }
+    phases.push_back({name});
+    return phases.back();
+}
+
+void ContextState::resolve_pending() {
+    if constexpr (with_cuda) {
+        for (const PendingPhase& waiting : pending) {
+            PhaseSum& sum = phase(waiting.name);
+            sum.calls += 1;
+            sum.bytes += waiting.bytes;
+            sum.seconds += cuda::seconds_between(waiting.begin, waiting.end);
+            free_events.push_back(waiting.begin);
+            free_events.push_back(waiting.end);
+        }
+    }
+    pending.clear();
+}
+
+std::vector<PhaseRecord> Context::phases() const {
+    ContextState& state = *state_;
+    state.resolve_pending();
+    std::vector<PhaseRecord> records;
+    for (const auto& sum : state.phases) {
+        records.push_back({sum.name, sum.calls, sum.seconds, sum.bytes, state.replayed});
+    }
+    return records;
+}
+
+void Context::reset_phases() const {
+    state_->resolve_pending();
+    state_->phases.clear();
+    state_->replayed = false;
+}
+
+Phase::Phase(const Context& context, const char* name, double bytes)
+    : state_(context.state()), name_(name), bytes_(bytes) {
+    if (state_.capturing) return;
+    if (state_.backend == Backend::cpu) {
+        start_ = now();
+        return;
+    }
+    if constexpr (with_cuda) {
+        cuda::range_push(name);
+        if (state_.pending.size() >= 4096) state_.resolve_pending();
+        const auto event = [&] {
+            if (state_.free_events.empty()) return cuda::create_event(state_.device);
+            void* reused = state_.free_events.back();
+            state_.free_events.pop_back();
+            return reused;
+        };
+        void* begin = event();
+        event_ = int(state_.pending.size());
+        state_.pending.push_back({name, bytes, begin, event()});
+        cuda::record_event(begin, state_.stream);
+    }
+}
+
+Phase::~Phase() {
+    if (state_.backend == Backend::cpu) {
+        if (start_ == 0) return;
+        ContextState::PhaseSum& sum = state_.phase(name_);
+        sum.calls += 1;
+        sum.seconds += now() - start_;
+        sum.bytes += bytes_;
+        return;
+    }
+    if constexpr (with_cuda) {
+        if (event_ < 0) return;
+        cuda::range_pop();
+        try {
+            cuda::record_event(state_.pending[std::size_t(event_)].end, state_.stream);
+        } catch (const Error&) {
+            // A failing device shows at the next synchronisation, with its reason.
+        }
+    }
+}
+
+}  // namespace tessera

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "tessera/context.hpp"
+
+/// The name of a CUDA entry where the CUDA backend is built, else a null pointer: no stub files.
+#if TESSERA_WITH_CUDA
+#define TESSERA_IF_CUDA(name) (&name)
+#else
+#define TESSERA_IF_CUDA(name) (nullptr)
+#endif
+
+namespace tessera {
+
+[[noreturn]] void throw_cuda_not_built();
+
+/// The entry that runs on `context`: select(context, &cpu::f, TESSERA_IF_CUDA(cuda::f))(...).
+template <class F>
+F* select(const Context& context, F* cpu, std::type_identity_t<F*> cuda) {
+    if (!context.on_gpu()) return cpu;
+    if (cuda == nullptr) throw_cuda_not_built();
+    return cuda;
+}
+
+inline void require(bool holds, const char* message) {
+    if (!holds) throw InvalidArgument(message);
+}
+
+}  // namespace tessera

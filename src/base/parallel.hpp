@@ -1,0 +1,44 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+
+#include "tessera/context.hpp"
+
+namespace tessera {
+
+/// Work below which a second thread is not worth waking.
+inline constexpr Offset parallel_grain = 16384;
+
+/// f(part, first, last) for the parts of 0..count split at fixed places: `parts` ranges of equal
+/// length, independent of the number of threads that walk them. The first exception is rethrown.
+template <class F>
+void parallel_parts(int threads, Offset count, Offset parts, F&& f) {
+    if (count <= 0) return;
+    parts = std::clamp<Offset>(parts, 1, count);
+    std::exception_ptr error = nullptr;
+    std::atomic<bool> failed{false};
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && parts > 1)
+    for (Offset part = 0; part < parts; ++part) {
+        if (failed.load(std::memory_order_relaxed)) continue;
+        try {
+            f(part, count * part / parts, count * (part + 1) / parts);
+        } catch (...) {
+#pragma omp critical(tessera_parallel_error)
+            if (!error) error = std::current_exception();
+            failed = true;
+        }
+    }
+    if (error) std::rethrow_exception(error);
+}
+
+/// f(first, last) over 0..count, one range a thread. For work whose result does not depend on how
+/// it is split.
+template <class F>
+void parallel_ranges(int threads, Offset count, F&& f, Offset grain = parallel_grain) {
+    const Offset parts = std::clamp<Offset>(count / std::max<Offset>(grain, 1), 1, threads);
+    parallel_parts(threads, count, parts, [&](Offset, Offset first, Offset last) { f(first, last); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,189 @@
+#include "tessera/spec.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace tessera {
+
+namespace {
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t(0));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row[b.size()];
+}
+
+bool is_value(std::string_view item) {
+    const unsigned char c = static_cast<unsigned char>(item[0]);
+    return std::isdigit(c) || c == '+' || c == '-' || c == '.';
+}
+
+Offset to_integer(std::string_view what, std::string_view text, Offset low, Offset high) {
+    std::int64_t number = 0;
+    const std::string reason = parse_integer(text, number);
+    if (!reason.empty()) throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
+    if (number < low || number > high) {
+        throw InvalidArgument(std::string(what) + ": " + std::string(text) + " is not within " +
+                              std::to_string(low) + ".." + std::to_string(high));
+    }
+    return number;
+}
+
+double to_real(std::string_view what, std::string_view text, double low, double high) {
+    double number = 0;
+    const std::string reason = parse_real(text, number);
+    if (!reason.empty()) throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
+    if (number < low || number > high) {
+        throw InvalidArgument(std::string(what) + ": " + std::string(text) + " is not within " +
+                              std::to_string(low) + ".." + std::to_string(high));
+    }
+    return number;
+}
+
+}  // namespace
+
+std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
+    std::string nearest;
+    std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
+    for (const std::string& candidate : candidates) {
+        const std::size_t distance = edit_distance(word, candidate);
+        if (distance < best) {
+            best = distance;
+            nearest = candidate;
+        }
+    }
+    return nearest;
+}
+
+std::string unknown_word_message(std::string_view what, std::string_view word,
+                                 const std::vector<std::string>& candidates) {
+    const std::string nearest = nearest_word(word, candidates);
+    return "unknown " + std::string(what) + " " + quoted(word) +
+           (nearest.empty() ? "." : "; did you mean " + quoted(nearest) + "?") +
+           (candidates.empty() ? "" : " Valid: " + joined(candidates));
+}
+
+Spec Spec::parse(std::string_view text) {
+    Spec spec;
+    const std::size_t colon = std::min(text.find(':'), text.find(','));
+    spec.name_ = text.substr(0, colon);
+    if (spec.name_.empty()) throw InvalidArgument("an option text needs a name: " + quoted(text));
+    bool first = colon < text.size() && text[colon] == ':';
+    std::string_view rest = colon < text.size() ? text.substr(colon + 1) : std::string_view{};
+    bool more = colon < text.size();
+    while (more) {
+        const std::size_t comma = rest.find(',');
+        const std::string_view item = rest.substr(0, comma);
+        more = comma != std::string_view::npos;
+        rest = more ? rest.substr(comma + 1) : std::string_view{};
+        const std::size_t equals = item.find('=');
+        if (item.empty() || equals == 0) {
+            throw InvalidArgument("nothing between the commas of " + quoted(text));
+        }
+        if (equals == std::string_view::npos && (first || is_value(item))) {
+            spec.values_.emplace_back(item);
+        } else {
+            const std::string key(item.substr(0, equals));
+            const std::string value(
+                equals == std::string_view::npos ? "true" : item.substr(equals + 1));
+            if (!spec.options_.emplace(key, value).second) {
+                throw InvalidArgument(quoted(key) + " stands twice in " + quoted(text));
+            }
+        }
+        first = false;
+    }
+    return spec;
+}
+
+std::string Spec::word(std::size_t k, std::string_view otherwise) {
+    values_asked_ = std::max(values_asked_, k + 1);
+    return k < values_.size() ? values_[k] : std::string(otherwise);
+}
+
+Offset Spec::integer(std::size_t k, Offset otherwise, Offset low, Offset high) {
+    const std::string text = word(k, "");
+    return text.empty() ? otherwise : to_integer(name_, text, low, high);
+}
+
+double Spec::real(std::size_t k, double otherwise, double low, double high) {
+    const std::string text = word(k, "");
+    return text.empty() ? otherwise : to_real(name_, text, low, high);
+}
+
+std::string Spec::word(std::string_view key, std::string_view otherwise,
+                       const std::vector<std::string>& choices) {
+    asked_.emplace_back(key);
+    const auto found = options_.find(key);
+    if (found == options_.end()) return std::string(otherwise);
+    if (!choices.empty() &&
+        std::find(choices.begin(), choices.end(), found->second) == choices.end()) {
+        throw InvalidArgument(
+            name_ + ": " + unknown_word_message("value of " + std::string(key), found->second, choices));
+    }
+    return found->second;
+}
+
+Offset Spec::integer(std::string_view key, Offset otherwise, Offset low, Offset high) {
+    const std::string text = word(key, "");
+    return text.empty() ? otherwise : to_integer(name_ + ", " + std::string(key), text, low, high);
+}
+
+double Spec::real(std::string_view key, double otherwise, double low, double high) {
+    const std::string text = word(key, "");
+    return text.empty() ? otherwise : to_real(name_ + ", " + std::string(key), text, low, high);
+}
+
+bool Spec::flag(std::string_view key, bool otherwise) {
+    const std::string text =
+        word(key, otherwise ? "true" : "false", {"true", "false", "on", "off"});
+    return text == "true" || text == "on";
+}
+
+void Spec::finish() const {
+    if (values_.size() > values_asked_) {
+        throw InvalidArgument(name_ + " takes " +
+                              (values_asked_ == 0   ? "no value"
+                               : values_asked_ == 1 ? "one value"
+                                                    : std::to_string(values_asked_) + " values") +
+                              ", not " + quoted(values_[values_asked_]));
+    }
+    for (const auto& [key, value] : options_) {
+        if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) {
+            throw InvalidArgument(name_ + ": " + unknown_word_message("option", key, asked_));
+        }
+    }
+}
+
+std::string Spec::normalised() const {
+    std::string text = name_;
+    char separator = ':';
+    for (const std::string& value : values_) {
+        text += separator + value;
+        separator = ',';
+    }
+    for (const auto& [key, value] : options_) {
+        text += "," + key;
+        if (value != "true") text += "=" + value;
+    }
+    return text;
+}
+
+}  // namespace tessera

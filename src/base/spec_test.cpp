@@ -1,0 +1,88 @@
+#include "support/test.hpp"
+
+namespace tessera {
+namespace {
+
+std::string message_of(const std::function<void()>& f) {
+    try {
+        f();
+    } catch (const InvalidArgument& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(spec, takes_values_flags_and_keys_apart) {
+    Spec spec = Spec::parse("random_blocks:1000,8,sizes=1-32,free");
+    EXPECT_EQ(spec.name(), "random_blocks");
+    EXPECT_EQ(spec.integer(std::size_t(0), 0, 1, 5000), 1000);
+    EXPECT_EQ(spec.integer(std::size_t(1), 0, 1, 5000), 8);
+    EXPECT_EQ(spec.word("sizes", ""), "1-32");
+    EXPECT_TRUE(spec.flag("free"));
+    EXPECT_FALSE(spec.flag("other"));
+    EXPECT_NO_THROW(spec.finish());
+    EXPECT_EQ(spec.normalised(), "random_blocks:1000,8,free,sizes=1-32");
+}
+
+TEST(spec, name_alone_and_first_value_may_be_a_word) {
+    EXPECT_EQ(Spec::parse("jacobi").normalised(), "jacobi");
+    EXPECT_EQ(Spec::parse("jacobi,singular=shift").normalised(), "jacobi,singular=shift");
+    EXPECT_EQ(Spec::parse("blocks:file.txt").word(std::size_t(0), ""), "file.txt");
+}
+
+TEST(spec, unknown_key_names_the_nearest_and_all_valid_ones) {
+    Spec spec = Spec::parse("block_jacobi:32,singluar=stop");
+    spec.integer(std::size_t(0), 32, 1, 32);
+    spec.word("singular", "stop");
+    spec.word("blocks", "supervariable");
+    EXPECT_EQ(message_of([&] { spec.finish(); }),
+              "block_jacobi: unknown option 'singluar'; did you mean 'singular'? "
+              "Valid: singular, blocks");
+}
+
+TEST(spec, refuses_what_does_not_fit) {
+    EXPECT_EQ(message_of([] { Spec::parse(""); }), "an option text needs a name: ''");
+    EXPECT_EQ(message_of([] { Spec::parse("a:1,,b"); }), "nothing between the commas of 'a:1,,b'");
+    EXPECT_EQ(message_of([] { Spec::parse("a:1,b=1,b=2"); }), "'b' stands twice in 'a:1,b=1,b=2'");
+    Spec spec = Spec::parse("idr:99");
+    EXPECT_EQ(message_of([&] { spec.integer(std::size_t(0), 4, 1, 16); }),
+              "idr: 99 is not within 1..16");
+    Spec words = Spec::parse("idr:many");
+    EXPECT_EQ(message_of([&] { words.integer(std::size_t(0), 4, 1, 16); }),
+              "idr: 'many' is not an integer");
+    Spec extra = Spec::parse("cg:3");
+    EXPECT_EQ(message_of([&] { extra.finish(); }), "cg takes no value, not '3'");
+    Spec choice = Spec::parse("p,singular=shfit");
+    EXPECT_EQ(message_of([&] { choice.word("singular", "stop", {"stop", "shift"}); }),
+              "p: unknown value of singular 'shfit'; did you mean 'shift'? Valid: stop, shift");
+}
+
+TEST(spec, numbers_in_every_habit_of_old_files) {
+    const std::vector<std::pair<std::string, double>> good = {
+        {"1", 1},          {"+1.5", 1.5},   {"-0", -0.0},     {"1.0D+00", 1},  {"1.0d0", 1},
+        {"1.0+05", 1.0e5}, {"2.5-3", 2.5e-3}, {".5", 0.5},    {"5.", 5},       {"-1.E-3", -1e-3},
+        {"1e-320", 1e-320}, {"-1.25D-02", -0.0125}};
+    for (const auto& [text, value] : good) {
+        double number = 99;
+        EXPECT_EQ(parse_real(text, number), "") << text;
+        EXPECT_EQ(number, value) << text;
+    }
+    const std::vector<std::pair<std::string, std::string>> bad = {
+        {"", "not a number"},    {"x", "not a number"},      {"1x", "not a number"},
+        {"+-1", "not a number"}, {"++1", "not a number"},    {"1e400", "out of range"},
+        {"-1D400", "out of range"}, {"nan", "not finite"},   {"inf", "not finite"},
+        {"-Infinity", "not finite"}, {"1.0D", "not a number"}, {"1.0 ", "not a number"}};
+    for (const auto& [text, reason] : bad) {
+        double number = 0;
+        EXPECT_EQ(parse_real(text, number), reason) << text;
+    }
+    std::int64_t integer = 0;
+    EXPECT_EQ(parse_integer("+12", integer), "");
+    EXPECT_EQ(integer, 12);
+    EXPECT_EQ(parse_integer("9223372036854775808", integer), "out of range");
+    EXPECT_EQ(parse_integer("1.0", integer), "not an integer");
+    EXPECT_EQ(parse_integer("+-1", integer), "not an integer");
+}
+
+}  // namespace
+}  // namespace tessera
