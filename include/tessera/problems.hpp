@@ -39,7 +39,7 @@ struct Problem {
 ///     s_k = condition^(-k / (n - 1)), U and V three random Householder reflections each: 2-norm 1
 ///     and 2-norm condition number `condition` (1 where n = 1). The last row of each block is
 ///     coupled to the first column of the next by 0.1 / condition, so that A = D (I + E) with
-///     ||E||_2 <= 0.1.
+///     ||E||_2 <= 0.1 (before rounding).
 ///   elasticity2d:N[,free], elasticity3d:N[,free]
 ///     Linear elasticity, E = 1, nu = 0.3, on the unit square (plane stress, thickness 1) of N x N
 ///     bilinear squares or the unit cube of N^3 trilinear cubes; not scaled. Unknowns are
