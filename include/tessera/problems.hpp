@@ -13,10 +13,10 @@ namespace tessera::problems {
 template <class T>
 struct Problem {
     CsrMatrix<T> matrix;
-    std::vector<T> load;         ///< Right-hand side that belongs to the problem; may be empty.
-    bool known_singular = false; ///< For kernels and benchmarks only ("free" elasticity).
-    Index natural_block = 1;     ///< Unknowns a node.
-    std::string name;            ///< The normalised text.
+    std::vector<T> load;          ///< Right-hand side that belongs to the problem; may be empty.
+    bool known_singular = false;  ///< For kernels and benchmarks only ("free" elasticity).
+    Index natural_block = 1;      ///< Unknowns a node.
+    std::string name;             ///< The normalised text.
 };
 
 /// Builds a problem, assembled in parallel by the threads of `cpu` (a CPU context), equal for every
