@@ -44,14 +44,15 @@ class ConjugateGradients final : public Method<T> {
         const std::span<const T> z = system_.preconditioned(r, z_);
         if (flexible_) {
             dots<T>(context, 2, vectors_.vectors(0, 2), z, state->products);
-        } else {
+        } else if (preconditioned()) {
             dot<T>(context, r, z, state->products);
         }
-        run_step(context, CgBeta<T>{state, flexible_});
+        run_step(context, CgBeta<T>{state, preconditioned(), flexible_});
         axpby<T>(context, T(1), z, &state->beta, p());
     }
 
   private:
+    bool preconditioned() const { return system_.preconditioner != nullptr; }
     std::span<T> p() { return vectors_[2]; }
 
     System<T> system_;
@@ -77,9 +78,8 @@ SolveReport conjugate_gradients(const Context& context, const Operator<T>& matri
 }  // namespace
 
 template <class T>
-SolveReport cg(const Context& context, const Operator<T>& matrix,
-               const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-               const SolveOptions& options) {
+SolveReport cg(const Context& context, const Operator<T>& matrix, const Operator<T>* preconditioner,
+               std::span<const T> b, std::span<T> x, const SolveOptions& options) {
     return conjugate_gradients(context, matrix, preconditioner, b, x, options, false);
 }
 
@@ -90,10 +90,10 @@ SolveReport fcg(const Context& context, const Operator<T>& matrix,
     return conjugate_gradients(context, matrix, preconditioner, b, x, options, true);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                    \
-    template SolveReport cg<T>(const Context&, const Operator<T>&, const Operator<T>*,            \
-                               std::span<const T>, std::span<T>, const SolveOptions&);            \
-    template SolveReport fcg<T>(const Context&, const Operator<T>&, const Operator<T>*,           \
+#define TESSERA_INSTANTIATE(T)                                                          \
+    template SolveReport cg<T>(const Context&, const Operator<T>&, const Operator<T>*,  \
+                               std::span<const T>, std::span<T>, const SolveOptions&);  \
+    template SolveReport fcg<T>(const Context&, const Operator<T>&, const Operator<T>*, \
                                 std::span<const T>, std::span<T>, const SolveOptions&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

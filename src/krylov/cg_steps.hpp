@@ -8,9 +8,9 @@ template <class T>
 struct CgState {
     Recurrence<T> recurrence;
     T rr;           ///< r^T r
-    T rz;           ///< r^T z, z = M^-1 r
+    T rz;           ///< r^T z, z = M^-1 r, of the direction p
     T pq;           ///< p^T q, q = A p
-    T products[2];  ///< (r^T z, q^T z) of the new residual.
+    T products[2];  ///< (r^T z, q^T z) of the new residual, where they are needed.
     T alpha, beta;
 };
 
@@ -40,6 +40,7 @@ struct CgAlpha {
 template <class T>
 struct CgBeta {
     CgState<T>* state;
+    bool preconditioned;
     bool flexible;
     TESSERA_HOST_DEVICE void operator()() const {
         CgState<T>& s = *state;
@@ -47,8 +48,9 @@ struct CgBeta {
         s.recurrence.count();
         s.beta = 0;
         if (!s.recurrence.running()) return;
-        s.beta = flexible ? -s.products[1] / s.pq : s.products[0] / s.rz;
-        s.rz = s.products[0];
+        const T rz = preconditioned || flexible ? s.products[0] : s.rr;
+        s.beta = flexible ? -s.products[1] / s.pq : rz / s.rz;
+        s.rz = rz;
     }
 };
 

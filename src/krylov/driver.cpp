@@ -70,7 +70,7 @@ class Driver {
     const SolveOptions& options_;
     Buffer<T> scalar_, work_, saved_;
     Buffer<T> scaled_b_, left_b_;
-    T scaling_ = 1;     ///< b and x are held multiplied by scaling_^scalings_, a power of two.
+    T scaling_ = 1;  ///< b and x are held multiplied by scaling_^scalings_, a power of two.
     int scalings_ = 0;
     std::unique_ptr<LeftPreconditioned<T>> left_matrix_;
     std::unique_ptr<Method<T>> method_;
@@ -81,9 +81,9 @@ class Driver {
     double start_ = now();
     double norm_b_ = 0;
     double method_norm_b_ = 0;
-    double target_ = 0;     ///< Of the true residual.
-    double threshold_ = 0;  ///< Of the method's residual.
-    Recurrence<T> seen_{};  ///< The latest look.
+    double target_ = 0;              ///< Of the true residual.
+    double threshold_ = 0;           ///< Of the method's residual.
+    Recurrence<T> seen_{};           ///< The latest look.
     std::optional<Status> stopped_;  ///< Ended by the host.
     SolveReport report_;
 };
@@ -141,8 +141,7 @@ void Driver<T>::prepare(const MethodFactory<T>& factory) {
     target_ = std::max(options_.rtol * norm_b_, atol);
     method_norm_b_ = norm_b_;
     if (left()) {
-        left_matrix_ =
-            std::make_unique<LeftPreconditioned<T>>(context_, matrix_, *preconditioner_);
+        left_matrix_ = std::make_unique<LeftPreconditioned<T>>(context_, matrix_, *preconditioner_);
         left_b_ = Buffer<T>(context_, Offset(b_.size()));
         preconditioner_->apply(context_, b_, left_b_.view());
         method_norm_b_ = norm(left_b_.view());
@@ -195,9 +194,12 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
     // The recursion went on to shrink while the residual it stands for did not.
     const bool drifted = double(seen_.residual_norm) < now.method / 2;
     switch (seen_.outcome) {
-        case Outcome::non_finite: return Status::non_finite;
-        case Outcome::stagnated: return drifted ? Status::accuracy_lost : Status::stagnated;
-        case Outcome::max_iterations: return Status::max_iterations;
+        case Outcome::non_finite:
+            return Status::non_finite;
+        case Outcome::stagnated:
+            return drifted ? Status::accuracy_lost : Status::stagnated;
+        case Outcome::max_iterations:
+            return Status::max_iterations;
         case Outcome::breakdown: {
             const bool hopeless = seen_.cause == Cause::indefinite_matrix ||
                                   seen_.cause == Cause::indefinite_preconditioner;
@@ -369,9 +371,8 @@ SolveReport drive(const Context& context, const Operator<T>& matrix,
 template SolveReport drive<float>(const Context&, const Operator<float>&, const Operator<float>*,
                                   std::span<const float>, std::span<float>, const SolveOptions&,
                                   const MethodFactory<float>&);
-template SolveReport drive<double>(const Context&, const Operator<double>&,
-                                   const Operator<double>*, std::span<const double>,
-                                   std::span<double>, const SolveOptions&,
+template SolveReport drive<double>(const Context&, const Operator<double>&, const Operator<double>*,
+                                   std::span<const double>, std::span<double>, const SolveOptions&,
                                    const MethodFactory<double>&);
 
 }  // namespace tessera

@@ -30,7 +30,8 @@ std::string breakdown_sentence(Cause cause) {
                    "matrix; check it for empty rows and for a right-hand side outside its range.";
         case Cause::singular_preconditioner:
             return "The preconditioner maps a residual that is not zero to zero; take another one.";
-        case Cause::none: break;
+        case Cause::none:
+            break;
     }
     return "The method broke down; take another one.";
 }
@@ -43,7 +44,8 @@ std::string sentence(const SolveReport& report, Cause cause, double target,
                                 number(report.true_relative_residual) + ", the target " +
                                 number(target);
     switch (report.status) {
-        case Status::converged: return "";
+        case Status::converged:
+            return "";
         case Status::max_iterations:
             return "Not converged after " + std::to_string(report.iterations) + " iterations (" +
                    reached + "); allow more, or take a stronger preconditioner or another method.";
@@ -57,7 +59,8 @@ std::string sentence(const SolveReport& report, Cause cause, double target,
             return "The residual no longer falls (" + reached +
                    "); take a stronger preconditioner or another method, such as gmres with a "
                    "longer restart.";
-        case Status::breakdown: return breakdown_sentence(cause);
+        case Status::breakdown:
+            return breakdown_sentence(cause);
         case Status::non_finite:
             return "NaN or infinity appeared (" + reached +
                    "); check the matrix, the right-hand side and the start for such numbers and "
