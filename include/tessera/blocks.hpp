@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "tessera/csr.hpp"
 
 namespace tessera {
@@ -12,6 +14,7 @@ struct BlockPartition {
     Index largest = 0;            ///< Rows of the largest block.
     Offset entries = 0;           ///< Sum of size^2 over the blocks.
     Buffer<Index> block_offsets;  ///< count + 1 rows, in the memory of a Context.
+    std::string options;          ///< How it was made, as text: "32", "32,blocks=natural".
 };
 
 /// Largest block that find_blocks makes.
