@@ -1,0 +1,378 @@
+#include "krylov/driver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/dispatch.hpp"
+#include "base/phases.hpp"
+#include "krylov/left_preconditioned.hpp"
+#include "krylov/messages.hpp"
+#include "tessera/precond.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// A restart is worth another one when it takes this share off the true residual.
+constexpr double worthwhile = 0.1;
+
+template <class T>
+class Driver {
+  public:
+    Driver(const Context& context, const Operator<T>& matrix, const Operator<T>* preconditioner,
+           std::span<const T> b, std::span<T> x, const SolveOptions& options)
+        : context_(context),
+          matrix_(matrix),
+          preconditioner_(preconditioner),
+          b_(b),
+          x_(x),
+          options_(options),
+          scalar_(context, 1),
+          work_(context, Offset(x.size())),
+          saved_(context, Offset(x.size())) {
+        batch_ = options.check_interval > 0 ? options.check_interval : context.on_gpu() ? 16 : 1;
+    }
+
+    SolveReport solve(const MethodFactory<T>& factory);
+
+  private:
+    struct Norms {
+        double truth = 0;   ///< ||b - A x||
+        double method = 0;  ///< The same as the method sees it: of M^-1 (b - A x) with Side::left.
+    };
+    /// Iterations that are enqueued together, always from the same position of the pattern.
+    struct Batch {
+        bool ran = false;
+        bool captured = false;
+        Graph graph;
+    };
+
+    double norm(std::span<const T> v);
+    void scale_right_hand_side();
+    bool left() const { return options_.side == Side::left && preconditioner_ != nullptr; }
+    bool singular_preconditioner();
+    void prepare(const MethodFactory<T>& factory);
+    Norms residual_norms();
+    std::optional<Status> judge_start(const Norms& norms);
+    std::optional<Status> judge(const Norms& before, const Norms& now);
+    void begin(const Norms& norms, int attempt);
+    void run();
+    void enqueue();
+    void look();
+    SolveReport conclude(Status status, const Norms& norms);
+
+    const Context& context_;
+    const Operator<T>& matrix_;
+    const Operator<T>* preconditioner_;
+    std::span<const T> b_;
+    std::span<T> x_;
+    const SolveOptions& options_;
+    Buffer<T> scalar_, work_, saved_;
+    Buffer<T> scaled_b_, left_b_;
+    T scaling_ = 1;  ///< b and x are held multiplied by scaling_^scalings_, a power of two.
+    int scalings_ = 0;
+    std::unique_ptr<LeftPreconditioned<T>> left_matrix_;
+    std::unique_ptr<Method<T>> method_;
+    std::vector<Batch> batches_;
+    int batch_ = 1;
+    int position_ = 0;
+
+    double start_ = now();
+    double norm_b_ = 0;
+    double method_norm_b_ = 0;
+    double target_ = 0;              ///< Of the true residual.
+    double threshold_ = 0;           ///< Of the method's residual.
+    Recurrence<T> seen_{};           ///< The latest look.
+    std::optional<Status> stopped_;  ///< Ended by the host.
+    SolveReport report_;
+};
+
+template <class T>
+double Driver<T>::norm(std::span<const T> v) {
+    dot(context_, v, v, scalar_.data());
+    T square = 0;
+    copy_to_host(context_, std::span<const T>(scalar_.view()), std::span<T>(&square, 1));
+    return std::sqrt(double(square));
+}
+
+/// Keeps b^T b, and what the methods square, inside the range of T: where it would leave it, b and
+/// x are multiplied by a power of two, which changes no digit. Sets norm_b_.
+template <class T>
+void Driver<T>::scale_right_hand_side() {
+    using limits = std::numeric_limits<T>;
+    constexpr double epsilon = limits::epsilon();
+    const double low = std::sqrt(double(limits::min())) / (epsilon * epsilon);
+    const double high = std::sqrt(double(limits::max()) * epsilon);
+    norm_b_ = norm(b_);
+    if (std::isnan(norm_b_) || (low <= norm_b_ && norm_b_ <= high)) return;
+    const T factor =
+        T(std::ldexp(1.0, norm_b_ < low ? limits::max_exponent / 3 : -limits::max_exponent / 3));
+    Buffer<T> scaled(context_, Offset(b_.size()));
+    copy(context_, b_, scaled.view());
+    int rounds = 0;
+    // The smallest denormal number and the sum of the largest ones are within six factors.
+    while (rounds < 6 && !(low <= norm_b_ && norm_b_ <= high)) {
+        axpby<T>(context_, factor, scaled.view(), T(0), scaled.view());
+        norm_b_ = norm(scaled.view());
+        ++rounds;
+    }
+    if (norm_b_ == 0 || !std::isfinite(norm_b_)) return;
+    for (int k = 0; k < rounds; ++k) axpby<T>(context_, factor, x_, T(0), x_);
+    scaled_b_ = std::move(scaled);
+    b_ = scaled_b_.view();
+    scaling_ = factor;
+    scalings_ = rounds;
+}
+
+/// Whether M^-1 gives NaN because of blocks that could not be inverted.
+template <class T>
+bool Driver<T>::singular_preconditioner() {
+    const auto* blocks = dynamic_cast<const Preconditioner<T>*>(preconditioner_);
+    if (blocks == nullptr || blocks->singular_blocks() == 0) return false;
+    preconditioner_->apply(context_, b_, work_.view());
+    return std::isnan(norm(work_.view()));
+}
+
+template <class T>
+void Driver<T>::prepare(const MethodFactory<T>& factory) {
+    double atol = options_.atol;
+    for (int k = 0; k < scalings_; ++k) atol *= double(scaling_);
+    target_ = std::max(options_.rtol * norm_b_, atol);
+    method_norm_b_ = norm_b_;
+    if (left()) {
+        left_matrix_ = std::make_unique<LeftPreconditioned<T>>(context_, matrix_, *preconditioner_);
+        left_b_ = Buffer<T>(context_, Offset(b_.size()));
+        preconditioner_->apply(context_, b_, left_b_.view());
+        method_norm_b_ = norm(left_b_.view());
+        method_ = factory({context_, *left_matrix_, nullptr, left_b_.view(), x_});
+    } else {
+        method_ = factory({context_, matrix_, preconditioner_, b_, x_});
+    }
+    threshold_ = target_ / norm_b_ * method_norm_b_;
+    batches_.resize(std::size_t((method_->period() + batch_ - 1) / batch_));
+}
+
+/// Computes b - A x, and leaves the method's form of it where the method starts from.
+template <class T>
+typename Driver<T>::Norms Driver<T>::residual_norms() {
+    const std::span<T> residual = method_->residual();
+    matrix_.apply(context_, x_, work_.view());
+    axpbypcz<T>(context_, T(1), b_, T(-1), work_.view(), T(0), residual);
+    ++report_.operator_applications;
+    Norms norms;
+    norms.truth = norms.method = norm(residual);
+    if (left()) {
+        copy(context_, std::span<const T>(residual), work_.view());
+        preconditioner_->apply(context_, work_.view(), residual);
+        norms.method = norm(residual);
+    }
+    return norms;
+}
+
+template <class T>
+std::optional<Status> Driver<T>::judge_start(const Norms& norms) {
+    seen_.residual_norm = T(norms.method);
+    report_.residuals = {norms.method / method_norm_b_};
+    if (!std::isfinite(norms.truth) || !std::isfinite(norms.method)) return Status::non_finite;
+    if (norms.truth <= target_) return Status::converged;
+    if (norms.method == 0) {
+        seen_.cause = Cause::singular_preconditioner;
+        return Status::breakdown;
+    }
+    if (options_.max_iterations == 0) return Status::max_iterations;
+    return std::nullopt;
+}
+
+/// What the end of one run of the recursion means; nothing: begin again from the true residual.
+template <class T>
+std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
+    if (now.truth <= target_) return Status::converged;
+    if (!std::isfinite(now.truth) || !std::isfinite(now.method)) return Status::non_finite;
+    if (stopped_) return stopped_;
+    const bool gained = now.truth <= (1 - worthwhile) * before.truth;
+    // The recursion went on to shrink while the residual it stands for did not.
+    const bool drifted = double(seen_.residual_norm) < now.method / 2;
+    switch (seen_.outcome) {
+        case Outcome::non_finite:
+            return Status::non_finite;
+        case Outcome::stagnated:
+            return drifted ? Status::accuracy_lost : Status::stagnated;
+        case Outcome::max_iterations:
+            return Status::max_iterations;
+        case Outcome::breakdown: {
+            const bool hopeless = seen_.cause == Cause::indefinite_matrix ||
+                                  seen_.cause == Cause::indefinite_preconditioner;
+            if (!gained || hopeless) return drifted ? Status::accuracy_lost : Status::breakdown;
+            break;
+        }
+        case Outcome::running:
+        case Outcome::converged:
+            if (!gained) return Status::accuracy_lost;
+            if (left()) threshold_ *= 0.5 * target_ / now.truth;
+            break;
+    }
+    if (seen_.iterations >= options_.max_iterations) return Status::max_iterations;
+    return std::nullopt;
+}
+
+template <class T>
+void Driver<T>::begin(const Norms& norms, int attempt) {
+    // With Side::left the preconditioned residual may be small where the true one is not.
+    if (norms.method <= threshold_) threshold_ = 0.5 * norms.method * target_ / norms.truth;
+    T threshold = T(threshold_);
+    if (double(threshold) > threshold_) threshold = std::nextafter(threshold, T(0));
+    Recurrence<T> fresh{};
+    fresh.iterations = seen_.iterations;
+    fresh.max_iterations = options_.max_iterations;
+    fresh.stagnation_window = options_.stagnation_window;
+    fresh.best_iteration = seen_.iterations;
+    fresh.best_norm = fresh.residual_norm = T(norms.method);
+    fresh.threshold = threshold;
+    seen_ = fresh;
+    copy_from_host(context_, std::span<const Recurrence<T>>(&fresh, 1),
+                   std::span<Recurrence<T>>(method_->recurrence(), 1));
+    copy(context_, std::span<const T>(x_), saved_.view());
+    position_ = 0;
+    method_->start(attempt);
+}
+
+/// One batch: the first time directly, so that its phases are timed and the primitives take their
+/// scratch memory; then as a graph.
+template <class T>
+void Driver<T>::enqueue() {
+    const int period = method_->period();
+    const int length =
+        batch_ >= period ? batch_ / period * period : std::min(batch_, period - position_);
+    const int first = position_;
+    const auto iterations = [this, first, length, period] {
+        for (int k = 0; k < length; ++k) method_->iterate((first + k) % period);
+    };
+    Batch& batch = batches_[std::size_t(first / batch_)];
+    if (!batch.ran) {
+        iterations();
+    } else {
+        if (!batch.captured) batch.graph = context_.capture(iterations);
+        batch.captured = true;
+        batch.graph.launch();
+    }
+    batch.ran = true;
+    position_ = (first + length) % period;
+}
+
+template <class T>
+void Driver<T>::look() {
+    const Offset known = seen_.iterations;
+    copy_to_host(context_, std::span<const Recurrence<T>>(method_->recurrence(), 1),
+                 std::span<Recurrence<T>>(&seen_, 1));
+    for (Offset k = known; k < seen_.iterations; ++k) {
+        report_.residuals.push_back(double(seen_.history[k % Recurrence<T>::ring]) /
+                                    method_norm_b_);
+    }
+    const double seconds = now() - start_;
+    if (options_.observer) {
+        const Progress progress{seen_.iterations, double(seen_.residual_norm) / method_norm_b_,
+                                threshold_ / method_norm_b_, seconds};
+        if (!options_.observer(progress)) stopped_ = Status::interrupted;
+    }
+    if (!stopped_ && seen_.running() && seconds >= options_.max_seconds) {
+        stopped_ = Status::max_seconds;
+    }
+}
+
+template <class T>
+void Driver<T>::run() {
+    const Offset before = seen_.iterations;
+    while (seen_.running() && !stopped_) {
+        enqueue();
+        look();
+    }
+    method_->finish();
+    report_.operator_applications += method_->products(seen_.iterations - before);
+}
+
+template <class T>
+SolveReport Driver<T>::conclude(Status status, const Norms& norms) {
+    T back = T(1) / scaling_;
+    for (int k = 0; k < scalings_; ++k) axpby<T>(context_, back, x_, T(0), x_);
+    context_.synchronize();
+    report_.status = status;
+    report_.iterations = seen_.iterations;
+    report_.relative_residual =
+        method_norm_b_ == 0 ? 0 : double(seen_.residual_norm) / method_norm_b_;
+    report_.true_relative_residual = norm_b_ == 0 ? 0 : norms.truth / norm_b_;
+    report_.seconds = now() - start_;
+    const auto* blocks = dynamic_cast<const Preconditioner<T>*>(preconditioner_);
+    report_.message = sentence(report_, seen_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
+                               blocks == nullptr ? 0 : blocks->singular_blocks());
+    return report_;
+}
+
+template <class T>
+SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
+    scale_right_hand_side();
+    if (norm_b_ == 0) {
+        fill(context_, T(0), x_);
+        report_.residuals = {0};
+        return conclude(Status::converged, {});
+    }
+    if (!std::isfinite(norm_b_)) {
+        method_norm_b_ = norm_b_;
+        report_.residuals = {norm_b_};
+        return conclude(Status::non_finite, {norm_b_, norm_b_});
+    }
+    if (singular_preconditioner()) {
+        const double unknown = std::numeric_limits<double>::quiet_NaN();
+        method_norm_b_ = norm_b_;
+        seen_.residual_norm = T(unknown);
+        report_.residuals = {unknown};
+        return conclude(Status::singular_block, {unknown, unknown});
+    }
+    prepare(factory);
+    Norms norms = residual_norms();
+    std::optional<Status> verdict = judge_start(norms);
+    for (int attempt = 0; !verdict; ++attempt) {
+        report_.restarts = attempt;
+        begin(norms, attempt);
+        run();
+        const Norms before = norms;
+        norms = residual_norms();
+        verdict = judge(before, norms);
+        if (verdict == Status::non_finite && !(norms.truth <= before.truth)) {
+            copy(context_, std::span<const T>(saved_.view()), x_);
+            norms = before;
+        }
+    }
+    return conclude(*verdict, norms);
+}
+
+}  // namespace
+
+template <class T>
+SolveReport drive(const Context& context, const Operator<T>& matrix,
+                  const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
+                  const SolveOptions& options, const MethodFactory<T>& factory) {
+    require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
+    require(b.size() == std::size_t(matrix.rows()) && x.size() == b.size(),
+            "solve: b and x must have as many elements as the matrix has rows");
+    require(preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
+                                          preconditioner->columns() == matrix.rows()),
+            "solve: the preconditioner must have the size of the matrix");
+    require(std::isfinite(options.rtol) && options.rtol >= 0, "solve: rtol must be 0 or more");
+    require(std::isfinite(options.atol) && options.atol >= 0, "solve: atol must be 0 or more");
+    require(options.max_iterations >= 0, "solve: max_iterations must be 0 or more");
+    require(options.max_seconds >= 0, "solve: max_seconds must be 0 or more");
+    require(options.stagnation_window >= 0, "solve: stagnation_window must be 0 (off) or more");
+    require(options.check_interval >= 0 && options.check_interval <= Recurrence<T>::ring,
+            "solve: check_interval must be within 0..256");
+    return Driver<T>(context, matrix, preconditioner, b, x, options).solve(factory);
+}
+
+template SolveReport drive<float>(const Context&, const Operator<float>&, const Operator<float>*,
+                                  std::span<const float>, std::span<float>, const SolveOptions&,
+                                  const MethodFactory<float>&);
+template SolveReport drive<double>(const Context&, const Operator<double>&, const Operator<double>*,
+                                   std::span<const double>, std::span<double>, const SolveOptions&,
+                                   const MethodFactory<double>&);
+
+}  // namespace tessera

@@ -1,0 +1,79 @@
+#include "krylov/messages.hpp"
+
+#include <cstdio>
+
+namespace tessera {
+
+namespace {
+
+std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2e", value);
+    return text;
+}
+
+std::string breakdown_sentence(Cause cause) {
+    switch (cause) {
+        case Cause::indefinite_matrix:
+            return "The matrix is not positive definite; take idr, gmres or bicgstab.";
+        case Cause::indefinite_preconditioner:
+            return "The preconditioner is not positive definite; take another one, or idr, gmres "
+                   "or bicgstab.";
+        case Cause::shadow_orthogonal:
+            return "The residual became orthogonal to the shadow space; take gmres, or idr with "
+                   "another s or seed.";
+        case Cause::no_descent:
+            return "The stabilising step vanished (the matrix may be singular or close to skew); "
+                   "take gmres, or idr with an angle.";
+        case Cause::singular_projection:
+            return "The matrix projected on the Krylov space is singular, and so may be the "
+                   "matrix; check it for empty rows and for a right-hand side outside its range.";
+        case Cause::singular_preconditioner:
+            return "The preconditioner maps a residual that is not zero to zero; take another one.";
+        case Cause::none:
+            break;
+    }
+    return "The method broke down; take another one.";
+}
+
+}  // namespace
+
+std::string sentence(const SolveReport& report, Cause cause, double target,
+                     Offset singular_blocks) {
+    const std::string reached = "the relative residual is " +
+                                number(report.true_relative_residual) + ", the target " +
+                                number(target);
+    switch (report.status) {
+        case Status::converged:
+            return "";
+        case Status::max_iterations:
+            return "Not converged after " + std::to_string(report.iterations) + " iterations (" +
+                   reached + "); allow more, or take a stronger preconditioner or another method.";
+        case Status::max_seconds:
+            return "Out of time after " + std::to_string(report.iterations) + " iterations (" +
+                   reached + "); allow more, or take a stronger preconditioner.";
+        case Status::accuracy_lost:
+            return "Rounding keeps the true residual above the target (" + reached +
+                   "); ask for less, or work in a higher precision or with a better scaled matrix.";
+        case Status::stagnated:
+            return "The residual no longer falls (" + reached +
+                   "); take a stronger preconditioner or another method, such as gmres with a "
+                   "longer restart.";
+        case Status::breakdown:
+            return breakdown_sentence(cause);
+        case Status::non_finite:
+            return "NaN or infinity appeared (" + reached +
+                   "); check the matrix, the right-hand side and the start for such numbers and "
+                   "for values near the limits of the precision, or take another method.";
+        case Status::singular_block:
+            return "The preconditioner has " + std::to_string(singular_blocks) +
+                   (singular_blocks == 1 ? " singular block" : " singular blocks") +
+                   "; replace them with singular=shift or singular=identity.";
+        case Status::interrupted:
+            return "Interrupted after " + std::to_string(report.iterations) + " iterations (" +
+                   reached + ").";
+    }
+    return "";
+}
+
+}  // namespace tessera

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <span>
+
+#include "krylov/recurrence.hpp"
+#include "tessera/operator.hpp"
+#include "tessera/vector_ops.hpp"
+
+namespace tessera {
+
+/// What a method works on: A x = right_hand_side from the start in x, preconditioned from the right
+/// by `preconditioner` (nullptr: none). Preconditioning from the left is an A of its own.
+template <class T>
+struct System {
+    const Context& context;
+    const Operator<T>& matrix;
+    const Operator<T>* preconditioner;
+    std::span<const T> right_hand_side;
+    std::span<T> x;
+
+    Offset size() const { return Offset(x.size()); }
+
+    /// M^-1 r in z; without a preconditioner r itself, and z is left alone.
+    std::span<const T> preconditioned(std::span<const T> r, std::span<T> z) const {
+        if (preconditioner == nullptr) return r;
+        preconditioner->apply(context, r, z);
+        return z;
+    }
+};
+
+/// Vectors of equal length, one after the other.
+template <class T>
+class VectorSet {
+  public:
+    VectorSet(const Context& context, Offset size, int count)
+        : size_(std::size_t(size)), data_(context, size * count) {}
+    std::span<T> operator[](int k) { return vectors(k, 1); }
+    /// `count` vectors from the k-th on.
+    std::span<T> vectors(int k, int count) {
+        return data_.view().subspan(std::size_t(k) * size_, std::size_t(count) * size_);
+    }
+
+  private:
+    std::size_t size_;
+    Buffer<T> data_;
+};
+
+/// One Krylov method on one system, as the driver sees it. A method allocates when it is made and
+/// never again; start and iterate only enqueue work, and iterate can be captured in a graph.
+template <class T>
+class Method {
+  public:
+    virtual ~Method() = default;
+    /// Where the driver leaves right_hand_side - A x before `start`.
+    virtual std::span<T> residual() = 0;
+    /// In the memory of the Context; the driver writes it before `start`.
+    virtual Recurrence<T>* recurrence() = 0;
+    /// Begins anew at x with residual(); `attempt` counts the starts from 0.
+    virtual void start(int attempt) = 0;
+    /// The iterations between two starts come in a repeating pattern of this length.
+    virtual int period() const { return 1; }
+    /// One iteration, the `position`-th (0 .. period() - 1) of the pattern.
+    virtual void iterate(int position) = 0;
+    /// Makes x the iterate that the last residual norm belongs to.
+    virtual void finish() {}
+    /// Products with A in the first `iterations` iterations after a start.
+    virtual Offset products(Offset iterations) const = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "base/host_device.hpp"
+#include "tessera/types.hpp"
+
+namespace tessera {
+
+/// Where the recursion of a method stands.
+enum class Outcome : int { running, converged, max_iterations, stagnated, breakdown, non_finite };
+
+/// Why a recursion broke down; chooses the sentence that the report carries.
+enum class Cause : int {
+    none,
+    indefinite_matrix,          ///< p^T A p <= 0.
+    indefinite_preconditioner,  ///< r^T M^-1 r <= 0.
+    shadow_orthogonal,          ///< The residual or a direction is orthogonal to the shadow space.
+    no_descent,                 ///< (A z)^T r vanishes: no step along z shortens r.
+    singular_projection,        ///< The matrix projected on the Krylov space is singular.
+    singular_preconditioner,    ///< M^-1 maps a residual to zero.
+};
+
+/// The part of every method's state that the host reads: how far the recursion is and how it ended.
+/// It stands in the memory of the Context as the first member of the state and is changed only by
+/// steps. Once `outcome` is not `running` the steps set every coefficient that changes x or r to
+/// exactly 0, so that iterations enqueued beyond the end leave x as it is.
+template <class T>
+struct Recurrence {
+    static constexpr int ring = 256;
+
+    Outcome outcome;
+    Cause cause;
+    int counting;  ///< The present iteration began while running.
+    Offset iterations;
+    Offset max_iterations;
+    Offset stagnation_window;
+    Offset best_iteration;  ///< When the residual last fell by 1 % of `best_norm`.
+    T best_norm;
+    T threshold;      ///< Residual norm at which the method has converged.
+    T residual_norm;  ///< The latest one.
+    T history[ring];  ///< history[k % ring]: residual norm after iteration k + 1.
+
+    TESSERA_HOST_DEVICE bool running() const { return outcome == Outcome::running; }
+
+    /// First thing in an iteration.
+    TESSERA_HOST_DEVICE bool begin() {
+        counting = running() ? 1 : 0;
+        return running();
+    }
+
+    TESSERA_HOST_DEVICE void stop(Outcome how, Cause why = Cause::none) {
+        if (!running()) return;
+        outcome = how;
+        cause = why;
+    }
+
+    /// A new residual norm; may be called several times in an iteration.
+    TESSERA_HOST_DEVICE void observe(T norm) {
+        if (!running()) return;
+        residual_norm = norm;
+        if (!std::isfinite(norm)) {
+            stop(Outcome::non_finite);
+        } else if (norm <= threshold) {
+            stop(Outcome::converged);
+        }
+    }
+
+    /// Last thing in an iteration. An iteration in which the method ended counts.
+    TESSERA_HOST_DEVICE void count() {
+        if (counting == 0) return;
+        counting = 0;
+        history[iterations % ring] = residual_norm;
+        ++iterations;
+        if (residual_norm < T(0.99) * best_norm) {
+            best_norm = residual_norm;
+            best_iteration = iterations;
+        }
+        if (stagnation_window > 0 && iterations - best_iteration >= stagnation_window) {
+            stop(Outcome::stagnated);
+        }
+        if (iterations >= max_iterations) stop(Outcome::max_iterations);
+    }
+};
+
+/// Whether a computed inner product is nothing but rounding: |inner| <= u ||x|| ||y||.
+template <class T>
+TESSERA_HOST_DEVICE bool vanishes(T inner, T norm_x, T norm_y) {
+    return std::abs(inner) <= std::numeric_limits<T>::epsilon() * norm_x * norm_y;
+}
+
+}  // namespace tessera
