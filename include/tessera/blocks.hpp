@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "tessera/csr.hpp"
 
 namespace tessera {
@@ -8,10 +10,11 @@ namespace tessera {
 /// block_offsets[b] .. block_offsets[b+1]-1.
 struct BlockPartition {
     Index rows = 0;
-    Index count = 0;               ///< Blocks.
-    Index largest = 0;             ///< Rows of the largest block.
-    Offset entries = 0;            ///< Sum of size^2 over the blocks.
-    Buffer<Index> block_offsets;   ///< count + 1 rows, in the memory of a Context.
+    Index count = 0;              ///< Blocks.
+    Index largest = 0;            ///< Rows of the largest block.
+    Offset entries = 0;           ///< Sum of size^2 over the blocks.
+    Buffer<Index> block_offsets;  ///< count + 1 rows, in the memory of a Context.
+    std::string options;          ///< How it was made, as text: "32", "32,blocks=natural".
 };
 
 /// Largest block that find_blocks makes.

@@ -15,7 +15,9 @@ struct CsrView {
     const Index* column_indices = nullptr;  ///< nonzeros columns, 0-based.
     const T* values = nullptr;              ///< nonzeros values.
 
-    std::span<const Offset> row_offsets_span() const { return {row_offsets, std::size_t(rows) + 1}; }
+    std::span<const Offset> row_offsets_span() const {
+        return {row_offsets, std::size_t(rows) + 1};
+    }
     std::span<const Index> column_indices_span() const {
         return {column_indices, std::size_t(nonzeros)};
     }
@@ -43,12 +45,9 @@ class CsrMatrix {
     Buffer<T>& values() { return values_; }
 
     CsrView<T> view() const {
-        return {rows_,
-                columns_,
-                values_.size(),
-                row_offsets_.data(),
-                column_indices_.data(),
-                values_.data()};
+        return {
+            rows_,         columns_, values_.size(), row_offsets_.data(), column_indices_.data(),
+            values_.data()};
     }
 
   private:
@@ -74,7 +73,8 @@ CsrMatrix<T> copy_to(const Context& context, const CsrView<T>& from) {
 template <class T>
 TESSERA_API void validate(const CsrView<T>& matrix);
 
-/// A matrix from the caller's host arrays with 32-bit offsets: offsets are widened, the rest copied.
+/// A matrix from the caller's host arrays with 32-bit offsets: offsets are widened, the rest
+/// copied.
 template <class T>
 TESSERA_API CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Index columns,
                                          std::span<const std::int32_t> row_offsets,

@@ -18,8 +18,8 @@ enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
 
 /// What a file says about itself.
 struct FileFacts {
-    std::string format;    ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
-    std::string field;     ///< "real", "integer", "pattern".
+    std::string format;  ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
+    std::string field;   ///< "real", "integer", "pattern".
     Symmetry symmetry = Symmetry::general;
     Offset stored_entries = 0;
     Offset duplicates = 0;  ///< Entries that were summed into another.

@@ -90,17 +90,18 @@ TESSERA_API SolveReport bicgstab(const Context& context, const Operator<T>& matr
                                  const Operator<T>* preconditioner, std::span<const T> b,
                                  std::span<T> x, const SolveOptions& options = {});
 
-/// Restarted GMRES, modified Gram-Schmidt twice is enough (classical, two passes), Givens rotations.
+/// Restarted GMRES, modified Gram-Schmidt twice is enough (classical, two passes), Givens
+/// rotations.
 template <class T>
 TESSERA_API SolveReport gmres(const Context& context, const Operator<T>& matrix,
                               const Operator<T>* preconditioner, std::span<const T> b,
                               std::span<T> x, int restart, const SolveOptions& options = {});
 
 struct IdrOptions {
-    int s = 4;                   ///< Dimension of the shadow space, 1..16.
-    std::uint64_t seed = 1;      ///< Of the shadow space: Philox normals, orthonormalised.
-    double angle = 0.7;          ///< Of the "maintaining the convergence" strategy; 0: off.
-    bool smoothing = false;      ///< Residual smoothing; the smoothed x is returned.
+    int s = 4;               ///< Dimension of the shadow space, 1..16.
+    std::uint64_t seed = 1;  ///< Of the shadow space: Philox normals, orthonormalised.
+    double angle = 0.7;      ///< Of the "maintaining the convergence" strategy; 0: off.
+    bool smoothing = false;  ///< Residual smoothing; the smoothed x is returned.
 };
 
 /// IDR(s), biorthogonal variant (van Gijzen and Sonneveld, ACM TOMS 38, 2011, Algorithm 913).

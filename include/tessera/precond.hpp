@@ -21,8 +21,8 @@ struct SingularBlock {
     Index block = 0;
     Index first_row = 0;
     Index rows = 0;
-    Index info = 0;   ///< The first pivot (1-based) that is zero or not finite.
-    int shift = -1;   ///< With SingularPolicy::shift the k that was used, else -1.
+    Index info = 0;  ///< The first pivot (1-based) that is zero or not finite.
+    int shift = -1;  ///< With SingularPolicy::shift the k that was used, else -1.
 };
 
 /// Scalar Jacobi: z_i = r_i / a_ii. A zero, missing or non-finite diagonal entry counts as a

@@ -9,9 +9,9 @@ template <class T>
 struct Scalar {
     T value{};
     const T* pointer = nullptr;
-    Scalar(T number) : value(number) {}                // NOLINT(google-explicit-constructor)
-    Scalar(const T* address) : pointer(address) {}     // NOLINT(google-explicit-constructor)
-    Scalar(T* address) : pointer(address) {}           // NOLINT(google-explicit-constructor)
+    Scalar(T number) : value(number) {}             // NOLINT(google-explicit-constructor)
+    Scalar(const T* address) : pointer(address) {}  // NOLINT(google-explicit-constructor)
+    Scalar(T* address) : pointer(address) {}        // NOLINT(google-explicit-constructor)
 };
 
 // The primitives that every Krylov method is written on. All vectors and pointers are in the memory
@@ -46,8 +46,8 @@ TESSERA_API void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>
                           std::span<const T> y, Scalar<std::type_identity_t<T>> gamma,
                           std::span<T> z);
 
-/// y = beta y + sum_j coefficients[j] X_j, X_j = x + j * n as in dots, coefficients in the memory of
-/// `context`; y is read and written once for up to eight vectors.
+/// y = beta y + sum_j coefficients[j] X_j, X_j = x + j * n as in dots, coefficients in the memory
+/// of `context`; y is read and written once for up to eight vectors.
 template <class T>
 TESSERA_API void combine(const Context& context, int count, std::span<const T> x,
                          const std::type_identity_t<T>* coefficients,

@@ -4,7 +4,8 @@
 
 #include "tessera/error.hpp"
 
-/// Turns a CUDA error into a DeviceError (OutOfMemory for memory) that names the call and the place.
+/// Turns a CUDA error into a DeviceError (OutOfMemory for memory) that names the call and the
+/// place.
 #define TESSERA_CUDA(call) ::tessera::cuda::check((call), #call, __FILE__, __LINE__)
 
 namespace tessera::cuda {

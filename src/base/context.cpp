@@ -141,7 +141,8 @@ std::vector<DeviceDescription> cuda_devices(std::string* reason) {
     if constexpr (with_cuda) {
         return cuda::devices(reason);
     } else {
-        if (reason != nullptr) *reason = "this build has no CUDA backend (no nvcc when it was built)";
+        if (reason != nullptr)
+            *reason = "this build has no CUDA backend (no nvcc when it was built)";
         return {};
     }
 }
@@ -229,7 +230,7 @@ void Graph::launch() const {
 
 ContextState::~ContextState() {
     if (backend == Backend::cpu) {
-        std::free(reduction.memory);
+        for (const Scratch& scratch : reductions) std::free(scratch.memory);
         return;
     }
     if constexpr (with_cuda) {
@@ -238,7 +239,7 @@ ContextState::~ContextState() {
             cuda::destroy_event(phase.end);
         }
         for (void* event : free_events) cuda::destroy_event(event);
-        if (reduction.memory != nullptr) cuda::release(device, stream, reduction.memory);
+        for (const Scratch& scratch : reductions) cuda::release(device, stream, scratch.memory);
         cuda::destroy_stream(device, stream);
     }
 }
@@ -347,24 +348,25 @@ void copy_bytes_from_host(const Context& context, const void* from, void* to, Of
 }  // namespace detail
 
 void* reduction_scratch(const Context& context, Offset bytes) {
-    Scratch& scratch = context.state().reduction;
-    if (scratch.bytes >= bytes) return scratch.memory;
-    require(!context.state().capturing, "reduction_scratch: must not grow inside a capture");
-    void* grown = nullptr;
+    ContextState& state = context.state();
+    if (!state.reductions.empty() && state.reductions.back().bytes >= bytes) {
+        return state.reductions.back().memory;
+    }
+    require(!state.capturing, "reduction_scratch: must not grow inside a capture");
+    bytes = std::max<Offset>(2 * bytes, 65536);
+    void* memory = nullptr;
     if (context.on_gpu()) {
         if constexpr (with_cuda) {
-            grown = cuda::allocate(context.device(), context.stream(), bytes);
-            if (scratch.memory != nullptr) {
-                cuda::release(context.device(), context.stream(), scratch.memory);
-            }
+            memory = cuda::allocate(state.device, state.stream, bytes);
+            cuda::fill_bytes(state.device, state.stream, memory, 0, bytes);
         }
     } else {
-        grown = std::aligned_alloc(64, std::size_t(bytes + 63) / 64 * 64);
-        if (grown == nullptr) throw OutOfMemory("out of memory for partial sums");
-        std::free(scratch.memory);
+        memory = std::aligned_alloc(64, std::size_t(bytes + 63) / 64 * 64);
+        if (memory == nullptr) throw OutOfMemory("out of memory for partial sums");
+        std::memset(memory, 0, std::size_t(bytes));
     }
-    scratch = {grown, bytes};
-    return grown;
+    state.reductions.push_back({memory, bytes});
+    return memory;
 }
 
 ContextState::PhaseSum& ContextState::phase(const char* name) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace tessera {
 
-/// Device memory and the like that a primitive keeps between calls, by size.
+/// Memory that reductions keep between calls.
 struct Scratch {
     void* memory = nullptr;
     Offset bytes = 0;
@@ -29,7 +28,9 @@ struct ContextState {
     bool replayed = false;  ///< A graph was launched: GPU phases are samples from here on.
     MemoryUse memory;
     double copy_rate = 0;
-    Scratch reduction;  ///< Partial sums of dots.
+    /// Partial sums of reductions: the last is the largest and in use. Smaller ones stay, because
+    /// captured graphs may point to them.
+    std::vector<Scratch> reductions;
 
     struct PhaseSum {
         const char* name;
@@ -53,8 +54,8 @@ struct ContextState {
     ~ContextState();
 };
 
-/// The partial sums that reductions of this Context use, at least `bytes`. Grows outside captures
-/// only; reused by every reduction in stream order.
+/// Memory for the partial sums of reductions, at least `bytes`, zeroed when it is new. Reused by
+/// every reduction in stream order; must not grow inside a capture.
 void* reduction_scratch(const Context& context, Offset bytes);
 
 }  // namespace tessera

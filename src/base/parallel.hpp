@@ -38,7 +38,8 @@ void parallel_parts(int threads, Offset count, Offset parts, F&& f) {
 template <class F>
 void parallel_ranges(int threads, Offset count, F&& f, Offset grain = parallel_grain) {
     const Offset parts = std::clamp<Offset>(count / std::max<Offset>(grain, 1), 1, threads);
-    parallel_parts(threads, count, parts, [&](Offset, Offset first, Offset last) { f(first, last); });
+    parallel_parts(threads, count, parts,
+                   [&](Offset, Offset first, Offset last) { f(first, last); });
 }
 
 }  // namespace tessera

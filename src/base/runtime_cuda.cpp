@@ -21,8 +21,7 @@ std::vector<DeviceDescription> devices(std::string* reason) {
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
         if (reason != nullptr) {
-            *reason = error == cudaSuccess || error == cudaErrorNoDevice
-                          ? "no NVIDIA GPU was found"
+            *reason = error == cudaSuccess || error == cudaErrorNoDevice ? "no NVIDIA GPU was found"
                       : error == cudaErrorInsufficientDriver
                           ? "no NVIDIA driver, or one older than this build needs (CUDA 13)"
                           : std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
@@ -65,8 +64,8 @@ void synchronize(int device, void* stream) {
 void* allocate(int device, void* stream, Offset bytes) {
     TESSERA_CUDA(cudaSetDevice(device));
     void* memory = nullptr;
-    const cudaError_t error =
-        cudaMallocAsync(&memory, static_cast<std::size_t>(bytes), static_cast<cudaStream_t>(stream));
+    const cudaError_t error = cudaMallocAsync(&memory, static_cast<std::size_t>(bytes),
+                                              static_cast<cudaStream_t>(stream));
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         throw OutOfMemory("out of GPU memory: " + std::to_string(bytes >> 20) + " MiB asked for, " +
@@ -171,11 +170,13 @@ void* capture(int device, void* stream, const std::function<void()>& work) {
 
 void launch_graph(int device, void* graph, void* stream) {
     TESSERA_CUDA(cudaSetDevice(device));
-    TESSERA_CUDA(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph),
-                                 static_cast<cudaStream_t>(stream)));
+    TESSERA_CUDA(
+        cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), static_cast<cudaStream_t>(stream)));
 }
 
-void destroy_graph(void* graph) noexcept { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }
+void destroy_graph(void* graph) noexcept {
+    cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+}
 
 void range_push(const char* name) { nvtxRangePushA(name); }
 void range_pop() { nvtxRangePop(); }

@@ -24,8 +24,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
                 d[i][j] = i + j;
                 continue;
             }
-            d[i][j] = std::min({d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), d[i - 1][j] + 1,
-                                d[i][j - 1] + 1});
+            d[i][j] = std::min(
+                {d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), d[i - 1][j] + 1, d[i][j - 1] + 1});
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
                 d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
             }
@@ -42,7 +42,8 @@ bool is_value(std::string_view item) {
 Offset to_integer(std::string_view what, std::string_view text, Offset low, Offset high) {
     std::int64_t number = 0;
     const std::string reason = parse_integer(text, number);
-    if (!reason.empty()) throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
+    if (!reason.empty())
+        throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
     if (number < low || number > high) {
         throw InvalidArgument(std::string(what) + ": " + std::string(text) + " is not within " +
                               std::to_string(low) + ".." + std::to_string(high));
@@ -53,7 +54,8 @@ Offset to_integer(std::string_view what, std::string_view text, Offset low, Offs
 double to_real(std::string_view what, std::string_view text, double low, double high) {
     double number = 0;
     const std::string reason = parse_real(text, number);
-    if (!reason.empty()) throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
+    if (!reason.empty())
+        throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
     if (number < low || number > high) {
         throw InvalidArgument(std::string(what) + ": " + std::string(text) + " is not within " +
                               std::to_string(low) + ".." + std::to_string(high));
@@ -105,8 +107,8 @@ Spec Spec::parse(std::string_view text) {
             spec.values_.emplace_back(item);
         } else {
             const std::string key(item.substr(0, equals));
-            const std::string value(
-                equals == std::string_view::npos ? "true" : item.substr(equals + 1));
+            const std::string value(equals == std::string_view::npos ? "true"
+                                                                     : item.substr(equals + 1));
             if (!spec.options_.emplace(key, value).second) {
                 throw InvalidArgument(quoted(key) + " stands twice in " + quoted(text));
             }
@@ -139,7 +141,8 @@ std::string Spec::word(std::string_view key, std::string_view otherwise,
     if (!choices.empty() &&
         std::find(choices.begin(), choices.end(), found->second) == choices.end()) {
         throw InvalidArgument(
-            name_ + ": " + unknown_word_message("value of " + std::string(key), found->second, choices));
+            name_ + ": " +
+            unknown_word_message("value of " + std::string(key), found->second, choices));
     }
     return found->second;
 }

@@ -53,24 +53,26 @@ TEST(spec, refuses_what_does_not_fit) {
     Spec extra = Spec::parse("cg:3");
     EXPECT_EQ(message_of([&] { extra.finish(); }), "cg takes no value, not '3'");
     Spec choice = Spec::parse("p,singular=shfit");
-    EXPECT_EQ(message_of([&] { choice.word("singular", "stop", {"stop", "shift"}); }),
+    EXPECT_EQ(message_of([&] {
+                  choice.word("singular", "stop", {"stop", "shift"});
+              }),
               "p: unknown value of singular 'shfit'; did you mean 'shift'? Valid: stop, shift");
 }
 
 TEST(spec, numbers_in_every_habit_of_old_files) {
     const std::vector<std::pair<std::string, double>> good = {
-        {"1", 1},          {"+1.5", 1.5},   {"-0", -0.0},     {"1.0D+00", 1},  {"1.0d0", 1},
-        {"1.0+05", 1.0e5}, {"2.5-3", 2.5e-3}, {".5", 0.5},    {"5.", 5},       {"-1.E-3", -1e-3},
-        {"1e-320", 1e-320}, {"-1.25D-02", -0.0125}};
+        {"1", 1},     {"+1.5", 1.5},     {"-0", -0.0},       {"1.0D+00", 1},
+        {"1.0d0", 1}, {"1.0+05", 1.0e5}, {"2.5-3", 2.5e-3},  {".5", 0.5},
+        {"5.", 5},    {"-1.E-3", -1e-3}, {"1e-320", 1e-320}, {"-1.25D-02", -0.0125}};
     for (const auto& [text, value] : good) {
         double number = 99;
         EXPECT_EQ(parse_real(text, number), "") << text;
         EXPECT_EQ(number, value) << text;
     }
     const std::vector<std::pair<std::string, std::string>> bad = {
-        {"", "not a number"},    {"x", "not a number"},      {"1x", "not a number"},
-        {"+-1", "not a number"}, {"++1", "not a number"},    {"1e400", "out of range"},
-        {"-1D400", "out of range"}, {"nan", "not finite"},   {"inf", "not finite"},
+        {"", "not a number"},        {"x", "not a number"},    {"1x", "not a number"},
+        {"+-1", "not a number"},     {"++1", "not a number"},  {"1e400", "out of range"},
+        {"-1D400", "out of range"},  {"nan", "not finite"},    {"inf", "not finite"},
         {"-Infinity", "not finite"}, {"1.0D", "not a number"}, {"1.0 ", "not a number"}};
     for (const auto& [text, reason] : bad) {
         double number = 0;

@@ -21,7 +21,7 @@
 // an instruction set that this CPU lacks.
 
 /// The function `f` of the namespace compiled for the instruction set of `context`.
-#define TESSERA_SIMD(context, f)                                                       \
-    ((context).instruction_set() == ::tessera::InstructionSet::avx512   ? &N_AVX3::f   \
-     : (context).instruction_set() == ::tessera::InstructionSet::avx2   ? &N_AVX2::f   \
-                                                                        : &N_SSE4::f)
+#define TESSERA_SIMD(context, f)                                                   \
+    ((context).instruction_set() == ::tessera::InstructionSet::avx512 ? &N_AVX3::f \
+     : (context).instruction_set() == ::tessera::InstructionSet::avx2 ? &N_AVX2::f \
+                                                                      : &N_SSE4::f)

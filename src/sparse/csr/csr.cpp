@@ -53,11 +53,11 @@ CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Index columns,
     return matrix;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                   \
-    template void validate<T>(const CsrView<T>&);                                                \
-    template CsrMatrix<T> csr_from_arrays<T>(const Context&, Index, Index,                       \
-                                             std::span<const std::int32_t>, std::span<const Index>, \
-                                             std::span<const T>);
+#define TESSERA_INSTANTIATE(T)                                              \
+    template void validate<T>(const CsrView<T>&);                           \
+    template CsrMatrix<T> csr_from_arrays<T>(const Context&, Index, Index,  \
+                                             std::span<const std::int32_t>, \
+                                             std::span<const Index>, std::span<const T>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

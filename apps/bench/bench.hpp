@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tessera/tessera.hpp"
+
+namespace tessera::bench {
+
+using Json = nlohmann::ordered_json;
+
+/// A document of schema "tessera-bench/1" without rows.
+Json document(const Context& context, const std::string& bench);
+
+/// Milliseconds of one run: the median and the interquartile range over the median.
+struct Timing {
+    double milliseconds = 0;
+    double spread = 0;
+};
+
+/// Times `work` (GPU events, or the steady clock on the CPU) after three warm-up runs, at least
+/// nine times and for at least `seconds`; short work is repeated inside one sample.
+Timing measure(const Context& context, const std::function<void()>& work, double seconds = 0.3);
+
+/// Adds milliseconds, spread, bytes and fraction_of_copy to a row.
+void add_timing(Json& row, const Context& context, const Timing& timing, double bytes);
+
+/// A matrix by file or generator text, in host memory.
+struct NamedMatrix {
+    std::string name;
+    CsrMatrix<double> matrix;
+};
+NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder);
+
+// The benchmarks: each fills the rows of its document.
+Json block_jacobi(const Context& context, const Context& cpu, const std::string& folder,
+                  const std::vector<std::string>& matrices, const std::vector<int>& bounds);
+Json spmv(const Context& context, const Context& cpu, const std::string& folder,
+          const std::vector<std::string>& matrices);
+Json study(const Context& context, const Context& cpu, const std::string& folder,
+           const std::vector<std::string>& cases, int seeds, Offset max_iterations);
+
+}  // namespace tessera::bench

@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "bench.hpp"
+#include "cuda_kernels.hpp"
+
+namespace tessera::bench {
+
+Json document(const Context& context, const std::string& bench) {
+    return {{"schema", "tessera-bench/1"},  {"bench", bench},
+            {"commit", commit()},           {"device", context.description()},
+            {"threads", context.threads()}, {"copy_gbps", context.copy_rate() / 1e9},
+            {"rows", Json::array()}};
+}
+
+namespace {
+
+double seconds_of(const Context& context, int count, const std::function<void()>& work) {
+#if TESSERA_WITH_CUDA
+    if (context.on_gpu()) return seconds_on_gpu(context, count, work);
+#endif
+    const auto start = std::chrono::steady_clock::now();
+    for (int k = 0; k < count; ++k) work();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    return elapsed.count() / count;
+}
+
+}  // namespace
+
+Timing measure(const Context& context, const std::function<void()>& work, double seconds) {
+    for (int k = 0; k < 3; ++k) work();
+    context.synchronize();
+    const double once = std::max(1e-7, seconds_of(context, 3, work));
+    const int inside = int(std::clamp(2e-4 / once, 1.0, 200.0));
+    std::vector<double> samples;
+    double total = 0;
+    while (samples.size() < 9 || (total < seconds && samples.size() < 200)) {
+        samples.push_back(seconds_of(context, inside, work));
+        total += samples.back() * inside;
+    }
+    std::sort(samples.begin(), samples.end());
+    const double median = samples[samples.size() / 2];
+    const double range = samples[3 * samples.size() / 4] - samples[samples.size() / 4];
+    return {1e3 * median, range / median};
+}
+
+void add_timing(Json& row, const Context& context, const Timing& timing, double bytes) {
+    row["milliseconds"] = timing.milliseconds;
+    row["spread"] = timing.spread;
+    row["bytes"] = bytes;
+    row["fraction_of_copy"] = bytes / (1e-3 * timing.milliseconds) / context.copy_rate();
+}
+
+NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder) {
+    for (const char* ending : {"", ".mtx.gz", ".mtx", ".petsc"}) {
+        const std::string path = (folder.empty() ? "" : folder + "/") + name + ending;
+        if (std::filesystem::is_regular_file(path)) {
+            return {name, io::read_matrix<double>(cpu, path)};
+        }
+    }
+    return {name, problems::generate<double>(cpu, Spec::parse(name)).matrix};
+}
+
+}  // namespace tessera::bench

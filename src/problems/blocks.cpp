@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.hpp"
+#include "base/philox.hpp"
+#include "problems/generators.hpp"
+
+namespace tessera::problems {
+
+namespace {
+
+/// Random numbers of one block (or row): they depend on the seed, its number and their position.
+class Draws {
+  public:
+    Draws(std::uint64_t seed, Offset stream) : seed_(seed), stream_(std::uint64_t(stream)) {}
+
+    /// Uniform in [-1, 1).
+    double symmetric() {
+        const philox::Words next = philox::words(seed_, stream_, at_++);
+        return 2 * philox::unit_interval<double>(next.words[0], next.words[1]) - 1;
+    }
+
+    /// Uniform in low..high.
+    Index integer(Index low, Index high) {
+        const std::uint64_t choices = std::uint64_t(high - low) + 1;
+        return low + Index((choices * philox::words(seed_, stream_, at_++).words[0]) >> 32);
+    }
+
+  private:
+    std::uint64_t seed_;
+    std::uint64_t stream_;
+    std::uint64_t at_ = 0;
+};
+
+std::uint64_t seed_of(Spec& spec) {
+    return std::uint64_t(spec.integer("seed", 1, 0, std::numeric_limits<Offset>::max()));
+}
+
+struct SizeRange {
+    Index low;
+    Index high;
+};
+
+/// "LOW-HIGH", or one number for both.
+SizeRange sizes_of(Spec& spec) {
+    constexpr Index largest = 4096;
+    const std::string text = spec.word("sizes", "1-32");
+    const std::size_t dash = text.find('-', 1);
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    const bool numbers =
+        parse_integer(std::string_view(text).substr(0, dash), low).empty() &&
+        parse_integer(dash < text.size() ? std::string_view(text).substr(dash + 1) : text, high)
+            .empty();
+    if (!numbers || low < 1 || high < low || high > largest) {
+        throw InvalidArgument(spec.name() + ": sizes=" + text +
+                              " is not LOW-HIGH with 1 <= LOW <= " + "HIGH <= " +
+                              std::to_string(largest) + ", for example sizes=1-32");
+    }
+    return {Index(low), Index(high)};
+}
+
+/// block = H block (or block H from the right) with the reflection H = I - 2 v v^T / v^T v of a
+/// random v; n x n, row-major. `work` holds 2 n numbers.
+void reflect(Draws& draws, Index n, bool from_right, double* block, double* work) {
+    double* v = work;
+    double* w = work + n;
+    double square = 0;
+    for (Index i = 0; i < n; ++i) {
+        v[i] = draws.symmetric();
+        square += v[i] * v[i];
+    }
+    if (square == 0) return;
+    const double scale = 2 / square;
+    if (from_right) {
+        for (Index i = 0; i < n; ++i) {
+            double* row = block + Offset(i) * n;
+            double sum = 0;
+            for (Index j = 0; j < n; ++j) sum += row[j] * v[j];
+            for (Index j = 0; j < n; ++j) row[j] -= scale * sum * v[j];
+        }
+        return;
+    }
+    std::fill_n(w, n, 0.);
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < n; ++j) w[j] += v[i] * block[Offset(i) * n + j];
+    }
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < n; ++j) block[Offset(i) * n + j] -= scale * v[i] * w[j];
+    }
+}
+
+/// U diag(s) V, U and V products of three reflections each, s_k = condition^(-k / (n - 1)).
+void random_block(Draws& draws, Index n, double condition, std::vector<double>& block,
+                  std::vector<double>& work) {
+    block.assign(std::size_t(n) * n, 0);
+    work.resize(2 * std::size_t(n));
+    for (Index k = 0; k < n; ++k) {
+        block[std::size_t(k) * n + k] = n == 1 ? 1 : std::pow(condition, -double(k) / (n - 1));
+    }
+    for (int side = 0; side < 2; ++side) {
+        for (int reflection = 0; reflection < 3; ++reflection) {
+            reflect(draws, n, side == 1, block.data(), work.data());
+        }
+    }
+}
+
+}  // namespace
+
+template <class T>
+Problem<T> arrow(const Context& cpu, Spec& spec) {
+    const Index size = required_size(spec, "arrow:1000");
+    spec.finish();
+    const Offset nonzeros = 3 * Offset(size) - 2;
+    Problem<T> problem;
+    problem.matrix = CsrMatrix<T>(cpu, size, size, nonzeros);
+    Offset* row_offsets = problem.matrix.row_offsets().data();
+    Index* columns = problem.matrix.column_indices().data();
+    T* values = problem.matrix.values().data();
+    row_offsets[size] = nonzeros;
+    parallel_ranges(cpu.threads(), size, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            columns[i] = Index(i);
+            values[i] = i == 0 ? T(size) : T(-1);
+            const Offset at = i == 0 ? 0 : size + 2 * (i - 1);
+            row_offsets[i] = at;
+            if (i == 0) continue;
+            columns[at] = 0;
+            values[at] = T(-1);
+            columns[at + 1] = Index(i);
+            values[at + 1] = T(2);
+        }
+    });
+    return problem;
+}
+
+template <class T>
+Problem<T> block_diagonal(const Context& cpu, Spec& spec) {
+    const Index size = required_size(spec, "block_diagonal:1000,8");
+    if (spec.value_count() < 2) {
+        throw InvalidArgument("block_diagonal needs a block size, for example block_diagonal:" +
+                              std::to_string(size) + ",8");
+    }
+    const Index block =
+        Index(spec.integer(std::size_t(1), 0, 1, std::numeric_limits<Index>::max()));
+    const std::uint64_t seed = seed_of(spec);
+    spec.finish();
+    const Offset whole = Offset(size / block) * block;  // rows in blocks of full size
+    const Offset rest = size - whole;
+    Problem<T> problem;
+    problem.natural_block = std::min(block, size);
+    problem.matrix = CsrMatrix<T>(cpu, size, size, whole * block + rest * rest);
+    Offset* row_offsets = problem.matrix.row_offsets().data();
+    Index* columns = problem.matrix.column_indices().data();
+    T* values = problem.matrix.values().data();
+    row_offsets[size] = problem.matrix.nonzeros();
+    const auto fill = [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            const Offset length = i < whole ? block : rest;
+            const Offset start = i < whole ? i / block * block : whole;
+            const Offset at = i < whole ? i * block : whole * block + (i - whole) * rest;
+            Draws draws(seed, i);
+            row_offsets[i] = at;
+            for (Offset j = 0; j < length; ++j) {
+                columns[at + j] = Index(start + j);
+                values[at + j] = T(draws.symmetric());
+            }
+        }
+    };
+    parallel_ranges(cpu.threads(), size, fill, std::max<Offset>(1, parallel_grain / block));
+    return problem;
+}
+
+template <class T>
+Problem<T> random_blocks(const Context& cpu, Spec& spec) {
+    const Index count = required_size(spec, "random_blocks:1000,sizes=1-32,condition=10");
+    const SizeRange sizes = sizes_of(spec);
+    const double condition = spec.real("condition", 10, 1, 1e18);
+    const std::uint64_t seed = seed_of(spec);
+    spec.finish();
+
+    checked_unknowns(spec, double(count) * sizes.low);
+    Buffer<Offset> starts_buffer(cpu, Offset(count) + 1);  // the first row and entry of each block
+    Buffer<Offset> entry_starts_buffer(cpu, Offset(count) + 1);
+    Offset* starts = starts_buffer.data();
+    Offset* entry_starts = entry_starts_buffer.data();
+    starts[0] = entry_starts[0] = 0;
+    for (Index b = 0; b < count; ++b) {
+        const Index n = Draws(seed, b).integer(sizes.low, sizes.high);
+        starts[b + 1] = starts[b] + n;
+        entry_starts[b + 1] = entry_starts[b] + Offset(n) * n + (b + 1 < count ? 1 : 0);
+    }
+    const Index size = checked_unknowns(spec, double(starts[count]));
+    Problem<T> problem;
+    problem.natural_block = sizes.low == sizes.high ? sizes.low : 1;
+    problem.matrix = CsrMatrix<T>(cpu, size, size, entry_starts[count]);
+    Offset* row_offsets = problem.matrix.row_offsets().data();
+    Index* columns = problem.matrix.column_indices().data();
+    T* values = problem.matrix.values().data();
+    row_offsets[size] = problem.matrix.nonzeros();
+    const auto fill = [&](Offset first, Offset last) {
+        std::vector<double> block;
+        std::vector<double> work;
+        for (Offset b = first; b < last; ++b) {
+            const Index n = Index(starts[b + 1] - starts[b]);
+            Draws draws(seed, b);
+            draws.integer(sizes.low, sizes.high);  // the size again
+            random_block(draws, n, condition, block, work);
+            for (Index i = 0; i < n; ++i) {
+                const Offset at = entry_starts[b] + Offset(i) * n;
+                row_offsets[starts[b] + i] = at;
+                for (Index j = 0; j < n; ++j) {
+                    columns[at + j] = Index(starts[b] + j);
+                    values[at + j] = T(block[std::size_t(i) * n + j]);
+                }
+            }
+            if (b + 1 < count) {
+                columns[entry_starts[b + 1] - 1] = Index(starts[b + 1]);
+                values[entry_starts[b + 1] - 1] = T(0.1 / condition);
+            }
+        }
+    };
+    parallel_ranges(cpu.threads(), count, fill, 64);
+    return problem;
+}
+
+#define TESSERA_INSTANTIATE(T)                                    \
+    template Problem<T> arrow<T>(const Context&, Spec&);          \
+    template Problem<T> block_diagonal<T>(const Context&, Spec&); \
+    template Problem<T> random_blocks<T>(const Context&, Spec&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::problems

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "tessera/problems.hpp"
+
+/// The generators behind `generate`. Each reads its options, calls Spec::finish before any work,
+/// and leaves Problem::name to `generate`. Values are computed in double and rounded to T once.
+namespace tessera::problems {
+
+/// Value 0 of the text, 1..2^31 - 1. Throws InvalidArgument with an example when there is none.
+Index required_size(Spec& spec, const char* example);
+
+/// Throws InvalidArgument when a problem has more unknowns than Index can number. `unknowns` is a
+/// double because the product that gives it may exceed 2^63; it is exact where it matters.
+Index checked_unknowns(const Spec& spec, double unknowns);
+
+template <class T>
+Problem<T> poisson(const Context& cpu, Spec& spec, int dimensions);
+template <class T>
+Problem<T> convection(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> arrow(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> block_diagonal(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> random_blocks(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> elasticity(const Context& cpu, Spec& spec, int dimensions);
+
+}  // namespace tessera::problems

@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "base/dispatch.hpp"
+#include "base/phases.hpp"
+#include "sparse/find_blocks/kernels.hpp"
+
+namespace tessera {
+
+template <class T>
+BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Index bound,
+                           bool agglomerate) {
+    require(matrix.rows == matrix.columns, "find_blocks: the matrix must be square");
+    require(bound >= 1 && bound <= largest_block_bound,
+            "find_blocks: the bound on the rows of a block must be within 1..32");
+    const double bytes =
+        double(matrix.rows + 1) * sizeof(Offset) + double(matrix.nonzeros) * sizeof(Index);
+    const Phase phase(context, "find_blocks", bytes);
+    BlockPartition blocks;
+    blocks.rows = matrix.rows;
+    blocks.options = std::to_string(bound) + (agglomerate ? "" : ",blocks=natural");
+    blocks.block_offsets = select(context, &cpu::find_blocks, TESSERA_IF_CUDA(cuda::find_blocks))(
+        context, matrix.rows, matrix.row_offsets, matrix.column_indices, bound, agglomerate);
+    blocks.count = Index(blocks.block_offsets.size() - 1);
+    const BlockStatistics statistics =
+        select(context, &cpu::block_statistics, TESSERA_IF_CUDA(cuda::block_statistics))(
+            context, blocks.block_offsets.data(), blocks.count);
+    blocks.largest = statistics.largest;
+    blocks.entries = statistics.entries;
+    return blocks;
+}
+
+BlockPartition uniform_blocks(const Context& context, Index rows, Index size) {
+    require(rows >= 0, "uniform_blocks: the number of rows is negative");
+    require(size >= 1 && size <= largest_block_bound,
+            "uniform_blocks: the rows of a block must be within 1..32");
+    std::vector<Index> offsets;
+    offsets.reserve(std::size_t(rows / size) + 2);
+    for (Index row = 0; row<rows; row = row> rows - size ? rows : row + size) {
+        offsets.push_back(row);
+    }
+    offsets.push_back(rows);
+    BlockPartition blocks = blocks_from_offsets(context, rows, offsets);
+    blocks.options = std::to_string(size) + ",blocks=uniform:" + std::to_string(size);
+    return blocks;
+}
+
+BlockPartition blocks_from_offsets(const Context& context, Index rows,
+                                   std::span<const Index> block_offsets) {
+    require(rows >= 0, "blocks_from_offsets: the number of rows is negative");
+    require(!block_offsets.empty() && block_offsets.front() == 0,
+            "blocks_from_offsets: the first offset must be 0");
+    BlockPartition blocks;
+    blocks.rows = rows;
+    blocks.count = Index(block_offsets.size() - 1);
+    for (std::size_t b = 0; b + 1 < block_offsets.size(); ++b) {
+        // In 64 bits: the caller's offsets may be anything.
+        const Offset size = Offset(block_offsets[b + 1]) - block_offsets[b];
+        if (size < 1 || size > largest_block_bound) {
+            throw InvalidArgument("blocks_from_offsets: block " + std::to_string(b) + " has " +
+                                  std::to_string(size) + " rows; it must have 1.." +
+                                  std::to_string(largest_block_bound));
+        }
+        blocks.largest = std::max(blocks.largest, Index(size));
+        blocks.entries += size * size;
+    }
+    if (block_offsets.back() != rows) {
+        throw InvalidArgument("blocks_from_offsets: the blocks end at row " +
+                              std::to_string(block_offsets.back()) + ", the matrix at row " +
+                              std::to_string(rows));
+    }
+    blocks.options = std::to_string(std::max<Index>(blocks.largest, 1)) + ",blocks=given";
+    blocks.block_offsets = Buffer<Index>(context, Offset(block_offsets.size()));
+    copy_from_host(context, block_offsets, blocks.block_offsets.view());
+    return blocks;
+}
+
+template BlockPartition find_blocks<float>(const Context&, const CsrView<float>&, Index, bool);
+template BlockPartition find_blocks<double>(const Context&, const CsrView<double>&, Index, bool);
+
+}  // namespace tessera

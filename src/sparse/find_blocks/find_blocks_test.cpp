@@ -1,0 +1,213 @@
+#include "sparse/find_blocks/find_blocks_reference.hpp"
+#include "sparse/find_blocks/kernels.hpp"
+#include "support/test.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+using Pattern = std::vector<std::vector<Index>>;
+
+CsrMatrix<double> matrix_of(const Pattern& pattern) {
+    std::vector<std::vector<double>> values;
+    for (const auto& row : pattern) values.emplace_back(row.size(), 1.0);
+    const Index rows = Index(pattern.size());
+    return make_csr(rows, rows, pattern, values);
+}
+
+/// Supervariables of 1..longest rows with up to three columns, drawn from few so that neighbours
+/// are equal by chance too; some are empty rows.
+Pattern random_pattern(std::mt19937_64& random, Index rows, Index longest) {
+    Pattern pattern;
+    while (Index(pattern.size()) < rows) {
+        std::vector<Index> columns;
+        for (Index column = 0; column < std::min<Index>(rows, 3); ++column) {
+            if (random() % 2 == 0) columns.push_back(column);
+        }
+        const Index length = 1 + Index(random() % std::uint64_t(longest));
+        for (Index i = 0; i < length && Index(pattern.size()) < rows; ++i) {
+            pattern.push_back(columns);
+        }
+    }
+    return pattern;
+}
+
+void expect_reference(const Context& context, const Pattern& pattern, Index bound,
+                      bool agglomerate) {
+    const CsrMatrix<double> matrix = matrix_of(pattern);
+    const CsrMatrix<double> there = copy_to(context, matrix.view());
+    const BlockPartition blocks = find_blocks(context, there.view(), bound, agglomerate);
+    const auto expected = reference::find_blocks(matrix.rows(), matrix.view().row_offsets,
+                                                 matrix.view().column_indices, bound, agglomerate);
+    ASSERT_EQ(copy_to_host(context, blocks.block_offsets), expected)
+        << pattern.size() << " rows, bound " << bound << ", agglomerate " << agglomerate;
+    Index largest = 0;
+    std::vector<Offset> entry_offsets{0};
+    for (std::size_t b = 0; b + 1 < expected.size(); ++b) {
+        const Index size = expected[b + 1] - expected[b];
+        largest = std::max(largest, size);
+        entry_offsets.push_back(entry_offsets.back() + Offset(size) * size);
+    }
+    EXPECT_EQ(blocks.rows, matrix.rows());
+    EXPECT_EQ(blocks.count, Index(expected.size() - 1));
+    EXPECT_EQ(blocks.largest, largest);
+    EXPECT_EQ(blocks.entries, entry_offsets.back());
+}
+
+void expect_reference(const Pattern& pattern) {
+    for (const Index bound : {1, 2, 3, 7, 31, 32}) {
+        for (const bool agglomerate : {true, false}) {
+            expect_reference(context(), pattern, bound, agglomerate);
+        }
+    }
+}
+
+}  // namespace
+
+TEST(find_blocks, reference_by_hand) {
+    // Supervariables of 3, 2, 5 and 1 rows.
+    const std::vector<Offset> row_offsets{0, 1, 2, 3, 3, 3, 5, 7, 9, 11, 13, 14};
+    const std::vector<Index> columns{0, 0, 0, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1};
+    const auto found = [&](Index bound, bool agglomerate) {
+        return reference::find_blocks(11, row_offsets.data(), columns.data(), bound, agglomerate);
+    };
+    EXPECT_EQ(found(32, true), (std::vector<Index>{0, 11}));
+    EXPECT_EQ(found(32, false), (std::vector<Index>{0, 3, 5, 10, 11}));
+    EXPECT_EQ(found(5, true), (std::vector<Index>{0, 5, 10, 11}));
+    EXPECT_EQ(found(4, true), (std::vector<Index>{0, 3, 5, 9, 11}));
+    EXPECT_EQ(found(4, false), (std::vector<Index>{0, 3, 5, 9, 10, 11}));
+    EXPECT_EQ(found(1, true), (std::vector<Index>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+}
+
+TEST(find_blocks, random_patterns_small) {
+    auto random = generator();
+    const Context there = context();
+    for (int round = 0; round < 3000; ++round) {
+        const Index rows = Index(random() % 200);
+        const Index longest = 1 + Index(random() % 50);
+        const Index bound = 1 + Index(random() % 32);
+        const Pattern pattern = random_pattern(random, rows, longest);
+        expect_reference(there, pattern, bound, random() % 4 != 0);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(find_blocks, random_patterns_over_many_chunks) {
+    auto random = generator();
+    const Context there = context();
+    for (int round = 0; round < 60; ++round) {
+        const Index rows = 900 + Index(random() % 40000);
+        const Index longest = 1 + Index(random() % 50);
+        const Index bound = 1 + Index(random() % 32);
+        const Pattern pattern = random_pattern(random, rows, longest);
+        expect_reference(there, pattern, bound, random() % 4 != 0);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(find_blocks, sizes_around_words_and_chunks) {
+    auto random = generator();
+    for (const Index rows : {0,   1,    2,    31,   32,   33,   63,   64,   65,   127,
+                             128, 1023, 1024, 1025, 1055, 1056, 1057, 2047, 2048, 2049}) {
+        expect_reference(random_pattern(random, rows, 40));
+        expect_reference(Pattern(std::size_t(rows)));  // Empty rows are equal to each other.
+    }
+}
+
+TEST(find_blocks, extremes) {
+    const Index rows = 5000;
+    Pattern diagonal, dense, dense_row;
+    std::vector<Index> all(rows);
+    for (Index j = 0; j < rows; ++j) all[std::size_t(j)] = j;
+    for (Index i = 0; i < rows; ++i) {
+        diagonal.push_back({i});
+        dense.push_back({0, 1, 2, rows - 1});  // One supervariable.
+        dense_row.push_back(i == 2500 ? all : std::vector<Index>{i / 3});
+    }
+    expect_reference(diagonal);
+    expect_reference(dense);
+    expect_reference(dense_row);
+    Pattern equal_lengths;  // Equal lengths and equal first columns, last ones differ.
+    for (Index i = 0; i < rows; ++i) equal_lengths.push_back({0, 1 + i % 2});
+    expect_reference(equal_lengths);
+}
+
+TEST(find_blocks, independent_of_threads) {
+    if (context().on_gpu()) GTEST_SKIP() << "the CPU backend's threads";
+    auto random = generator();
+    const Pattern pattern = random_pattern(random, 60000, 20);
+    for (const int threads : {1, 2, 7}) {
+        expect_reference(host(threads), pattern, 13, true);
+        expect_reference(host(threads), pattern, 32, false);
+    }
+}
+
+TEST(find_blocks, entry_offsets) {
+    auto random = generator();
+    for (const int threads : {1, 2, 7}) {
+        for (const Index count : {0, 1, 2, 7, 1000}) {
+            std::vector<Index> starts{0};
+            std::vector<Offset> expected{0};
+            for (Index b = 0; b < count; ++b) {
+                const Index size = 1 + Index(random() % 32);
+                starts.push_back(starts.back() + size);
+                expected.push_back(expected.back() + Offset(size) * size);
+            }
+            std::vector<Offset> found(expected.size(), -1);
+            cpu::block_entry_offsets(host(threads), starts.data(), count, found.data());
+            EXPECT_EQ(found, expected);
+        }
+    }
+}
+
+TEST(find_blocks, uniform) {
+    for (const Index rows : {0, 1, 31, 32, 33, 100}) {
+        for (Index size = 1; size <= 32; ++size) {
+            const BlockPartition blocks = uniform_blocks(context(), rows, size);
+            EXPECT_EQ(blocks.count, (rows + size - 1) / size);
+            EXPECT_EQ(blocks.largest, std::min(rows, size));
+            const auto offsets = copy_to_host(context(), blocks.block_offsets);
+            ASSERT_EQ(Index(offsets.size()), blocks.count + 1);
+            for (Index b = 0; b < blocks.count; ++b) EXPECT_EQ(offsets[std::size_t(b)], b * size);
+            EXPECT_EQ(offsets.back(), rows);
+        }
+    }
+}
+
+TEST(find_blocks, given_offsets) {
+    const std::vector<Index> good{0, 3, 4, 36};
+    const BlockPartition blocks = blocks_from_offsets(context(), 36, good);
+    EXPECT_EQ(blocks.count, 3);
+    EXPECT_EQ(blocks.largest, 32);
+    EXPECT_EQ(blocks.entries, 9 + 1 + 1024);
+    EXPECT_EQ(copy_to_host(context(), blocks.block_offsets), good);
+    EXPECT_EQ(blocks_from_offsets(context(), 0, std::vector<Index>{0}).count, 0);
+
+    const auto message = [](Index rows, std::vector<Index> offsets) -> std::string {
+        try {
+            blocks_from_offsets(context(), rows, offsets);
+        } catch (const InvalidArgument& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_NE(message(4, {}), "");
+    EXPECT_NE(message(4, {1, 4}), "");
+    EXPECT_NE(message(4, {0, 2, 2, 4}).find("block 1 has 0 rows"), std::string::npos);
+    EXPECT_NE(message(4, {0, 3, 2, 4}).find("block 1 has -1 rows"), std::string::npos);
+    EXPECT_NE(message(40, {0, 2, 35, 40}).find("block 1 has 33 rows"), std::string::npos);
+    EXPECT_NE(message(4, {0, 2}).find("end at row 2"), std::string::npos);
+}
+
+TEST(find_blocks, refuses_misuse) {
+    const CsrMatrix<double> square = copy_to(context(), matrix_of({{0}}).view());
+    EXPECT_THROW(find_blocks(context(), square.view(), 0), InvalidArgument);
+    EXPECT_THROW(find_blocks(context(), square.view(), 33), InvalidArgument);
+    CsrView<double> wide = square.view();
+    wide.columns = 2;
+    EXPECT_THROW(find_blocks(context(), wide, 4), InvalidArgument);
+    EXPECT_THROW(uniform_blocks(context(), 10, 0), InvalidArgument);
+    EXPECT_THROW(uniform_blocks(context(), 10, 33), InvalidArgument);
+}
+
+}  // namespace tessera::test

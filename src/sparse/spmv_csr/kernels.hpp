@@ -1,0 +1,22 @@
+#pragma once
+
+#include "tessera/csr.hpp"
+
+namespace tessera {
+
+/// Entries of a long row that one partial sum covers.
+inline constexpr Offset long_row_chunk = 4096;
+
+// y = alpha A x + beta y as documented in csr.hpp; sizes are checked by the caller.
+namespace cpu {
+template <class T>
+void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+              const T* x, T beta, T* y);
+}
+namespace cuda {
+template <class T>
+void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+              const T* x, T beta, T* y);
+}
+
+}  // namespace tessera

@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "base/dispatch.hpp"
+#include "base/phases.hpp"
+#include "sparse/spmv_csr/kernels.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// Rows longer than this are split over a thread block (GPU) or over all threads (CPU).
+constexpr Index long_row_on_gpu = 2048;
+constexpr Index long_row_on_cpu = 65536;
+
+/// Threads that share a row: a power of two near half the mean row length, so that a warp's
+/// loads stay together and each thread has a few entries to sum.
+int choose_lanes(double mean_length) {
+    int lanes = 1;
+    while (lanes < 32 && 2 * lanes < mean_length) lanes *= 2;
+    return lanes;
+}
+
+}  // namespace
+
+template <class T>
+SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
+    SpmvPlan plan;
+    std::vector<Offset> offsets(std::size_t(matrix.rows) + 1);
+    copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets));
+    plan.long_row_threshold = context.on_gpu() ? long_row_on_gpu : long_row_on_cpu;
+    Offset short_entries = 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        const Offset length = offsets[std::size_t(i) + 1] - offsets[std::size_t(i)];
+        if (length > plan.long_row_threshold) {
+            plan.long_rows.push_back(i);
+        } else {
+            short_entries += length;
+        }
+    }
+    plan.lanes_per_row = choose_lanes(double(short_entries) / std::max<Index>(1, matrix.rows));
+    if (context.on_gpu()) {
+        plan.long_rows_device = copy_to_buffer(context, plan.long_rows);
+        return plan;
+    }
+    // Parts of equal work, where a row costs its entries and about four more.
+    const Offset parts = 8 * context.threads();
+    const Offset work = short_entries + 4 * Offset(matrix.rows);
+    plan.row_starts.assign(1, 0);
+    Offset done = 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        const Offset length = offsets[std::size_t(i) + 1] - offsets[std::size_t(i)];
+        done += 4 + (length > plan.long_row_threshold ? 0 : length);
+        if (done * parts >= work * Offset(plan.row_starts.size()) && i + 1 < matrix.rows) {
+            plan.row_starts.push_back(i + 1);
+        }
+    }
+    plan.row_starts.push_back(matrix.rows);
+    return plan;
+}
+
+template <class T>
+void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
+              std::type_identity_t<T> alpha, std::span<const std::type_identity_t<T>> x,
+              std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y) {
+    require(x.size() == std::size_t(matrix.columns), "multiply: x must have A.columns elements");
+    require(y.size() == std::size_t(matrix.rows), "multiply: y must have A.rows elements");
+    const double bytes =
+        double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
+        double(matrix.rows) * (sizeof(Offset) + (beta == T(0) ? 1 : 2) * sizeof(T)) +
+        double(matrix.columns) * sizeof(T);
+    const Phase phase(context, "spmv", bytes);
+    select(context, &cpu::multiply<T>, TESSERA_IF_CUDA(cuda::multiply<T>))(
+        context, matrix, plan, alpha, x.data(), beta, y.data());
+}
+
+#define TESSERA_INSTANTIATE(T)                                                       \
+    template SpmvPlan plan_spmv<T>(const Context&, const CsrView<T>&);               \
+    template void multiply<T>(const Context&, const CsrView<T>&, const SpmvPlan&, T, \
+                              std::span<const T>, T, std::span<T>);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera

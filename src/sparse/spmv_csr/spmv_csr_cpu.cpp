@@ -1,0 +1,116 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sparse/spmv_csr/spmv_csr_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "tessera/types.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Column indices as wide as the values, which GatherIndex wants.
+template <class T, class D>
+static HWY_INLINE hn::Vec<hn::RebindToSigned<D>> load_columns(D, const Index* columns) {
+    const hn::RebindToSigned<D> di;
+    if constexpr (sizeof(T) == 4) {
+        return hn::LoadU(di, columns);
+    } else {
+        const hn::Rebind<Index, decltype(di)> narrow;
+        return hn::PromoteTo(di, hn::LoadU(narrow, columns));
+    }
+}
+
+/// Sum of values[k] x[columns[k]] over k < n, in an order that n alone fixes.
+template <class T>
+static HWY_INLINE T row_product(const T* values, const Index* columns, Offset n, const T* x) {
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    T sum = T(0);
+    Offset k = 0;
+    if (n >= 2 * lanes) {
+        auto s0 = hn::Zero(d), s1 = s0;
+        for (; k + 2 * lanes <= n; k += 2 * lanes) {
+            s0 = hn::MulAdd(hn::LoadU(d, values + k),
+                            hn::GatherIndex(d, x, load_columns<T>(d, columns + k)), s0);
+            s1 = hn::MulAdd(hn::LoadU(d, values + k + lanes),
+                            hn::GatherIndex(d, x, load_columns<T>(d, columns + k + lanes)), s1);
+        }
+        sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+    }
+    for (; k < n; ++k) sum += values[k] * x[columns[k]];
+    return sum;
+}
+
+/// Rows first .. last-1, except those longer than `longest`.
+template <class T>
+static void multiply_rows(const Offset* row_offsets, const Index* columns, const T* values,
+                          Index first, Index last, Index longest, T alpha, const T* x, T beta,
+                          T* y) {
+    for (Index i = first; i < last; ++i) {
+        const Offset begin = row_offsets[i];
+        const Offset length = row_offsets[i + 1] - begin;
+        if (length > longest) continue;
+        const T product = alpha * row_product(values + begin, columns + begin, length, x);
+        y[i] = beta == T(0) ? product : product + beta * y[i];
+    }
+}
+
+template <class T>
+static T product_of_part(const T* values, const Index* columns, Offset n, const T* x) {
+    return row_product(values, columns, n, x);
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "base/context_state.hpp"
+#include "base/parallel.hpp"
+#include "simd/dispatch.hpp"
+#include "sparse/spmv_csr/kernels.hpp"
+
+namespace tessera::cpu {
+
+template <class T>
+void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+              const T* x, T beta, T* y) {
+    const auto multiply_rows = TESSERA_SIMD(context, multiply_rows<T>);
+    const auto product_of_part = TESSERA_SIMD(context, product_of_part<T>);
+    const Offset parts = Offset(plan.row_starts.size()) - 1;
+    const int threads = matrix.nonzeros + matrix.rows < parallel_grain ? 1 : context.threads();
+    parallel_parts(threads, parts, parts, [&](Offset part, Offset, Offset) {
+        multiply_rows(matrix.row_offsets, matrix.column_indices, matrix.values,
+                      plan.row_starts[std::size_t(part)], plan.row_starts[std::size_t(part) + 1],
+                      plan.long_row_threshold, alpha, x, beta, y);
+    });
+    for (const Index row : plan.long_rows) {
+        const Offset begin = matrix.row_offsets[row];
+        const Offset length = matrix.row_offsets[row + 1] - begin;
+        const Offset chunks = (length + long_row_chunk - 1) / long_row_chunk;
+        T* partial = static_cast<T*>(reduction_scratch(context, chunks * Offset(sizeof(T))));
+        parallel_ranges(
+            context.threads(), chunks,
+            [&](Offset first, Offset last) {
+                for (Offset c = first; c < last; ++c) {
+                    const Offset at = c * long_row_chunk;
+                    partial[c] = product_of_part(matrix.values + begin + at,
+                                                 matrix.column_indices + begin + at,
+                                                 std::min(long_row_chunk, length - at), x);
+                }
+            },
+            4);
+        T sum = T(0);
+        for (Offset c = 0; c < chunks; ++c) sum += partial[c];
+        y[row] = beta == T(0) ? alpha * sum : alpha * sum + beta * y[row];
+    }
+}
+
+template void multiply<float>(const Context&, const CsrView<float>&, const SpmvPlan&, float,
+                              const float*, float, float*);
+template void multiply<double>(const Context&, const CsrView<double>&, const SpmvPlan&, double,
+                               const double*, double, double*);
+
+}  // namespace tessera::cpu
+#endif  // HWY_ONCE

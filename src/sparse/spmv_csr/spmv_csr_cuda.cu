@@ -1,0 +1,98 @@
+#include "base/check_cuda.hpp"
+#include "gpu/launch.cuh"
+#include "sparse/spmv_csr/kernels.hpp"
+
+namespace tessera::cuda {
+
+namespace {
+
+constexpr int threads_a_block = 256;
+
+/// Lanes threads walk each row together; the sum over them is a fixed tree of shuffles. Rows above
+/// `longest` are left to long_rows_kernel.
+template <class T, int Lanes>
+__global__ void __launch_bounds__(threads_a_block)
+    rows_kernel(CsrView<T> matrix, Index longest, T alpha, const T* __restrict__ x, T beta, T* y) {
+    const Offset row = (Offset(blockIdx.x) * threads_a_block + threadIdx.x) / Lanes;
+    const int lane = int(threadIdx.x) % Lanes;
+    const bool here = row < matrix.rows;
+    const Offset begin = here ? matrix.row_offsets[row] : 0;
+    const Offset end = here ? matrix.row_offsets[row + 1] : 0;
+    const bool skip = end - begin > longest;
+    T sum = T(0);
+    if (!skip) {
+#pragma unroll 4
+        for (Offset k = begin + lane; k < end; k += Lanes) {
+            sum = fma(__ldcs(&matrix.values[k]), __ldg(&x[__ldcs(&matrix.column_indices[k])]), sum);
+        }
+    }
+#pragma unroll
+    for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, distance, Lanes);
+    }
+    if (here && !skip && lane == 0) {
+        y[row] = beta == T(0) ? alpha * sum : fma(alpha, sum, beta * y[row]);
+    }
+}
+
+/// One thread block a row.
+template <class T>
+__global__ void __launch_bounds__(1024)
+    long_rows_kernel(CsrView<T> matrix, const Index* rows, T alpha, const T* __restrict__ x, T beta,
+                     T* y) {
+    __shared__ T shared[32];
+    const Index row = rows[blockIdx.x];
+    T sum = T(0);
+#pragma unroll 4
+    for (Offset k = matrix.row_offsets[row] + threadIdx.x; k < matrix.row_offsets[row + 1];
+         k += 1024) {
+        sum = fma(matrix.values[k], __ldg(&x[matrix.column_indices[k]]), sum);
+    }
+    for (int distance = 16; distance > 0; distance /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, distance);
+    }
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    sum = shared[threadIdx.x];
+    for (int distance = 16; distance > 0; distance /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, distance);
+    }
+    if (threadIdx.x == 0) y[row] = beta == T(0) ? alpha * sum : fma(alpha, sum, beta * y[row]);
+}
+
+template <class T, int Lanes>
+void launch_rows(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+                 const T* x, T beta, T* y) {
+    rows_kernel<T, Lanes>
+        <<<blocks_for(Offset(matrix.rows) * Lanes, threads_a_block), threads_a_block, 0,
+           stream_of(context)>>>(matrix, plan.long_row_threshold, alpha, x, beta, y);
+}
+
+}  // namespace
+
+template <class T>
+void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+              const T* x, T beta, T* y) {
+    if (matrix.rows == 0) return;
+    using Launch = decltype(&launch_rows<T, 1>);
+    static constexpr Launch launches[] = {&launch_rows<T, 1>,  &launch_rows<T, 2>,
+                                          &launch_rows<T, 4>,  &launch_rows<T, 8>,
+                                          &launch_rows<T, 16>, &launch_rows<T, 32>};
+    int log2_lanes = 0;
+    while ((1 << log2_lanes) < plan.lanes_per_row && log2_lanes < 5) ++log2_lanes;
+    launches[log2_lanes](context, matrix, plan, alpha, x, beta, y);
+    TESSERA_CUDA(cudaGetLastError());
+    if (!plan.long_rows.empty()) {
+        long_rows_kernel<<<unsigned(plan.long_rows.size()), 1024, 0, stream_of(context)>>>(
+            matrix, plan.long_rows_device.data(), alpha, x, beta, y);
+        TESSERA_CUDA(cudaGetLastError());
+    }
+}
+
+template void multiply<float>(const Context&, const CsrView<float>&, const SpmvPlan&, float,
+                              const float*, float, float*);
+template void multiply<double>(const Context&, const CsrView<double>&, const SpmvPlan&, double,
+                               const double*, double, double*);
+
+}  // namespace tessera::cuda

@@ -1,0 +1,121 @@
+#include "tessera/vector_ops.hpp"
+
+#include "base/dispatch.hpp"
+#include "base/phases.hpp"
+#include "sparse/vector_ops/kernels.hpp"
+
+namespace tessera {
+
+namespace {
+
+template <class T>
+double bytes_of(std::size_t n, int vectors) {
+    return double(n) * double(sizeof(T)) * vectors;
+}
+
+}  // namespace
+
+template <class T>
+void fill(const Context& context, T value, std::span<T> x) {
+    const Phase phase(context, "vectors", bytes_of<T>(x.size(), 1));
+    select(context, &cpu::fill<T>, TESSERA_IF_CUDA(cuda::fill<T>))(context, value, x.data(),
+                                                                   Offset(x.size()));
+}
+
+template <class T>
+void dot(const Context& context, std::span<const T> x, std::span<const T> y, T* result) {
+    dots(context, 1, x, y, result);
+}
+
+template <class T>
+void dots(const Context& context, int count, std::span<const T> x, std::span<const T> y,
+          T* results) {
+    require(count >= 0 && x.size() == y.size() * std::size_t(count), "dots: sizes differ");
+    const int passes = (count + vectors_a_pass - 1) / vectors_a_pass;
+    const Phase phase(context, "dots", bytes_of<T>(y.size(), count + passes));
+    select(context, &cpu::dots<T>, TESSERA_IF_CUDA(cuda::dots<T>))(
+        context, count, x.data(), y.data(), Offset(y.size()), results);
+}
+
+template <class T>
+void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, std::span<const T> x,
+           Scalar<std::type_identity_t<T>> beta, std::span<T> y) {
+    require(x.size() == y.size(), "axpby: sizes differ");
+    const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
+    select(context, &cpu::axpbypcz<T>, TESSERA_IF_CUDA(cuda::axpbypcz<T>))(
+        context, alpha, x.data(), T(0), x.data(), beta, y.data(), Offset(y.size()));
+}
+
+template <class T>
+void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, std::span<const T> x,
+              Scalar<std::type_identity_t<T>> beta, std::span<const T> y,
+              Scalar<std::type_identity_t<T>> gamma, std::span<T> z) {
+    require(x.size() == z.size() && y.size() == z.size(), "axpbypcz: sizes differ");
+    const Phase phase(context, "vectors", bytes_of<T>(z.size(), 4));
+    select(context, &cpu::axpbypcz<T>, TESSERA_IF_CUDA(cuda::axpbypcz<T>))(
+        context, alpha, x.data(), beta, y.data(), gamma, z.data(), Offset(z.size()));
+}
+
+template <class T>
+void combine(const Context& context, int count, std::span<const T> x,
+             const std::type_identity_t<T>* coefficients, Scalar<std::type_identity_t<T>> beta,
+             std::span<T> y) {
+    require(count >= 0 && x.size() == y.size() * std::size_t(count), "combine: sizes differ");
+    const int passes = (count + vectors_a_pass - 1) / vectors_a_pass;
+    const Phase phase(context, "vectors", bytes_of<T>(y.size(), count + 2 * passes));
+    select(context, &cpu::combine<T>, TESSERA_IF_CUDA(cuda::combine<T>))(
+        context, count, x.data(), coefficients, beta, y.data(), Offset(y.size()));
+}
+
+template <class T>
+void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha,
+                   std::span<const T> p, std::span<const T> q, std::span<T> x, std::span<T> r,
+                   T* rr) {
+    require(p.size() == x.size() && q.size() == x.size() && r.size() == x.size(),
+            "axpy_pair_dot: sizes differ");
+    const Phase phase(context, "vectors", bytes_of<T>(x.size(), 6));
+    select(context, &cpu::axpy_pair_dot<T>, TESSERA_IF_CUDA(cuda::axpy_pair_dot<T>))(
+        context, alpha, p.data(), q.data(), x.data(), r.data(), rr, Offset(x.size()));
+}
+
+template <class T>
+void multiply_elementwise(const Context& context, std::span<const T> d, std::span<const T> x,
+                          std::span<T> y) {
+    require(d.size() == y.size() && x.size() == y.size(), "multiply_elementwise: sizes differ");
+    const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
+    select(context, &cpu::multiply_elementwise<T>, TESSERA_IF_CUDA(cuda::multiply_elementwise<T>))(
+        context, d.data(), x.data(), y.data(), Offset(y.size()));
+}
+
+template <class T>
+void fill_uniform(const Context& context, std::uint64_t seed, std::span<T> x) {
+    select(context, &cpu::fill_uniform<T>, TESSERA_IF_CUDA(cuda::fill_uniform<T>))(
+        context, seed, x.data(), Offset(x.size()));
+}
+
+template <class T>
+void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
+    select(context, &cpu::fill_normal<T>, TESSERA_IF_CUDA(cuda::fill_normal<T>))(
+        context, seed, x.data(), Offset(x.size()));
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                    \
+    template void fill<T>(const Context&, T, std::span<T>);                                       \
+    template void dot<T>(const Context&, std::span<const T>, std::span<const T>, T*);             \
+    template void dots<T>(const Context&, int, std::span<const T>, std::span<const T>, T*);       \
+    template void axpby<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,              \
+                           std::span<T>);                                                         \
+    template void axpbypcz<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,           \
+                              std::span<const T>, Scalar<T>, std::span<T>);                       \
+    template void combine<T>(const Context&, int, std::span<const T>, const T*, Scalar<T>,        \
+                             std::span<T>);                                                       \
+    template void axpy_pair_dot<T>(const Context&, Scalar<T>, std::span<const T>,                 \
+                                   std::span<const T>, std::span<T>, std::span<T>, T*);           \
+    template void multiply_elementwise<T>(const Context&, std::span<const T>, std::span<const T>, \
+                                          std::span<T>);                                          \
+    template void fill_uniform<T>(const Context&, std::uint64_t, std::span<T>);                   \
+    template void fill_normal<T>(const Context&, std::uint64_t, std::span<T>);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera

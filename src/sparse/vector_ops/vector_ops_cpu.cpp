@@ -1,0 +1,235 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sparse/vector_ops/vector_ops_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "tessera/types.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The last n < lanes elements, padded with zeros: Highway's MaskedLoad may read past the end of an
+/// array on SSE4, and scalar code would round other than the vectors do.
+template <class D, class T>
+static HWY_INLINE hn::Vec<D> load_rest(D d, const T* from, Offset n) {
+    HWY_ALIGN T padded[hn::MaxLanes(D())] = {};
+    for (Offset k = 0; k < n; ++k) padded[k] = from[k];
+    return hn::Load(d, padded);
+}
+
+template <class D, class T>
+static HWY_INLINE void store_rest(hn::Vec<D> value, D d, T* to, Offset n) {
+    HWY_ALIGN T padded[hn::MaxLanes(D())];
+    hn::Store(value, d, padded);
+    for (Offset k = 0; k < n; ++k) to[k] = padded[k];
+}
+
+/// x^T y in four running vectors; fewer than one chunk, so the order is fixed by n alone.
+template <class T>
+static T dot_chunk(const T* x, const T* y, Offset n) {
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    Offset i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+        s0 = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), s0);
+        s1 = hn::MulAdd(hn::LoadU(d, x + i + lanes), hn::LoadU(d, y + i + lanes), s1);
+        s2 = hn::MulAdd(hn::LoadU(d, x + i + 2 * lanes), hn::LoadU(d, y + i + 2 * lanes), s2);
+        s3 = hn::MulAdd(hn::LoadU(d, x + i + 3 * lanes), hn::LoadU(d, y + i + 3 * lanes), s3);
+    }
+    for (; i + lanes <= n; i += lanes) {
+        s0 = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), s0);
+    }
+    if (i < n) {
+        s1 = hn::MulAdd(load_rest(d, x + i, n - i), load_rest(d, y + i, n - i), s1);
+    }
+    return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+/// z = alpha x + beta y + gamma z; a vector whose coefficient is 0 is not read.
+template <class T>
+static void axpbypcz_range(T alpha, const T* x, T beta, const T* y, T gamma, T* z, Offset n) {
+    if (alpha == T(0) && beta == T(0) && gamma == T(1)) return;
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    const auto va = hn::Set(d, alpha), vb = hn::Set(d, beta), vc = hn::Set(d, gamma);
+    const bool with_x = alpha != T(0), with_y = beta != T(0), with_z = gamma != T(0);
+    const auto value = [&](auto load) {
+        auto sum = hn::Zero(d);
+        if (with_z) sum = gamma == T(1) ? load(z) : hn::Mul(vc, load(z));
+        if (with_y) sum = hn::MulAdd(vb, load(y), sum);
+        if (with_x) sum = hn::MulAdd(va, load(x), sum);
+        return sum;
+    };
+    Offset i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        hn::StoreU(value([&](const T* from) { return hn::LoadU(d, from + i); }), d, z + i);
+    }
+    if (i < n) {
+        store_rest(value([&](const T* from) { return load_rest(d, from + i, n - i); }), d, z + i,
+                   n - i);
+    }
+}
+
+template <class T>
+static void multiply_range(const T* a, const T* x, T* y, Offset n) {
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    Offset i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        hn::StoreU(hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, x + i)), d, y + i);
+    }
+    if (i < n) {
+        store_rest(hn::Mul(load_rest(d, a + i, n - i), load_rest(d, x + i, n - i)), d, y + i,
+                   n - i);
+    }
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/context_state.hpp"
+#include "base/parallel.hpp"
+#include "simd/dispatch.hpp"
+#include "sparse/vector_ops/kernels.hpp"
+#include "sparse/vector_ops/random.hpp"
+
+namespace tessera::cpu {
+
+namespace {
+
+template <class T>
+T value_of(const Scalar<T>& scalar) {
+    return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
+}
+
+/// f(first, last) over 0..n in steps of whole chunks; f sees one chunk or less at a time.
+template <class F>
+void for_chunks(const Context& context, Offset n, F&& f) {
+    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
+    parallel_ranges(
+        context.threads(), chunks,
+        [&](Offset first_chunk, Offset last_chunk) {
+            for (Offset c = first_chunk; c < last_chunk; ++c) {
+                f(c, c * reduction_chunk, std::min(n, (c + 1) * reduction_chunk));
+            }
+        },
+        parallel_grain / reduction_chunk);
+}
+
+/// Sum of the partial sums in a binary tree over their positions.
+template <class T>
+T tree_sum(const T* partial, Offset count) {
+    if (count == 0) return T(0);
+    if (count == 1) return partial[0];
+    const Offset half = (count + 1) / 2;
+    return tree_sum(partial, half) + tree_sum(partial + half, count - half);
+}
+
+}  // namespace
+
+template <class T>
+void fill(const Context& context, T value, T* x, Offset n) {
+    parallel_ranges(context.threads(), n,
+                    [&](Offset first, Offset last) { std::fill(x + first, x + last, value); });
+}
+
+template <class T>
+void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
+    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
+    T* partial =
+        static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks * count + 1)));
+    const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
+    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+        for (int j = 0; j < count; ++j) {
+            partial[j * chunks + c] = dot_chunk(x + j * n + first, y + first, last - first);
+        }
+    });
+    for (int j = 0; j < count; ++j) results[j] = tree_sum(partial + j * chunks, chunks);
+}
+
+template <class T>
+void axpbypcz(const Context& context, Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y,
+              Scalar<T> gamma, T* z, Offset n) {
+    const auto range = TESSERA_SIMD(context, axpbypcz_range<T>);
+    const T a = value_of(alpha), b = value_of(beta), c = value_of(gamma);
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        range(a, x + first, b, y + first, c, z + first, last - first);
+    });
+}
+
+template <class T>
+void combine(const Context& context, int count, const T* x, const T* coefficients, Scalar<T> beta,
+             T* y, Offset n) {
+    const auto range = TESSERA_SIMD(context, axpbypcz_range<T>);
+    const T b = value_of(beta);
+    for_chunks(context, n, [&](Offset, Offset first, Offset last) {
+        T scale = b;
+        if (count == 0) range(T(0), y, T(0), y, scale, y + first, last - first);
+        for (int j = 0; j < count; ++j) {
+            range(coefficients[j], x + j * n + first, T(0), y, scale, y + first, last - first);
+            scale = T(1);
+        }
+    });
+}
+
+template <class T>
+void axpy_pair_dot(const Context& context, Scalar<T> alpha, const T* p, const T* q, T* x, T* r,
+                   T* rr, Offset n) {
+    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
+    T* partial = static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks + 1)));
+    const auto range = TESSERA_SIMD(context, axpbypcz_range<T>);
+    const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
+    const T a = value_of(alpha);
+    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+        range(a, p + first, T(0), p, T(1), x + first, last - first);
+        range(-a, q + first, T(0), q, T(1), r + first, last - first);
+        partial[c] = dot_chunk(r + first, r + first, last - first);
+    });
+    *rr = tree_sum(partial, chunks);
+}
+
+template <class T>
+void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, Offset n) {
+    const auto range = TESSERA_SIMD(context, multiply_range<T>);
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        range(d + first, x + first, y + first, last - first);
+    });
+}
+
+template <class T>
+void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n) {
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) x[i] = T(uniform_element<T>(seed, i));
+    });
+}
+
+template <class T>
+void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) x[i] = T(normal_element(seed, i));
+    });
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template void fill<T>(const Context&, T, T*, Offset);                                          \
+    template void dots<T>(const Context&, int, const T*, const T*, Offset, T*);                    \
+    template void axpbypcz<T>(const Context&, Scalar<T>, const T*, Scalar<T>, const T*, Scalar<T>, \
+                              T*, Offset);                                                         \
+    template void combine<T>(const Context&, int, const T*, const T*, Scalar<T>, T*, Offset);      \
+    template void axpy_pair_dot<T>(const Context&, Scalar<T>, const T*, const T*, T*, T*, T*,      \
+                                   Offset);                                                        \
+    template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
+    template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
+    template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,264 @@
+#include "base/check_cuda.hpp"
+#include "base/context_state.hpp"
+#include "gpu/launch.cuh"
+#include "sparse/vector_ops/kernels.hpp"
+#include "sparse/vector_ops/random.hpp"
+
+namespace tessera::cuda {
+
+namespace {
+
+constexpr int threads_a_block = 256;
+constexpr int elements_a_thread = int(reduction_chunk) / threads_a_block;
+constexpr int most_groups = 64;  ///< Counters at the head of the reduction scratch.
+
+template <class T>
+__device__ T value_of(const Scalar<T>& scalar) {
+    return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
+}
+
+/// Sum over the thread block in a fixed tree; valid in thread 0.
+template <class T>
+__device__ T block_sum(T value, T* shared) {
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value += __shfl_xor_sync(~0u, value, distance);
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = T(0);
+    if (threadIdx.x == 0) {
+        for (int warp = 0; warp < threads_a_block / 32; ++warp) value += shared[warp];
+    }
+    return value;
+}
+
+/// The last thread block of a group to arrive adds the partial sums of all in a fixed order.
+/// `partial` has `chunks` sums for each of `count` results.
+template <class T>
+__device__ void finish_sums(unsigned* counter, const T* partial, int count, Offset chunks,
+                            T* results, T* shared) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (int j = 0; j < count; ++j) {
+        T sum = T(0);
+        for (Offset c = threadIdx.x; c < chunks; c += threads_a_block) {
+            sum += __ldcg(&partial[j * chunks + c]);
+        }
+        sum = block_sum(sum, shared);
+        if (threadIdx.x == 0) results[j] = sum;
+    }
+}
+
+/// One thread block a chunk and a group of up to eight vectors (blockIdx.y).
+template <class T>
+__global__ void __launch_bounds__(threads_a_block)
+    dots_kernel(int count, const T* __restrict__ x, const T* __restrict__ y, Offset n, T* partial,
+                unsigned* counters, T* results) {
+    __shared__ T shared[threads_a_block / 32];
+    const int first = int(blockIdx.y) * vectors_a_pass;
+    const int here = min(vectors_a_pass, count - first);
+    const Offset chunks = gridDim.x;
+    const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
+    T ys[elements_a_thread];
+#pragma unroll
+    for (int k = 0; k < elements_a_thread; ++k) {
+        const Offset i = start + Offset(k) * threads_a_block;
+        ys[k] = i < n ? y[i] : T(0);
+    }
+    T* const group_partial = partial + Offset(first) * chunks;
+    for (int j = 0; j < here; ++j) {
+        const T* const xj = x + Offset(first + j) * n;
+        T sum = T(0);
+#pragma unroll
+        for (int k = 0; k < elements_a_thread; ++k) {
+            const Offset i = start + Offset(k) * threads_a_block;
+            if (i < n) sum = fma(xj[i], ys[k], sum);
+        }
+        sum = block_sum(sum, shared);
+        if (threadIdx.x == 0) group_partial[j * chunks + blockIdx.x] = sum;
+    }
+    finish_sums(counters + blockIdx.y, group_partial, here, chunks, results + first, shared);
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads_a_block)
+    axpbypcz_kernel(Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y, Scalar<T> gamma, T* z,
+                    Offset n) {
+    const T a = value_of(alpha), b = value_of(beta), c = value_of(gamma);
+    if (a == T(0) && b == T(0) && c == T(1)) return;
+    for_elements<4>(n, [&](Offset i) {
+        T sum = c == T(0) ? T(0) : c * z[i];
+        if (b != T(0)) sum = fma(b, y[i], sum);
+        if (a != T(0)) sum = fma(a, x[i], sum);
+        z[i] = sum;
+    });
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads_a_block)
+    combine_kernel(int count, const T* __restrict__ x, const T* __restrict__ coefficients,
+                   Scalar<T> beta, T* y, Offset n) {
+    const T b = value_of(beta);
+    T c[vectors_a_pass];
+    for (int j = 0; j < vectors_a_pass; ++j) c[j] = j < count ? coefficients[j] : T(0);
+    for_elements<4>(n, [&](Offset i) {
+        T sum = b == T(0) ? T(0) : b * y[i];
+#pragma unroll
+        for (int j = 0; j < vectors_a_pass; ++j) {
+            if (c[j] != T(0)) sum = fma(c[j], x[j * n + i], sum);
+        }
+        y[i] = sum;
+    });
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads_a_block)
+    axpy_pair_dot_kernel(Scalar<T> alpha, const T* __restrict__ p, const T* __restrict__ q,
+                         T* __restrict__ x, T* __restrict__ r, T* partial, unsigned* counter, T* rr,
+                         Offset n) {
+    __shared__ T shared[threads_a_block / 32];
+    const T a = value_of(alpha);
+    const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
+    T sum = T(0);
+#pragma unroll 8
+    for (int k = 0; k < elements_a_thread; ++k) {
+        const Offset i = start + Offset(k) * threads_a_block;
+        if (i >= n) continue;
+        T residual = r[i];
+        if (a != T(0)) {
+            x[i] = fma(a, p[i], x[i]);
+            residual = fma(-a, q[i], residual);
+            r[i] = residual;
+        }
+        sum = fma(residual, residual, sum);
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+    finish_sums(counter, partial, 1, Offset(gridDim.x), rr, shared);
+}
+
+template <class T, class F>
+__global__ void __launch_bounds__(threads_a_block) map_kernel(T* y, Offset n, F f) {
+    for_elements<4>(n, [&](Offset i) { y[i] = f(i); });
+}
+
+template <class T, class F>
+void map(const Context& context, T* y, Offset n, F f) {
+    if (n == 0) return;
+    map_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0, stream_of(context)>>>(y, n,
+                                                                                               f);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+/// Counters (zero between reductions) and partial sums of a reduction.
+template <class T>
+struct Sums {
+    unsigned* counters;
+    T* partial;
+    Sums(const Context& context, Offset count) {
+        constexpr Offset head = most_groups * Offset(sizeof(unsigned));
+        char* memory =
+            static_cast<char*>(reduction_scratch(context, head + count * Offset(sizeof(T))));
+        counters = reinterpret_cast<unsigned*>(memory);
+        partial = reinterpret_cast<T*>(memory + head);
+    }
+};
+
+}  // namespace
+
+template <class T>
+void fill(const Context& context, T value, T* x, Offset n) {
+    map(context, x, n, [value] __device__(Offset) { return value; });
+}
+
+template <class T>
+void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
+    if (count == 0) return;
+    if (n == 0) return fill(context, T(0), results, Offset(count));
+    constexpr int most = most_groups * vectors_a_pass;
+    for (int first = 0; first < count; first += most) {
+        const int here = std::min(most, count - first);
+        const int groups = (here + vectors_a_pass - 1) / vectors_a_pass;
+        const unsigned chunks = blocks_for(n, int(reduction_chunk));
+        const Sums<T> sums(context, Offset(here) * chunks);
+        dots_kernel<<<dim3(chunks, unsigned(groups)), threads_a_block, 0, stream_of(context)>>>(
+            here, x + Offset(first) * n, y, n, sums.partial, sums.counters, results + first);
+        TESSERA_CUDA(cudaGetLastError());
+    }
+}
+
+template <class T>
+void axpbypcz(const Context& context, Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y,
+              Scalar<T> gamma, T* z, Offset n) {
+    if (n == 0) return;
+    axpbypcz_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0, stream_of(context)>>>(
+        alpha, x, beta, y, gamma, z, n);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class T>
+void combine(const Context& context, int count, const T* x, const T* coefficients, Scalar<T> beta,
+             T* y, Offset n) {
+    if (n == 0) return;
+    Scalar<T> scale = beta;
+    int first = 0;
+    do {
+        const int here = std::min(vectors_a_pass, count - first);
+        combine_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0,
+                         stream_of(context)>>>(here, x + Offset(first) * n, coefficients + first,
+                                               scale, y, n);
+        TESSERA_CUDA(cudaGetLastError());
+        scale = T(1);
+        first += vectors_a_pass;
+    } while (first < count);
+}
+
+template <class T>
+void axpy_pair_dot(const Context& context, Scalar<T> alpha, const T* p, const T* q, T* x, T* r,
+                   T* rr, Offset n) {
+    if (n == 0) return fill(context, T(0), rr, Offset(1));
+    const unsigned chunks = blocks_for(n, int(reduction_chunk));
+    const Sums<T> sums(context, chunks);
+    axpy_pair_dot_kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(
+        alpha, p, q, x, r, sums.partial, sums.counters, rr, n);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class T>
+void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, Offset n) {
+    map(context, y, n, [d, x] __device__(Offset i) { return d[i] * x[i]; });
+}
+
+template <class T>
+void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n) {
+    map(context, x, n, [seed] __device__(Offset i) { return uniform_element<T>(seed, i); });
+}
+
+template <class T>
+void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
+    map(context, x, n, [seed] __device__(Offset i) { return T(normal_element(seed, i)); });
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template void fill<T>(const Context&, T, T*, Offset);                                          \
+    template void dots<T>(const Context&, int, const T*, const T*, Offset, T*);                    \
+    template void axpbypcz<T>(const Context&, Scalar<T>, const T*, Scalar<T>, const T*, Scalar<T>, \
+                              T*, Offset);                                                         \
+    template void combine<T>(const Context&, int, const T*, const T*, Scalar<T>, T*, Offset);      \
+    template void axpy_pair_dot<T>(const Context&, Scalar<T>, const T*, const T*, T*, T*, T*,      \
+                                   Offset);                                                        \
+    template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
+    template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
+    template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::cuda
