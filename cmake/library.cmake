@@ -47,7 +47,7 @@ target_compile_options(tessera_internal INTERFACE
 target_link_libraries(tessera_internal INTERFACE OpenMP::OpenMP_CXX)
 
 target_include_directories(tessera PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(tessera PUBLIC cxx_std_20)
 target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> OpenMP::OpenMP_CXX
                       ZLIB::ZLIB)
