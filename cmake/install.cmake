@@ -1,7 +1,7 @@
 # cmake --install: the library, its headers, find_package(tessera), tessera.pc, the command line.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-install(TARGETS tessera EXPORT tesseraTargets
+install(TARGETS tessera EXPORT tesseraTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT tesseraTargets NAMESPACE tessera:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
@@ -13,6 +13,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/tesseraConfig.cmake
         ${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
+# tessera.pc finds its prefix from where it lies, so that the installed tree may be moved.
+file(RELATIVE_PATH TESSERA_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+     ${CMAKE_INSTALL_PREFIX})
 set(TESSERA_PC_PRIVATE "-lgomp -lz")
 if(TESSERA_WITH_CUDA)
   list(GET CUDAToolkit_LIBRARY_DIR 0 cuda_library_dir)

@@ -27,7 +27,18 @@ target_include_directories(tessera_internal INTERFACE ${PROJECT_SOURCE_DIR}/src
 target_include_directories(tessera_internal SYSTEM INTERFACE ${TESSERA_HIGHWAY_INCLUDE}
                            ${TESSERA_FMT_INCLUDE} ${TESSERA_FAST_FLOAT_INCLUDE}
                            ${TESSERA_JSON_INCLUDE})
-target_compile_definitions(tessera_internal INTERFACE
+set(tile_mask 0)  # Bit w/4 for the register width w.
+foreach(width IN LISTS TESSERA_TILES)
+  math(EXPR remainder "${width} % 4")
+  if(NOT remainder EQUAL 0 OR width LESS 4 OR width GREATER 32)
+    message(FATAL_ERROR "TESSERA_TILES holds ${width}; widths are multiples of 4 in 4..32")
+  endif()
+  math(EXPR tile_mask "${tile_mask} | (1 << (${width} / 4))")
+endforeach()
+if(NOT 32 IN_LIST TESSERA_TILES)
+  message(FATAL_ERROR "TESSERA_TILES must hold 32, the largest block")
+endif()
+target_compile_definitions(tessera_internal INTERFACE TESSERA_TILE_MASK=${tile_mask}
   TESSERA_WITH_CUDA=$<BOOL:${TESSERA_WITH_CUDA}> HWY_DISABLE_PCLMUL_AES FMT_HEADER_ONLY=0)
 # Exactly SSE4, AVX2 and AVX-512 kernels; no contraction, so that results repeat.
 target_compile_options(tessera_internal INTERFACE
@@ -36,7 +47,7 @@ target_compile_options(tessera_internal INTERFACE
 target_link_libraries(tessera_internal INTERFACE OpenMP::OpenMP_CXX)
 
 target_include_directories(tessera PUBLIC
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(tessera PUBLIC cxx_std_20)
 target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> OpenMP::OpenMP_CXX
                       ZLIB::ZLIB)

@@ -24,9 +24,15 @@ std::uint64_t seed_of_running_test() {
     return hash + (extra != nullptr ? std::strtoull(extra, nullptr, 10) : 0);
 }
 
-/// Prints what is needed to repeat a failure.
-class SeedPrinter : public ::testing::EmptyTestEventListener {
+/// Prints what is needed to repeat a failure, and which case was skipped and why.
+class CasePrinter : public ::testing::EmptyTestEventListener {
     void OnTestEnd(const ::testing::TestInfo& info) override {
+        const auto& result = *info.result();
+        for (int i = 0; i < result.total_part_count(); ++i) {
+            if (!result.GetTestPartResult(i).skipped()) continue;
+            std::printf("SKIPPED %s.%s: %s\n", info.test_suite_name(), info.name(),
+                        result.GetTestPartResult(i).message());
+        }
         if (!info.result()->Failed()) return;
         const char* extra = std::getenv("TESSERA_TEST_SEED");
         const char* isa = std::getenv("TESSERA_ISA");
@@ -59,7 +65,7 @@ std::string scratch_folder() {
 
 int main(int argc, char** argv) {
     ::testing::InitGoogleTest(&argc, argv);
-    ::testing::UnitTest::GetInstance()->listeners().Append(new tessera::test::SeedPrinter);
+    ::testing::UnitTest::GetInstance()->listeners().Append(new tessera::test::CasePrinter);
     const std::string suite = ::testing::GTEST_FLAG(filter);
     if (tessera::test::wants_cuda()) {
         std::string reason;

@@ -1,5 +1,5 @@
 #include "batched/invert/invert_reference.hpp"
-#include "support/test.hpp"
+#include "support/blocks.hpp"
 
 namespace tessera::test {
 
@@ -7,56 +7,6 @@ namespace {
 
 using reference::gauss_jordan_explicit;
 using reference::gauss_jordan_implicit;
-
-/// test(T()) for float and double.
-template <class Test>
-void for_reals(Test&& test) {
-    test(float());
-    test(double());
-}
-
-/// max_i sum_j |a_ij| of a column-major block.
-template <class T>
-double norm_inf(Index n, const std::vector<T>& a) {
-    double norm = 0;
-    for (Index i = 0; i < n; ++i) {
-        double sum = 0;
-        for (Index j = 0; j < n; ++j) sum += std::abs(double(a[std::size_t(i + j * n)]));
-        norm = std::max(norm, sum);
-    }
-    return norm;
-}
-
-/// ||X A - I||_inf / (n eps ||A||_inf ||X||_inf), the product in long double.
-template <class T>
-double left_residual(Index n, const std::vector<T>& a, const std::vector<T>& x) {
-    std::vector<long double> product(a.size());
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) {
-            long double sum = i == j ? -1 : 0;
-            for (Index k = 0; k < n; ++k) {
-                sum += (long double)x[std::size_t(i + k * n)] * a[std::size_t(k + j * n)];
-            }
-            product[std::size_t(i + j * n)] = sum;
-        }
-    }
-    const double eps = double(std::numeric_limits<T>::epsilon());
-    return norm_inf(n, product) / (n * eps * norm_inf(n, a) * norm_inf(n, x));
-}
-
-template <class T>
-std::vector<T> random_block(std::mt19937_64& random, Index n) {
-    return random_vector<T>(random, std::size_t(n) * std::size_t(n));
-}
-
-template <class T, class Element>
-std::vector<T> block_of(Index n, Element&& element) {
-    std::vector<T> a;
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) a.push_back(T(element(i, j)));
-    }
-    return a;
-}
 
 /// Inverts by both forms; they agree in `info`, and the left residual is bounded.
 template <class T>

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+/// Small cooperations of the 32 lanes of a warp, or of `Lanes` adjacent ones. All lanes of the warp
+/// take part.
+namespace tessera::cuda {
+
+inline constexpr unsigned full_warp = ~0u;
+
+/// The largest value of each group of `Lanes` lanes, in all of them.
+template <int Lanes = 32, class T>
+__device__ __forceinline__ T lanes_max(T value) {
+#pragma unroll
+    for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+        const T other = __shfl_xor_sync(full_warp, value, distance);
+        value = value < other ? other : value;
+    }
+    return value;
+}
+
+/// The sum over the warp, in all lanes; for integers, whose order of summation does not matter.
+template <class T>
+__device__ __forceinline__ T warp_sum(T value) {
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value += __shfl_xor_sync(full_warp, value, distance);
+    }
+    return value;
+}
+
+/// Sum of the values of this lane and the lanes before it.
+template <class T>
+__device__ __forceinline__ T warp_inclusive_scan(T value) {
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const T before = __shfl_up_sync(full_warp, value, distance);
+        if (lane >= distance) value += before;
+    }
+    return value;
+}
+
+/// Whether `holds` in any of the `Lanes` lanes of this group.
+template <int Lanes>
+__device__ __forceinline__ bool any_of_lanes(bool holds) {
+    const unsigned votes = __ballot_sync(full_warp, holds);
+    if constexpr (Lanes == 32) return votes != 0;
+    const unsigned group = threadIdx.x % 32 / Lanes;
+    return (votes >> (group * Lanes) & ((1u << (Lanes % 32)) - 1)) != 0;
+}
+
+}  // namespace tessera::cuda

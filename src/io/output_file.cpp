@@ -1,0 +1,107 @@
+#include "io/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/parallel.hpp"
+
+namespace tessera::io {
+
+namespace {
+
+class OutputFile {
+  public:
+    explicit OutputFile(const std::string& path) : path_(path) {
+        file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (file_ < 0) fail();
+    }
+    ~OutputFile() {
+        if (file_ >= 0) {
+            ::close(file_);
+            remove_part();
+        }
+    }
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    void write(std::string_view bytes) {
+        while (!bytes.empty()) {
+            const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+            if (written < 0 && errno == EINTR) continue;
+            if (written < 0) fail();
+            bytes.remove_prefix(std::size_t(written));
+        }
+    }
+
+    /// A full disk may show only here.
+    void close() {
+        const int file = file_;
+        file_ = -1;
+        if (::close(file) == 0) return;
+        const int reason = errno;
+        remove_part();
+        errno = reason;
+        fail();
+    }
+
+  private:
+    [[noreturn]] void fail() const {
+        throw Error(path_ + ": cannot be written: " + std::strerror(errno));
+    }
+
+    void remove_part() const {
+        struct stat about {};
+        if (::stat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode)) ::unlink(path_.c_str());
+    }
+
+    std::string path_;
+    int file_ = -1;
+};
+
+std::string gzip_member(const std::string& text) {
+    z_stream stream{};
+    constexpr int gzip_window = 15 + 16;
+    constexpr int default_memory = 8;
+    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, default_memory,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        throw OutOfMemory("out of memory for gzip");
+    }
+    std::string zipped(deflateBound(&stream, uLong(text.size())), '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = uInt(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(zipped.data());
+    stream.avail_out = uInt(zipped.size());
+    const int status = deflate(&stream, Z_FINISH);
+    zipped.resize(stream.total_out);
+    deflateEnd(&stream);
+    if (status != Z_STREAM_END) throw Error("gzip failed");
+    return zipped;
+}
+
+}  // namespace
+
+void write_pieces(const Context& cpu, const std::string& path, bool zip, Offset pieces,
+                  const std::function<std::string(Offset piece)>& make) {
+    OutputFile file(path);
+    const Offset at_once = 4 * Offset(cpu.threads());
+    for (Offset first = 0; first < pieces; first += at_once) {
+        const Offset count = std::min(at_once, pieces - first);
+        std::vector<std::string> made(static_cast<std::size_t>(count));
+        parallel_parts(cpu.threads(), count, count, [&](Offset, Offset k, Offset) {
+            std::string& piece = made[std::size_t(k)];
+            piece = make(first + k);
+            if (zip) piece = gzip_member(piece);
+        });
+        for (const std::string& piece : made) file.write(piece);
+    }
+    file.close();
+}
+
+}  // namespace tessera::io

@@ -1,0 +1,288 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "precond/block_jacobi/block_jacobi_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "precond/block_jacobi/kernels.hpp"
+#include "simd/dispatch.hpp"
+#include "simd/tiles/gauss_jordan-inl.h"
+
+#ifndef TESSERA_BLOCK_JACOBI_CPU_ONCE
+#define TESSERA_BLOCK_JACOBI_CPU_ONCE
+namespace tessera::cpu {
+namespace {
+
+/// Blocks that are sorted by size together, so that most vectors are full.
+constexpr Index sorted_together = 1024;
+
+/// Rows longer than this are searched for their first column in the block by bisection.
+constexpr Offset long_row = 32;
+
+}  // namespace
+}  // namespace tessera::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// visit(i, j, a_ij) for the stored entries of rows and columns first_row .. first_row + n - 1.
+template <class T, class Visit>
+HWY_INLINE void visit_block(const CsrView<T>& matrix, Index first_row, Index n, Visit&& visit) {
+    for (Index i = 0; i < n; ++i) {
+        Offset k = matrix.row_offsets[first_row + i];
+        const Offset end = matrix.row_offsets[first_row + i + 1];
+        for (Offset high = end; high - k > long_row;) {
+            const Offset middle = k + (high - k) / 2;
+            (matrix.column_indices[middle] < first_row ? k : high) = middle;
+        }
+        while (k < end && matrix.column_indices[k] < first_row) ++k;
+        for (; k < end && matrix.column_indices[k] < first_row + n; ++k) {
+            visit(i, matrix.column_indices[k] - first_row, matrix.values[k]);
+        }
+    }
+}
+
+/// Inverts `count` <= lanes blocks of n rows together; identities fill the other lanes.
+template <class T>
+void invert_group(const CsrView<T>& matrix, const PackedBlocks<T>& blocks, Index n,
+                  const Index* group, Index count, T* scratch, T* inverses, Index* info) {
+    const hn::ScalableTag<T> d;
+    using TI = hn::TFromD<hn::RebindToSigned<decltype(d)>>;
+    const Index lanes = Index(hn::Lanes(d));
+    HWY_ALIGN TI steps[largest_block_bound * hn::MaxLanes(d)];
+    HWY_ALIGN TI verdict[hn::MaxLanes(d)];
+
+    const auto zero = hn::Zero(d);
+    for (Index e = 0; e < n * n; ++e) hn::Store(zero, d, scratch + e * lanes);
+    for (Index lane = 0; lane < count; ++lane) {
+        visit_block(matrix, blocks.block_offsets[group[lane]], n, [&](Index i, Index j, T value) {
+            scratch[(i + j * n) * lanes + lane] = value;
+        });
+    }
+    for (Index lane = count; lane < lanes; ++lane) {
+        for (Index i = 0; i < n; ++i) scratch[(i + i * n) * lanes + lane] = T(1);
+    }
+    invert_interleaved(d, n, scratch, scratch + n * n * lanes, steps, verdict);
+    for (Index lane = 0; lane < count; ++lane) {
+        const Index block = group[lane];
+        info[block] = Index(verdict[lane]);
+        if (verdict[lane] != 0) continue;
+        T* inverse = inverses + blocks.entry_offsets[block];
+        for (Index j = 0; j < n; ++j) {
+            T* to = inverse + Index(steps[j * lanes + lane]) / lanes * n;
+            const T* from = scratch + j * n * lanes + lane;
+            for (Index k = 0; k < n; ++k) to[k] = from[steps[k * lanes + lane]];
+        }
+    }
+}
+
+/// Inverts blocks first .. last-1, except that singular ones only get their info.
+template <class T>
+void invert_blocks(const CsrView<T>& matrix, const PackedBlocks<T>& blocks, Index first, Index last,
+                   T* scratch, T* inverses, Index* info) {
+    const Index lanes = Index(hn::Lanes(hn::ScalableTag<T>()));
+    for (Index begin = first, end = first; begin < last; begin = end) {
+        end = last - begin > sorted_together ? begin + sorted_together : last;
+        const Index* offsets = blocks.block_offsets;
+        Index order[sorted_together];
+        Index start[largest_block_bound + 2] = {};  // start[n]: first place of size n.
+        for (Index b = begin; b < end; ++b) ++start[offsets[b + 1] - offsets[b] + 1];
+        for (Index n = 1; n <= largest_block_bound + 1; ++n) start[n] += start[n - 1];
+        for (Index b = begin; b < end; ++b) order[start[offsets[b + 1] - offsets[b]]++] = b;
+        // start[n] is now the end of size n.
+        for (Index n = 1; n <= largest_block_bound; ++n) {
+            for (Index at = start[n - 1]; at < start[n]; at += lanes) {
+                const Index left = start[n] - at;
+                invert_group(matrix, blocks, n, order + at, left < lanes ? left : lanes, scratch,
+                             inverses, info);
+            }
+        }
+    }
+}
+
+/// `vectors` vectors of rows of z = X r for one block; `x` and `z` point at the first of these
+/// rows. Where not `inside`, no more than `rows` rows are touched.
+template <int vectors, bool inside, class D, class T>
+HWY_INLINE void multiply_rows(D d, Index n, Index rows, const T* x, const T* r, T* z) {
+    const Index lanes = Index(hn::Lanes(d));
+    HWY_ALIGN T column[vectors * hn::MaxLanes(d)] = {};
+    auto z0 = hn::Zero(d);
+    auto z1 = z0, z2 = z0, z3 = z0;
+    for (Index j = 0; j < n; ++j) {
+        const T* from = x + j * n;
+        if constexpr (!inside) {
+            for (Index i = 0; i < rows; ++i) column[i] = from[i];
+            from = column;
+        }
+        const auto r_j = hn::Set(d, r[j]);
+        z0 = hn::MulAdd(hn::LoadU(d, from), r_j, z0);
+        if constexpr (vectors > 1) z1 = hn::MulAdd(hn::LoadU(d, from + lanes), r_j, z1);
+        if constexpr (vectors > 2) z2 = hn::MulAdd(hn::LoadU(d, from + 2 * lanes), r_j, z2);
+        if constexpr (vectors > 3) z3 = hn::MulAdd(hn::LoadU(d, from + 3 * lanes), r_j, z3);
+    }
+    T* to = inside ? z : column;
+    hn::StoreU(z0, d, to);
+    if constexpr (vectors > 1) hn::StoreU(z1, d, to + lanes);
+    if constexpr (vectors > 2) hn::StoreU(z2, d, to + 2 * lanes);
+    if constexpr (vectors > 3) hn::StoreU(z3, d, to + 3 * lanes);
+    if constexpr (!inside) {
+        for (Index i = 0; i < rows; ++i) z[i] = column[i];
+    }
+}
+
+template <bool inside, class D, class T>
+HWY_INLINE void multiply_block(D d, Index n, const T* x, const T* r, T* z) {
+    const Index lanes = Index(hn::Lanes(d));
+    for (Index i = 0; i < n; i += 4 * lanes) {
+        const Index rows = n - i;
+        if (rows <= lanes) {
+            multiply_rows<1, inside>(d, n, rows, x + i, r, z + i);
+        } else if (rows <= 2 * lanes) {
+            multiply_rows<2, inside>(d, n, rows, x + i, r, z + i);
+        } else if (rows <= 3 * lanes) {
+            multiply_rows<3, inside>(d, n, rows, x + i, r, z + i);
+        } else {
+            multiply_rows<4, inside>(d, n, rows < 4 * lanes ? rows : 4 * lanes, x + i, r, z + i);
+        }
+    }
+}
+
+/// z_b = X_b r_b for the blocks first .. last-1. Whole vectors run over the end of a block, into
+/// values of the next blocks (unused sums) and rows of the next blocks (written again in their
+/// turn), as long as those belong to this range.
+template <class T>
+void multiply_blocks(const PackedBlocks<T>& blocks, const T* inverses, Index first, Index last,
+                     const T* r, T* z) {
+    const hn::ScalableTag<T> d;
+    const Index lanes = Index(hn::Lanes(d));
+    for (Index b = first; b < last; ++b) {
+        const Index row = blocks.block_offsets[b];
+        const Index n = blocks.block_offsets[b + 1] - row;
+        const T* x = inverses + blocks.entry_offsets[b];
+        const bool inside = blocks.block_offsets[last] - blocks.block_offsets[b + 1] >= lanes &&
+                            blocks.entry_offsets[last] - blocks.entry_offsets[b + 1] >= lanes;
+        if (inside) {
+            multiply_block<true>(d, n, x, r + row, z + row);
+        } else {
+            multiply_block<false>(d, n, x, r + row, z + row);
+        }
+    }
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "batched/invert/invert_reference.hpp"
+
+namespace tessera::cpu {
+
+namespace {
+
+/// f(first, last) for ranges of blocks with about equal numbers of values, one a thread.
+template <class T, class F>
+void for_equal_entries(const Context& context, const PackedBlocks<T>& blocks, F&& f) {
+    if (blocks.count == 0) return;
+    const Offset* offsets = blocks.entry_offsets;
+    const Offset entries = offsets[blocks.count];
+    const Offset parts = std::clamp<Offset>(entries / parallel_grain, 1, context.threads());
+    const auto boundary = [&](Offset part) {
+        const Offset wanted = entries * part / parts;
+        return Index(std::lower_bound(offsets, offsets + blocks.count, wanted) - offsets);
+    };
+    parallel_parts(context.threads(), parts, parts,
+                   [&](Offset part, Offset, Offset) { f(boundary(part), boundary(part + 1)); });
+}
+
+/// Inverts B + 2^k sqrt(eps) ||B||_inf I for the smallest k that does; returns k, or -1.
+template <class T>
+int invert_shifted(Index n, const T* block, T* inverse) {
+    T norm = 0;
+    for (Index i = 0; i < n; ++i) {
+        T sum = 0;
+        for (Index j = 0; j < n; ++j) sum += std::abs(block[i + j * n]);
+        norm = std::max(norm, sum);
+    }
+    if (norm == T(0)) norm = 1;
+    const T root = std::sqrt(std::numeric_limits<T>::epsilon());
+    for (int k = 0; k <= 60; ++k) {
+        std::copy(block, block + n * n, inverse);
+        for (Index i = 0; i < n; ++i) inverse[i + i * n] += std::ldexp(root, k) * norm;
+        if (reference::gauss_jordan_implicit(n, inverse) == 0) return k;
+    }
+    return -1;
+}
+
+/// What the policy puts in the place of a block that is singular; returns the shift.
+template <class T>
+int replace_singular(const CsrView<T>& matrix, Index first_row, Index n, SingularPolicy policy,
+                     T* inverse) {
+    T block[largest_block_bound * largest_block_bound] = {};
+    bool finite = true;
+    N_SSE4::visit_block(matrix, first_row, n, [&](Index i, Index j, T value) {
+        block[i + j * n] = value;
+        finite = finite && std::isfinite(value);
+    });
+    if (finite && policy == SingularPolicy::identity) {
+        std::fill(inverse, inverse + n * n, T(0));
+        for (Index i = 0; i < n; ++i) inverse[i + i * n] = 1;
+        return -1;
+    }
+    if (finite && policy == SingularPolicy::shift) {
+        const int k = invert_shifted(n, block, inverse);
+        if (k >= 0) return k;
+    }
+    std::fill(inverse, inverse + n * n, std::numeric_limits<T>::quiet_NaN());
+    return -1;
+}
+
+struct alignas(64) CacheLine {
+    char bytes[64];
+};
+
+}  // namespace
+
+template <class T>
+void setup(const Context& context, const CsrView<T>& matrix, const PackedBlocks<T>& blocks,
+           SingularPolicy policy, T* inverses, Index* info, std::int8_t* shifts) {
+    const auto invert_range = TESSERA_SIMD(context, invert_blocks<T>);
+    for_equal_entries(context, blocks, [&](Index first, Index last) {
+        const Index n = blocks.largest;
+        std::vector<CacheLine> scratch(std::size_t(n * (n + N_SSE4::gauss_jordan_work_vectors)));
+        invert_range(matrix, blocks, first, last, reinterpret_cast<T*>(scratch.data()), inverses,
+                     info);
+        for (Index b = first; b < last; ++b) {
+            shifts[b] = -1;
+            if (info[b] == 0) continue;
+            const Index row = blocks.block_offsets[b];
+            shifts[b] = std::int8_t(replace_singular(matrix, row, blocks.block_offsets[b + 1] - row,
+                                                     policy, inverses + blocks.entry_offsets[b]));
+        }
+    });
+}
+
+template <class T>
+void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
+           T* z) {
+    const auto multiply_range = TESSERA_SIMD(context, multiply_blocks<T>);
+    for_equal_entries(context, blocks, [&](Index first, Index last) {
+        multiply_range(blocks, inverses, first, last, r, z);
+    });
+}
+
+#define TESSERA_INSTANTIATE(T)                                                        \
+    template void setup<T>(const Context&, const CsrView<T>&, const PackedBlocks<T>&, \
+                           SingularPolicy, T*, Index*, std::int8_t*);                 \
+    template void apply<T>(const Context&, const PackedBlocks<T>&, const T*, const T*, T*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cpu
+#endif

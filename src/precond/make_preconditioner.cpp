@@ -1,0 +1,115 @@
+#include <fstream>
+#include <sstream>
+
+#include "tessera/precond.hpp"
+
+namespace tessera {
+
+namespace {
+
+SingularPolicy singular_policy(Spec& spec) {
+    const std::string word = spec.word("singular", "stop", {"stop", "identity", "shift"});
+    return word == "stop"       ? SingularPolicy::stop
+           : word == "identity" ? SingularPolicy::identity
+                                : SingularPolicy::shift;
+}
+
+/// Blocks from a text file: their sizes, in order, separated by white space.
+BlockPartition blocks_from_file(const Context& context, const std::string& file, Index rows,
+                                Index bound) {
+    std::ifstream stream(file);
+    if (!stream) {
+        throw InvalidArgument("block_jacobi: blocks='" + file +
+                              "' is neither supervariable, natural, uniform:K nor a file that can "
+                              "be read");
+    }
+    std::vector<Index> offsets{0};
+    std::string text;
+    for (std::int64_t line = 1; std::getline(stream, text); ++line) {
+        std::istringstream words(text);
+        for (std::string word; words >> word;) {
+            std::int64_t size = 0;
+            const std::string reason = parse_integer(word, size);
+            if (!reason.empty()) {
+                throw ParseError(file, line, "the block size '" + word + "' is " + reason);
+            }
+            if (size < 1 || size > bound) {
+                throw ParseError(
+                    file, line,
+                    "the block size " + word + " is not within 1.." + std::to_string(bound));
+            }
+            if (size > rows - offsets.back()) {
+                throw ParseError(file, line,
+                                 "the blocks have more than the " + std::to_string(rows) +
+                                     " rows of the matrix");
+            }
+            offsets.push_back(offsets.back() + Index(size));
+        }
+    }
+    if (offsets.back() != rows) {
+        throw ParseError(file, 0,
+                         "the blocks have " + std::to_string(offsets.back()) +
+                             " rows together, the matrix has " + std::to_string(rows));
+    }
+    return blocks_from_offsets(context, rows, offsets);
+}
+
+template <class T>
+BlockPartition partition(const Context& context, const CsrView<T>& matrix, Index bound,
+                         const std::string& blocks) {
+    static constexpr std::string_view uniform = "uniform:";
+    BlockPartition found;
+    if (blocks == "supervariable" || blocks == "natural") {
+        return find_blocks(context, matrix, bound, blocks == "supervariable");
+    }
+    if (blocks.starts_with(uniform)) {
+        std::int64_t size = 0;
+        const std::string reason = parse_integer(blocks.substr(uniform.size()), size);
+        if (!reason.empty() || size < 1 || size > bound) {
+            throw InvalidArgument("block_jacobi: blocks=" + blocks +
+                                  ": the size must be an integer within 1.." +
+                                  std::to_string(bound));
+        }
+        found = uniform_blocks(context, matrix.rows, Index(size));
+    } else {
+        found = blocks_from_file(context, blocks, matrix.rows, bound);
+    }
+    found.options = std::to_string(bound) + ",blocks=" + blocks;
+    return found;
+}
+
+}  // namespace
+
+std::vector<std::string> preconditioner_names() { return {"none", "jacobi", "block_jacobi"}; }
+
+template <class T>
+std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, Spec preconditioner,
+                                                       const CsrView<T>& matrix) {
+    const std::string& name = preconditioner.name();
+    if (name == "none") {
+        preconditioner.finish();
+        return nullptr;
+    }
+    if (name == "jacobi") {
+        const SingularPolicy policy = singular_policy(preconditioner);
+        preconditioner.finish();
+        return std::make_unique<Jacobi<T>>(context, matrix, policy);
+    }
+    if (name == "block_jacobi") {
+        const Index bound =
+            Index(preconditioner.integer(0, largest_block_bound, 1, largest_block_bound));
+        const std::string blocks = preconditioner.word("blocks", "supervariable");
+        const SingularPolicy policy = singular_policy(preconditioner);
+        preconditioner.finish();
+        return std::make_unique<BlockJacobi<T>>(context, matrix,
+                                                partition(context, matrix, bound, blocks), policy);
+    }
+    throw InvalidArgument(unknown_word_message("preconditioner", name, preconditioner_names()));
+}
+
+template std::unique_ptr<Preconditioner<float>> make_preconditioner<float>(const Context&, Spec,
+                                                                           const CsrView<float>&);
+template std::unique_ptr<Preconditioner<double>> make_preconditioner<double>(
+    const Context&, Spec, const CsrView<double>&);
+
+}  // namespace tessera

@@ -1,0 +1,116 @@
+#include <fstream>
+
+#include "support/test.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// Ten rows with supervariables of 3, 3 and 4 rows, dense blocks, diagonally dominant.
+CsrMatrix<double> small_matrix() {
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    const std::vector<Index> offsets{0, 3, 6, 10};
+    for (std::size_t b = 0; b < 3; ++b) {
+        for (Index i = offsets[b]; i < offsets[b + 1]; ++i) {
+            pattern.emplace_back();
+            values.emplace_back();
+            for (Index j = offsets[b]; j < offsets[b + 1]; ++j) {
+                pattern.back().push_back(j);
+                values.back().push_back(i == j ? 8 : 1);
+            }
+        }
+    }
+    return make_csr(10, 10, pattern, values);
+}
+
+std::unique_ptr<Preconditioner<double>> make(const std::string& text) {
+    const Context there = context();
+    const CsrMatrix<double> matrix = copy_to(there, small_matrix().view());
+    return make_preconditioner(there, Spec::parse(text), matrix.view());
+}
+
+std::vector<Index> offsets_of(const std::string& text) {
+    const Context there = context();
+    const CsrMatrix<double> matrix = copy_to(there, small_matrix().view());
+    const auto made = make_preconditioner(there, Spec::parse(text), matrix.view());
+    return copy_to_host(there, dynamic_cast<BlockJacobi<double>&>(*made).blocks().block_offsets);
+}
+
+template <class Failure>
+std::string message(const std::string& text) {
+    try {
+        make(text);
+    } catch (const Failure& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+TEST(make_preconditioner, names) {
+    EXPECT_EQ(preconditioner_names(), (std::vector<std::string>{"none", "jacobi", "block_jacobi"}));
+    EXPECT_EQ(make("none"), nullptr);
+    EXPECT_EQ(make("jacobi")->describe(), "jacobi,singular=stop");
+    EXPECT_EQ(make("jacobi:singular=shift")->describe(), "jacobi,singular=shift");
+    EXPECT_EQ(make("block_jacobi")->describe(), "block_jacobi:32,singular=stop");
+    EXPECT_EQ(make("block_jacobi:8,singular=identity")->describe(),
+              "block_jacobi:8,singular=identity");
+    EXPECT_EQ(make("block_jacobi:8,blocks=natural")->describe(),
+              "block_jacobi:8,blocks=natural,singular=stop");
+    EXPECT_EQ(make("block_jacobi:8,blocks=uniform:4")->describe(),
+              "block_jacobi:8,blocks=uniform:4,singular=stop");
+}
+
+TEST(make_preconditioner, blocks) {
+    EXPECT_EQ(offsets_of("block_jacobi:6"), (std::vector<Index>{0, 6, 10}));
+    EXPECT_EQ(offsets_of("block_jacobi:32,blocks=natural"), (std::vector<Index>{0, 3, 6, 10}));
+    EXPECT_EQ(offsets_of("block_jacobi:4,blocks=uniform:4"), (std::vector<Index>{0, 4, 8, 10}));
+    const std::string file = scratch_folder() + "/sizes.txt";
+    std::ofstream(file) << "3 1\n\n  2\t4\n";
+    EXPECT_EQ(offsets_of("block_jacobi:4,blocks=" + file), (std::vector<Index>{0, 3, 4, 6, 10}));
+    EXPECT_EQ(make("block_jacobi:4,blocks=" + file)->describe(),
+              "block_jacobi:4,blocks=" + file + ",singular=stop");
+}
+
+TEST(make_preconditioner, refuses_with_a_reason) {
+    const auto says = [](const std::string& text, const std::string& what) {
+        const std::string found = message<InvalidArgument>(text);
+        EXPECT_NE(found.find(what), std::string::npos) << found;
+    };
+    says("blok_jacobi:8", "did you mean 'block_jacobi'");
+    says("block_jacobi:33", "1..32");
+    says("block_jacobi:8,singulr=stop", "singular");
+    says("block_jacobi:8,singular=maybe", "stop, identity, shift");
+    says("block_jacobi:8,blocks=uniform:9", "1..8");
+    says("block_jacobi:8,blocks=uniform:x", "1..8");
+    says("block_jacobi:8,blocks=nowhere.txt", "'nowhere.txt' is neither");
+    says("jacobi:3", "no value");
+    says("none:3", "no value");
+
+    const std::string file = scratch_folder() + "/sizes.txt";
+    const auto file_says = [&](const std::string& contents, const std::string& what) {
+        std::ofstream(file) << contents;
+        const std::string found = message<ParseError>("block_jacobi:8,blocks=" + file);
+        EXPECT_NE(found.find(what), std::string::npos) << found;
+    };
+    file_says("3 3\n9\n", ":2: the block size 9 is not within 1..8");
+    file_says("3 3\n0\n", ":2: the block size 0 is not within 1..8");
+    file_says("3 x\n", ":1: the block size 'x' is not an integer");
+    file_says("3 3\n5\n", ":2: the blocks have more than the 10 rows");
+    file_says("3 3\n", "the blocks have 6 rows together, the matrix has 10");
+    file_says("", "the blocks have 0 rows together");
+}
+
+TEST(make_preconditioner, none_of_a_rectangular_matrix) {
+    const Context there = context();
+    CsrView<double> wide;
+    wide.columns = 2;
+    EXPECT_THROW(make_preconditioner(there, Spec::parse("jacobi"), wide), InvalidArgument);
+    EXPECT_THROW(make_preconditioner(there, Spec::parse("block_jacobi:4"), wide), InvalidArgument);
+    EXPECT_THROW(make_preconditioner(there, Spec::parse("block_jacobi:4,blocks=uniform:2"), wide),
+                 InvalidArgument);
+}
+
+}  // namespace tessera::test

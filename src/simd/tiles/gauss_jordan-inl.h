@@ -1,0 +1,128 @@
+// Gauss-Jordan inversion of equal-sized blocks interleaved across vector lanes. Included once for
+// each instruction set (see simd/dispatch.hpp).
+#if defined(TESSERA_SIMD_TILES_GAUSS_JORDAN_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_TILES_GAUSS_JORDAN_INL_H_
+#undef TESSERA_SIMD_TILES_GAUSS_JORDAN_INL_H_
+#else
+#define TESSERA_SIMD_TILES_GAUSS_JORDAN_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "tessera/types.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Columns j .. j + columns - 1 of the rank-1 update: a_ij = keep_i a_ij + m_i p_j.
+template <int columns, class D, class T>
+HWY_INLINE void update_columns(D d, Index n, const T* keep, const T* m, const T* pivot_row, T* a) {
+    const Index lanes = Index(hn::Lanes(d));
+    const Index column = n * lanes;
+    auto p0 = hn::Load(d, pivot_row);
+    auto p1 = p0, p2 = p0, p3 = p0;
+    if constexpr (columns == 4) {
+        p1 = hn::Load(d, pivot_row + lanes);
+        p2 = hn::Load(d, pivot_row + 2 * lanes);
+        p3 = hn::Load(d, pivot_row + 3 * lanes);
+    }
+    for (Index i = 0; i < n; ++i) {
+        const auto keep_i = hn::Load(d, keep + i * lanes);
+        const auto m_i = hn::Load(d, m + i * lanes);
+        const auto update = [&](T* element, auto p) HWY_ATTR {
+            hn::Store(hn::MulAdd(m_i, p, hn::And(keep_i, hn::Load(d, element))), d, element);
+        };
+        T* row = a + i * lanes;
+        update(row, p0);
+        if constexpr (columns == 4) {
+            update(row + column, p1);
+            update(row + 2 * column, p2);
+            update(row + 3 * column, p3);
+        }
+    }
+}
+
+/// Working vectors of invert_interleaved, besides the blocks: 4 n vectors.
+inline constexpr Index gauss_jordan_work_vectors = 4;
+
+/// Inverts Lanes(d) blocks of n rows by Gauss-Jordan elimination with implicit partial pivoting
+/// among rows (Anzt et al., Fig. 2). Element (i, j) of block l is a[(i + j n) lanes + l].
+///   work    gauss_jordan_work_vectors * n vectors, aligned.
+///   steps   steps[k lanes + l] receives lanes times the row p_k that was the pivot row of block l
+///           in step k; the inverse is X(k, p_j) = A(p_k, j), A as left behind.
+///   info    per lane 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not
+///           finite; A is then without meaning, steps are still rows.
+/// The pivot row is not swapped but joins the rank-1 update: with its old content masked away and
+/// the multiplier 1/d, the update leaves pivot_row / d there. Lanes never meet, so a block's bits
+/// do not depend on its neighbours.
+template <class D, class T = hn::TFromD<D>, class DI = hn::RebindToSigned<D>,
+          class TI = hn::TFromD<DI>>
+HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RESTRICT work,
+                                     TI* HWY_RESTRICT steps, TI* HWY_RESTRICT info) {
+    const DI di;
+    const Index lanes = Index(hn::Lanes(d));
+    T* keep = work;                       // All ones, or zeros in the pivot row.
+    T* m = work + n * lanes;              // Multipliers; column k of the inverse.
+    T* pivot_row = work + 2 * n * lanes;  // The pivot row before its scaling.
+    T* done = work + 3 * n * lanes;       // Sign bit set in rows that were pivot rows.
+    const auto zero = hn::Zero(d);
+    const auto one = hn::Set(d, T(1));
+    const auto sign = hn::Set(d, T(-0.0));
+    const auto ones = hn::BitCast(d, hn::Set(di, TI(-1)));
+    const auto lane = hn::Iota(di, 0);
+    for (Index i = 0; i < n; ++i) hn::Store(zero, d, done + i * lanes);
+    auto first_bad = hn::Zero(di);
+
+    for (Index k = 0; k < n; ++k) {
+        // The first largest magnitude; rows that are done count as negative. Without any the pivot
+        // stays 0.
+        const T* column = a + k * n * lanes;
+        auto largest = zero;
+        auto pivot = zero;
+        auto row = hn::Zero(di);
+        for (Index i = 0; i < n; ++i) {
+            const auto element = hn::Load(d, column + i * lanes);
+            const auto size = hn::Or(hn::Abs(element), hn::Load(d, done + i * lanes));
+            const auto larger = hn::Gt(size, largest);
+            largest = hn::IfThenElse(larger, size, largest);
+            pivot = hn::IfThenElse(larger, element, pivot);
+            row = hn::IfThenElse(hn::RebindMask(di, larger), hn::Set(di, TI(i * lanes)), row);
+        }
+        hn::Store(row, di, steps + k * lanes);
+        const auto reciprocal = hn::Div(one, pivot);
+        const auto good = hn::And(hn::IsFinite(pivot), hn::IsFinite(reciprocal));
+        const auto newly_bad =
+            hn::AndNot(hn::RebindMask(di, good), hn::Eq(first_bad, hn::Zero(di)));
+        first_bad = hn::IfThenElse(newly_bad, hn::Set(di, TI(k + 1)), first_bad);
+
+        for (Index i = 0; i < n; ++i) {
+            const auto is_pivot = hn::RebindMask(d, hn::Eq(row, hn::Set(di, TI(i * lanes))));
+            const auto multiplier = hn::Neg(hn::Mul(hn::Load(d, column + i * lanes), reciprocal));
+            hn::Store(hn::IfThenElse(is_pivot, reciprocal, multiplier), d, m + i * lanes);
+            hn::Store(hn::IfThenZeroElse(is_pivot, ones), d, keep + i * lanes);
+            const auto was_done = hn::Load(d, done + i * lanes);
+            hn::Store(hn::IfThenElse(is_pivot, sign, was_done), d, done + i * lanes);
+        }
+        const auto at = hn::Add(row, lane);
+        for (Index j = 0; j < n; ++j) {
+            hn::Store(hn::GatherIndex(d, a + j * n * lanes, at), d, pivot_row + j * lanes);
+        }
+        Index j = 0;
+        for (; j + 4 <= n; j += 4) {
+            update_columns<4>(d, n, keep, m, pivot_row + j * lanes, a + j * n * lanes);
+        }
+        for (; j < n; ++j) {
+            update_columns<1>(d, n, keep, m, pivot_row + j * lanes, a + j * n * lanes);
+        }
+        for (Index i = 0; i < n; ++i) {
+            hn::Store(hn::Load(d, m + i * lanes), d, a + (k * n + i) * lanes);
+        }
+    }
+    hn::Store(first_bad, di, info);
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

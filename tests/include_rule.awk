@@ -1,0 +1,98 @@
+# The rule of include_rule.sh; run in the source tree on its files.
+BEGIN {
+    rank["base"] = 0
+    rank["simd"] = rank["gpu"] = 1
+    rank["io"] = rank["sparse"] = rank["batched"] = rank["problems"] = 2
+    rank["precond"] = 3
+    rank["krylov"] = 4
+    # The layer that a public header speaks for. report.hpp describes results of all layers
+    # and calls none of them.
+    split("export error types context spec report", list, " ")
+    for (i in list) public["tessera/" list[i] ".hpp"] = 0
+    split("csr blocks", list, " ")
+    for (i in list) public["tessera/" list[i] ".hpp"] = 1
+    split("vector_ops operator io problems", list, " ")
+    for (i in list) public["tessera/" list[i] ".hpp"] = 2
+    public["tessera/precond.hpp"] = 3
+    public["tessera/krylov.hpp"] = 4
+    public["tessera/tessera.hpp"] = 5
+}
+function wrong(rule) { printf "%s:%d: %s: %s\n", FILENAME, FNR, target, rule }
+function is_toolkit(name) {
+    return name ~ /^(cuda|cublas|cusparse|cusolver|curand|nvtx|cub\/|thrust\/|cooperative)/ ||
+           name ~ /^(nvToolsExt|device_launch|math_constants|mma)/
+}
+function is_public(name) { return name in public }
+function is_standard(name) { return name ~ /^[a-z_]+$/ }
+function is_posix(name) {
+    return name ~ /^(sys\/[a-z]+|unistd|fcntl|signal|termios|pthread|poll)\.h$/
+}
+!/^[ \t]*#[ \t]*include[ \t]*[<"]/ { next }
+{
+    match($0, /[<"][^>"]*[>"]/)
+    target = substr($0, RSTART, RLENGTH)
+    name = substr(target, 2, length(target) - 2)
+    quoted = substr(target, 1, 1) == "\""
+    count = split(FILENAME, part, "/")
+    folder = FILENAME
+    sub(/\/[^\/]*$/, "", folder)
+}
+part[1] == "include" {
+    own = "tessera/" part[count]
+    if (!(own in public))
+        wrong("add this header to the layers of the rule")
+    else if (quoted ? !is_public(name) : !is_standard(name))
+        wrong("public headers include the standard library and each other only")
+    else if (quoted && public[name] > public[own] && own != "tessera/report.hpp")
+        wrong("a header of a higher layer")
+    next
+}
+part[1] == "apps" {
+    fine = quoted ? is_public(name) || name !~ /\// : is_standard(name) || is_posix(name)
+    if (name ~ /^CLI\//) fine = 1
+    if (part[2] == "bench") {
+        if (name ~ /^nlohmann\// || name ~ /^(cblas|lapacke)\.h$/) fine = 1
+        if (is_toolkit(name) && FILENAME ~ /cuda\.(cu|cpp|hpp|cuh)$/) fine = 1
+    }
+    if (!fine)
+        wrong("programs include the public headers, their own folder, the standard library, CLI11")
+    next
+}
+{
+    family = part[2]
+    if (!(family in rank)) {
+        wrong("add the folder src/" family " to the layers of the rule")
+        next
+    }
+    if (is_toolkit(name)) {
+        if (name ~ /^(cublas|cusparse|cusolver|thrust\/)/)
+            wrong("the library uses none of the toolkit libraries")
+        else if (FILENAME !~ /\.cuh?$/ && family != "gpu" &&
+                 !(family == "base" && part[count] ~ /cuda/))
+            wrong("CUDA headers only in .cu, src/gpu and src/base/*cuda*")
+    }
+    if (name ~ /^(CLI|gtest)\//) wrong("not a library for src")
+    if (name ~ /^tessera\//) {
+        if (!(name in public)) wrong("no such public header is known to the rule")
+        else if (public[name] > rank[family]) wrong("a header of a higher layer")
+        next
+    }
+    if (!quoted) next
+    split(name, to, "/")
+    if (!(to[1] in rank)) {
+        if (name !~ /^(hwy|fmt|fast_float|nlohmann)\//)
+            wrong("write internal includes from src: \"family/operation/file\"")
+        next
+    }
+    home = "src/" name
+    sub(/\/[^\/]*$/, "", home)
+    if (rank[to[1]] > rank[family])
+        wrong("a header of a higher layer")
+    else if (to[1] == "base" || home == folder)
+        next
+    else if (to[1] == "simd" || to[1] == "gpu") {
+        if (rank[family] == 1 && to[1] != family)
+            wrong("simd and gpu do not know each other")
+    } else
+        wrong("another operation is called through its public function; share tiles instead")
+}

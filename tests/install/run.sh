@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# run.sh BUILD-FOLDER CMAKE COMPILER
+#
+# Installs the build into a fresh prefix, moves the prefix, and builds and runs the program beside
+# this file with it: through find_package and through pkg-config. Every installed header must
+# compile alone, without warnings.
+set -euo pipefail
+build=$1 cmake=$2 compiler=$3
+here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Runs quietly; shows what was said on failure.
+quietly() { "$@" >"$scratch/log" 2>&1 || { cat "$scratch/log"; return 1; }; }
+
+quietly "$cmake" --install "$build" --prefix "$scratch/first"
+mv "$scratch/first" "$scratch/prefix"
+prefix=$scratch/prefix
+"$prefix/bin/tessera" --version
+
+(cd "$prefix/include" && find tessera -name '*.hpp' -print0 |
+    xargs -0 -n 1 -P 2 "$compiler" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I . -x c++)
+echo "every installed header compiles alone"
+
+quietly "$cmake" -S "$here" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix"
+quietly "$cmake" --build "$scratch/build"
+echo "find_package:"
+"$scratch/build/outside"
+
+if ! command -v pkg-config >/dev/null; then
+    echo "SKIPPED install.pkg_config: there is no pkg-config"
+    exit 0
+fi
+folder=$(dirname "$(find "$prefix" -name tessera.pc)")
+flags=$(PKG_CONFIG_PATH=$folder pkg-config --static --cflags --libs tessera)
+# shellcheck disable=SC2086 # the flags are words
+quietly "$compiler" "$here/main.cpp" -o "$scratch/outside" $flags
+echo "pkg-config:"
+"$scratch/outside"
