@@ -247,6 +247,43 @@ TEST(krylov, ends_at_nan_without_a_loop) {
     }
 }
 
+TEST(krylov, singular_blocks_stop_before_the_first_iteration) {
+    /// What block Jacobi is when a block could not be inverted.
+    class Broken final : public Preconditioner<double> {
+      public:
+        Broken(const Context& where, const std::vector<double>& d) : diagonal_(where, d) {}
+        Index rows() const override { return diagonal_.rows(); }
+        Index columns() const override { return diagonal_.rows(); }
+        void apply(const Context& where, std::span<const double> r,
+                   std::span<double> z) const override {
+            diagonal_.apply(where, r, z);
+        }
+        void update(const Context&, const CsrView<double>&) override {}
+        std::string describe() const override { return "broken"; }
+        Index singular_blocks() const override { return 2; }
+
+      private:
+        Diagonal<double> diagonal_;
+    };
+    const Context where = context();
+    const CsrMatrix<double> matrix = copy_to(where, easy<double>(10).view());
+    const CsrOperator<double> a(where, matrix.view());
+    std::vector<double> d(10, 1.0);
+    const Buffer<double> b = copy_to_buffer(where, d);
+    for (const bool stopped : {false, true}) {
+        if (stopped) d[4] = std::numeric_limits<double>::quiet_NaN();
+        const Broken m(where, d);
+        Buffer<double> x = copy_to_buffer(where, std::vector<double>(10));
+        const SolveReport report =
+            solve<double>(where, Spec::parse("idr"), a, &m, b.view(), x.view());
+        EXPECT_EQ(report.status, stopped ? Status::singular_block : Status::converged);
+        if (!stopped) continue;
+        EXPECT_EQ(report.iterations, 0);
+        EXPECT_NE(report.message.find("2 singular blocks"), std::string::npos);
+        EXPECT_EQ(copy_to_host(where, x), std::vector<double>(10));
+    }
+}
+
 TEST(krylov, zero_matrix_ends_with_a_status) {
     const Context where = context();
     CsrMatrix<double> zero = matrix_of<double>(9, [](Index i, Index j) { return i == j; });
