@@ -1,5 +1,191 @@
+#include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
+#include <new>
 
-#include "tessera/tessera.hpp"
+#include "commands.hpp"
+#include "tessera/problems.hpp"
+#include "tessera/report.hpp"
+#include "tessera/spec.hpp"
+#include "text.hpp"
 
-int main() { std::printf("tessera %s\n", tessera::version()); }
+namespace tessera::cli {
+
+namespace {
+
+constexpr const char* short_help =
+    R"(Tessera solves sparse linear systems made of small dense blocks, on GPUs and CPUs.
+
+  tessera solve A [b]    solve A x = b; A is a file (.mtx, .mtx.gz, ...) or a problem
+  tessera info A         what a matrix is like, and how to solve it
+  tessera convert A OUT  write a matrix in another format
+  tessera devices        what there is to run on
+
+  tessera solve poisson2d:200
+  tessera solve elasticity3d:20 --precond block_jacobi:24 --json report.json
+  tessera info matrix.mtx
+tessera COMMAND --help lists the options of a command.
+)";
+
+struct Arguments {
+    SolveArguments solve;
+    InfoArguments info;
+    ConvertArguments convert;
+    DevicesArguments devices;
+};
+
+const char* const matrix_help = "A matrix file, or a problem such as poisson2d:200";
+const char* const threads_help = "CPU threads; 0: all that may be used";
+const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
+const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
+
+void add_others(CLI::App& app, Arguments& to) {
+    CLI::App& info = *app.add_subcommand("info", "What a matrix is like, and how to solve it");
+    info.add_option("A", to.info.matrix, matrix_help)->required();
+    info.add_option("--json", to.info.json, json_help);
+    info.add_option("--threads", to.info.threads, threads_help)->check(CLI::NonNegativeNumber);
+    info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
+
+    CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
+    convert.add_option("A", to.convert.matrix, matrix_help)->required();
+    convert.add_option("OUT", to.convert.out, "A .mtx, .mtx.gz or .petsc file")->required();
+    convert
+        .add_option("--symmetry", to.convert.symmetry,
+                    "auto: one triangle of a symmetric matrix; general: every entry")
+        ->check(CLI::IsMember({"auto", "general"}));
+    convert.add_option("--threads", to.convert.threads, threads_help)
+        ->check(CLI::NonNegativeNumber);
+    convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
+
+    CLI::App& devices = *app.add_subcommand("devices", "What there is to run on");
+    devices.add_flag("--test", to.devices.test, "Solve and invert something small on each");
+    devices.add_option("--json", to.devices.json, json_help);
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+    }
+    return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    return names;
+}
+
+/// The sentence for a first word that is no command, or empty.
+std::string wrong_command(const CLI::App& app, const std::vector<std::string>& words) {
+    if (words.size() < 2 || words[1].starts_with("-")) return {};
+    const std::vector<std::string> names = command_names(app);
+    if (std::find(names.begin(), names.end(), words[1]) != names.end()) return {};
+    const std::vector<std::string> problems = problems::names();
+    const std::string problem = words[1].substr(0, words[1].find_first_of(":,"));
+    std::error_code error;
+    if (std::filesystem::exists(words[1], error) ||
+        std::find(problems.begin(), problems.end(), problem) != problems.end()) {
+        return "a command must come first; did you mean 'tessera solve " + words[1] + "'?";
+    }
+    return unknown_word_message("command", words[1], names);
+}
+
+/// One sentence for what CLI11 could not parse.
+std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
+    const auto parsed = app.get_subcommands();
+    const CLI::App& command = parsed.empty() ? app : *parsed.front();
+    const std::string help =
+        parsed.empty() ? "tessera --help" : "tessera " + command.get_name() + " --help";
+    for (std::string word : app.remaining(true)) {
+        word = word.substr(0, word.find('='));
+        if (!word.starts_with("-")) {
+            return "there is one word too many: '" + word + "' (see " + help + ")";
+        }
+        const std::string nearest = nearest_word(word, option_names(command));
+        return "unknown option '" + word + "'" +
+               (nearest.empty() ? "; " + help + " lists all" : "; did you mean '" + nearest + "'?");
+    }
+    return std::string(error.what()) + " (see " + help + ")";
+}
+
+int dispatch(const CLI::App& app, const Arguments& arguments) {
+    const std::string name = app.get_subcommands().front()->get_name();
+    if (name == "solve") return solve(arguments.solve);
+    if (name == "info") return info(arguments.info);
+    if (name == "convert") return convert(arguments.convert);
+    return devices(arguments.devices);
+}
+
+/// Says what went wrong; JSON is written on every exit but 2.
+int fail(ExitCode code, const std::string& message, const std::string& json) {
+    std::fprintf(stderr, "tessera: %s\n", message.c_str());
+    if (code == exit_usage || json.empty()) return code;
+    try {
+        write_text(json, JsonObject()
+                                 .add("schema", "tessera-run/1")
+                                 .add("version", version())
+                                 .add("commit", commit())
+                                 .add("status", "error")
+                                 .add("message", message)
+                                 .text() +
+                             "\n");
+    } catch (const Error& error) {
+        std::fprintf(stderr, "tessera: %s\n", error.what());
+    }
+    return code;
+}
+
+int guarded(const CLI::App& app, const Arguments& arguments) {
+    const std::string& json = arguments.solve.json;
+    try {
+        return dispatch(app, arguments);
+    } catch (const DeviceUnavailable& error) {
+        return fail(exit_no_device, error.what(), json);
+    } catch (const tessera::ParseError& error) {
+        return fail(exit_usage, error.what(), json);
+    } catch (const InvalidArgument& error) {
+        return fail(exit_usage, error.what(), json);
+    } catch (const OutOfMemory& error) {
+        return fail(exit_usage, error.what(), json);
+    } catch (const std::bad_alloc&) {
+        return fail(exit_usage, "out of memory; try --precision f32 or a smaller system", json);
+    } catch (const std::exception& error) {
+        return fail(exit_internal, std::string("internal error: ") + error.what(), json);
+    }
+}
+
+int run(int argc, char** argv) {
+    if (argc < 2) {
+        std::fputs(short_help, stdout);
+        return 0;
+    }
+    Arguments arguments;
+    arguments.solve.command_line.assign(argv, argv + argc);
+    CLI::App app("Sparse linear systems made of small dense blocks, on GPUs and CPUs", "tessera");
+    app.set_version_flag("--version", std::string("tessera ") + version() + " (" + commit() + ")");
+    app.require_subcommand(1);
+    app.option_defaults()->always_capture_default();
+    add_solve(app, arguments.solve);
+    add_others(app, arguments);
+    if (const std::string message = wrong_command(app, arguments.solve.command_line);
+        !message.empty()) {
+        return fail(exit_usage, message, {});
+    }
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+        return app.exit(help);
+    } catch (const CLI::ParseError& error) {
+        return fail(exit_usage, parse_message(app, error), {});
+    }
+    return guarded(app, arguments);
+}
+
+}  // namespace
+
+}  // namespace tessera::cli
+
+int main(int argc, char** argv) { return tessera::cli::run(argc, argv); }

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tessera/context.hpp"
+
+namespace tessera::cli {
+
+/// What the shell gets.
+enum ExitCode : int {
+    exit_converged = 0,
+    exit_internal = 1,
+    exit_usage = 2,  ///< Wrong arguments, unreadable input, or more memory than there is.
+    exit_not_converged = 3,
+    exit_breakdown = 4,
+    exit_no_device = 5,
+    exit_interrupted = 130,
+};
+
+/// The device that was asked for is not there, or this build cannot use it.
+class DeviceUnavailable : public Error {
+  public:
+    using Error::Error;
+};
+
+struct SolveArguments {
+    std::string matrix;
+    std::string right_hand_side;  ///< Empty: the problem's own load, else ones.
+    std::string solver = "auto";
+    std::string preconditioner = "block_jacobi:32";
+    double rtol = 1e-8;
+    double atol = 0;
+    Offset max_iterations = 10000;
+    double max_seconds = std::numeric_limits<double>::infinity();
+    Offset stagnation_window = 2000;
+    std::string side = "right";
+    std::string device = "auto";
+    int threads = 0;
+    std::string precision = "f64";
+    std::string start;
+    std::uint64_t seed = 1;
+    std::string json;
+    std::string out;
+    std::string monitor;  ///< Empty: bar on a terminal, else none.
+    bool quiet = false;
+    bool allow_singular = false;
+    bool allow_empty_rows = false;
+    std::vector<std::string> command_line;  ///< As typed, to print a corrected one.
+};
+
+struct InfoArguments {
+    std::string matrix;
+    std::string json;
+    int threads = 0;
+    bool allow_empty_rows = false;
+};
+
+struct ConvertArguments {
+    std::string matrix;
+    std::string out;
+    std::string symmetry = "auto";
+    int threads = 0;
+    bool allow_empty_rows = false;
+};
+
+struct DevicesArguments {
+    std::string json;
+    bool test = false;
+};
+
+/// Each runs one subcommand and returns its exit code; errors are thrown.
+int solve(const SolveArguments& arguments);
+int info(const InfoArguments& arguments);
+int convert(const ConvertArguments& arguments);
+int devices(const DevicesArguments& arguments);
+
+}  // namespace tessera::cli

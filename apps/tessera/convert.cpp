@@ -1,0 +1,27 @@
+#include <cstdio>
+
+#include "commands.hpp"
+#include "matrix_facts.hpp"
+#include "system.hpp"
+#include "text.hpp"
+
+namespace tessera::cli {
+
+int convert(const ConvertArguments& arguments) {
+    check_writable("convert", arguments.out);
+    const Context host = Context::cpu(arguments.threads);
+    const System<double> system =
+        load_system<double>(host, arguments.matrix, arguments.allow_empty_rows);
+    const CsrView<double> matrix = system.matrix.view();
+    // PETSc files have no symmetric form.
+    const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
+                           matrix.rows == matrix.columns && find_symmetry(matrix, true).values;
+    io::write_matrix(host, arguments.out, matrix,
+                     symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
+    std::fprintf(stderr, "tessera: wrote %d x %d with %lld nonzeros (%s) to %s\n", matrix.rows,
+                 matrix.columns, static_cast<long long>(matrix.nonzeros),
+                 symmetric ? "symmetric" : "general", arguments.out.c_str());
+    return exit_converged;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "tessera/csr.hpp"
+
+namespace tessera::cli {
+
+/// How a square matrix and its transpose compare.
+struct SymmetryFacts {
+    bool pattern = false;  ///< The same positions are stored.
+    bool values = false;   ///< Also the same values, to the last bit.
+    double asymmetry = 0;  ///< max |a_ij - a_ji| / max |a_ij|; for a symmetric pattern only.
+};
+
+/// Compares a square matrix in host memory with its transpose; stops at the first position that
+/// has no partner, or, with `stop_at_first_difference`, at the first row with other values.
+template <class T>
+SymmetryFacts find_symmetry(const CsrView<T>& matrix, bool stop_at_first_difference);
+
+struct DiagonalFacts {
+    Offset missing = 0;  ///< Not stored.
+    Offset zero = 0;     ///< Stored as zero.
+    Offset negative = 0;
+};
+
+template <class T>
+DiagonalFacts find_diagonal(const CsrView<T>& matrix);
+
+struct RowFacts {
+    Offset fewest = 0;
+    Offset most = 0;
+    Offset empty = 0;
+    Index lower_bandwidth = 0;  ///< max (i - j) over the entries.
+    Index upper_bandwidth = 0;  ///< max (j - i) over the entries.
+};
+
+template <class T>
+RowFacts find_rows(const CsrView<T>& matrix);
+
+/// Where conjugate gradients are worth trying: symmetric in every bit with a positive diagonal.
+template <class T>
+bool looks_positive_definite(const CsrView<T>& matrix);
+
+/// The text of the solver that "auto" stands for.
+const char* automatic_solver(bool positive_definite);
+
+}  // namespace tessera::cli

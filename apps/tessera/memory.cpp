@@ -1,0 +1,54 @@
+#include "memory.hpp"
+
+#include <algorithm>
+
+#include "tessera/blocks.hpp"
+#include "text.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+/// Vectors that a solver keeps, b and x included.
+Offset vector_count(Spec solver, Index rows) {
+    const std::string& name = solver.name();
+    const Offset most = std::max<Offset>(rows, 1);
+    if (name == "gmres") return 5 + std::min(solver.integer(std::size_t(0), 50, 1, most), most);
+    // P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
+    if (name == "idr") return 8 + 3 * solver.integer(std::size_t(0), 4, 1, 16);
+    if (name == "bicgstab") return 10;
+    return 7;
+}
+
+Offset block_entries_a_row(Spec preconditioner) {
+    if (preconditioner.name() == "jacobi") return 1;
+    if (preconditioner.name() != "block_jacobi") return 0;
+    return preconditioner.integer(std::size_t(0), largest_block_bound, 1, largest_block_bound);
+}
+
+}  // namespace
+
+MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, Spec solver,
+                           Spec preconditioner) {
+    const Offset n = rows;
+    MemoryNeed need;
+    need.matrix =
+        (n + 1) * Offset(sizeof(Offset)) + nonzeros * (bytes_per_value + Offset(sizeof(Index)));
+    need.preconditioner = n * block_entries_a_row(std::move(preconditioner)) * bytes_per_value;
+    need.vectors = n * vector_count(std::move(solver), rows) * bytes_per_value;
+    return need;
+}
+
+void check_memory(const MemoryNeed& need, Offset free, bool on_gpu) {
+    if (need.total() <= free) return;
+    throw OutOfMemory("this solve needs about " + format_bytes(double(need.total())) + " (matrix " +
+                      format_bytes(double(need.matrix)) + ", preconditioner " +
+                      format_bytes(double(need.preconditioner)) + ", vectors " +
+                      format_bytes(double(need.vectors)) + "), but " + format_bytes(double(free)) +
+                      " are free on the " + (on_gpu ? "GPU" : "CPU") +
+                      "; try --precond block_jacobi:8, --precision f32, a solver with fewer "
+                      "vectors (cg, bicgstab)" +
+                      (on_gpu ? ", or --device cpu" : ", or a machine with more memory"));
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "tessera/krylov.hpp"
+
+namespace tessera::cli {
+
+/// Shows on stderr how a solve goes on: a live bar, a table, or nothing.
+class Monitor {
+  public:
+    /// "bar", "table", "none"; empty: bar on a terminal, else none.
+    explicit Monitor(const std::string& kind);
+    void show(const Progress& progress);
+    /// Erases the bar, or prints the last row of the table.
+    void finish();
+
+  private:
+    enum class Kind { none, bar, table };
+    void draw_bar(const Progress& progress);
+    void print_row(const Progress& progress);
+
+    Kind kind_ = Kind::none;
+    double initial_ = -1;    ///< The first residual seen.
+    double drawn_at_ = -1;   ///< Seconds into the solve.
+    std::size_t width_ = 0;  ///< Characters of the bar on the screen.
+    Offset next_row_ = 0;    ///< The table is silent before this iteration.
+    Progress last_;
+    bool last_printed_ = true;
+};
+
+/// How far a residual has come on a logarithmic scale, in 0..1.
+double progress_fraction(double initial, double current, double target);
+
+}  // namespace tessera::cli

@@ -1,0 +1,89 @@
+#include "refusal.hpp"
+
+#include <limits>
+
+#include "commands.hpp"
+#include "text.hpp"
+
+namespace tessera::cli {
+
+template <class T>
+SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunReport::Blocks& blocks) {
+    if (preconditioner == nullptr) return {};
+    SingularBlocks singular{preconditioner->singular_blocks(), {}};
+    blocks.singular = singular.count;
+    if (const auto* jacobi = dynamic_cast<const Jacobi<T>*>(preconditioner)) {
+        blocks.count = jacobi->rows();
+        blocks.largest = jacobi->rows() > 0 ? 1 : 0;
+        singular.first = jacobi->first_singular();
+    } else if (const auto* block = dynamic_cast<const BlockJacobi<T>*>(preconditioner)) {
+        blocks.count = block->blocks().count;
+        blocks.largest = block->blocks().largest;
+        singular.first = block->first_singular();
+    }
+    return singular;
+}
+
+bool stops_at_singular(const std::string& preconditioner) {
+    return Spec::parse(preconditioner).word("singular", "stop") == "stop";
+}
+
+SolveReport refusal(const SingularBlocks& singular, Offset blocks) {
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    SolveReport report;
+    report.status = Status::singular_block;
+    report.message = std::to_string(singular.count) + " of " + std::to_string(blocks) +
+                     (blocks == 1 ? " block is" : " blocks are") +
+                     " singular, so the solve was not started; use singular=shift";
+    report.relative_residual = unknown;
+    report.true_relative_residual = unknown;
+    return report;
+}
+
+std::string refusal_text(const SingularBlocks& singular,
+                         const std::vector<std::string>& command_line) {
+    std::string text = "tessera: " + std::to_string(singular.count) + " singular block" +
+                       (singular.count == 1 ? "" : "s") +
+                       (singular.count > Index(singular.first.size()) ? "; the first ones:" : ":") +
+                       "\n";
+    for (const SingularBlock& block : singular.first) {
+        text +=
+            format("  block %d, rows %d..%d, pivot %d of %d is zero or not finite\n", block.block,
+                   block.first_row, block.first_row + block.rows - 1, block.info, block.rows);
+    }
+    return text + "To shift these blocks until they can be inverted, try:\n  " +
+           shifted_command(command_line) + "\n";
+}
+
+std::string shifted_command(std::vector<std::string> command_line) {
+    const std::string option = "--precond";
+    const std::string stop = ",singular=stop";
+    const auto shift = [&](std::string text) {
+        if (const auto at = text.find(stop); at != std::string::npos) text.erase(at, stop.size());
+        return text + ",singular=shift";
+    };
+    bool found = false;
+    for (std::size_t k = 0; k < command_line.size() && !found; ++k) {
+        if (command_line[k] == option && k + 1 < command_line.size()) {
+            command_line[k + 1] = shift(command_line[k + 1]);
+            found = true;
+        } else if (command_line[k].starts_with(option + "=")) {
+            command_line[k] = shift(command_line[k]);
+            found = true;
+        }
+    }
+    if (!found) {
+        command_line.push_back(option);
+        command_line.push_back(shift(SolveArguments{}.preconditioner));
+    }
+    std::string command;
+    for (const std::string& word : command_line) {
+        command += (command.empty() ? "" : " ") + shell_word(word);
+    }
+    return command;
+}
+
+template SingularBlocks describe_blocks<float>(const Preconditioner<float>*, RunReport::Blocks&);
+template SingularBlocks describe_blocks<double>(const Preconditioner<double>*, RunReport::Blocks&);
+
+}  // namespace tessera::cli

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/precond.hpp"
+#include "tessera/report.hpp"
+
+namespace tessera::cli {
+
+/// The singular blocks of a preconditioner.
+struct SingularBlocks {
+    Index count = 0;
+    std::vector<SingularBlock> first;  ///< Ten at most.
+};
+
+/// Fills in what a report says about blocks; nullptr has none.
+template <class T>
+SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunReport::Blocks& blocks);
+
+/// Whether this preconditioner's text says (or leaves it at) singular=stop.
+bool stops_at_singular(const std::string& preconditioner);
+
+/// The report of a solve that does not start.
+SolveReport refusal(const SingularBlocks& singular, Offset blocks);
+
+/// For people: the first singular blocks with their rows, and the command to try next.
+std::string refusal_text(const SingularBlocks& singular,
+                         const std::vector<std::string>& command_line);
+
+/// The same command line with singular=shift in its preconditioner.
+std::string shifted_command(std::vector<std::string> command_line);
+
+}  // namespace tessera::cli

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+
+#include "tessera/operator.hpp"
+
+namespace tessera::cli {
+
+/// Which right-hand side was asked for.
+struct RightHandSide {
+    enum class Kind { automatic, ones, load, random, solution_ones, solution_random, file };
+    Kind kind = Kind::automatic;
+    std::uint64_t seed = 1;
+    std::string file;
+
+    /// ones | load | random[:seed] | solution:ones | solution:random[:seed] | FILE; empty: the load
+    /// if there is one, else ones. A seed in the text wins over `seed`. Throws InvalidArgument for
+    /// anything else.
+    static RightHandSide parse(const std::string& text, std::uint64_t seed);
+    bool knows_solution() const {
+        return kind == Kind::solution_ones || kind == Kind::solution_random;
+    }
+};
+
+/// b and, where it is known, the solution; in the memory of a Context.
+template <class T>
+struct Vectors {
+    Buffer<T> b;
+    Buffer<T> solution;
+};
+
+/// Builds b for `matrix`; `load` is the problem's own (host memory, may be empty). For solution:*
+/// b = A x* with x* ones or uniform in [0, 1).
+template <class T>
+Vectors<T> make_vectors(const Context& context, const Context& host, const RightHandSide& wish,
+                        const Operator<T>& matrix, const std::vector<T>& load);
+
+/// Reads a vector of `rows` entries; `what` stands in the message when it has another number.
+template <class T>
+std::vector<T> read_sized_vector(const Context& host, const std::string& path, Index rows,
+                                 const std::string& what);
+
+/// ||x - x*|| / ||x*||, host memory, summed in double.
+template <class T>
+double forward_error(const std::vector<T>& x, const std::vector<T>& solution);
+
+}  // namespace tessera::cli

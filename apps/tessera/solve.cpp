@@ -1,0 +1,274 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+#include "commands.hpp"
+#include "matrix_facts.hpp"
+#include "memory.hpp"
+#include "monitor.hpp"
+#include "refusal.hpp"
+#include "right_hand_side.hpp"
+#include "system.hpp"
+#include "tessera/tessera.hpp"
+#include "text.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The first Ctrl-C asks the solve to stop, the second one kills. A SIGINT that the shell made us
+/// ignore stays ignored.
+class InterruptGuard {
+  public:
+    InterruptGuard() {
+        struct sigaction action = {};
+        action.sa_handler = [](int) { interrupted = 1; };
+        action.sa_flags = int(SA_RESETHAND | SA_RESTART);
+        sigaction(SIGINT, nullptr, &before_);
+        if (before_.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
+    }
+    ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
+    InterruptGuard(const InterruptGuard&) = delete;
+    InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  private:
+    struct sigaction before_ = {};
+};
+
+class Clock {
+  public:
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void require_number(const char* option, double value, bool infinite_too) {
+    if (value >= 0 && (infinite_too || std::isfinite(value))) return;
+    throw InvalidArgument(std::string(option) + " must be a number that is 0 or more");
+}
+
+void check_name(const char* what, const std::string& name, std::vector<std::string> valid,
+                const char* also) {
+    if (std::find(valid.begin(), valid.end(), also) == valid.end()) valid.emplace_back(also);
+    if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
+    throw InvalidArgument(unknown_word_message(what, name, valid));
+}
+
+/// What can be known to be wrong before anything large is read.
+void check_arguments(const SolveArguments& arguments) {
+    require_number("--rtol", arguments.rtol, false);
+    require_number("--atol", arguments.atol, false);
+    require_number("--max-seconds", arguments.max_seconds, true);
+    check_name("solver", Spec::parse(arguments.solver).name(), solver_names(), "auto");
+    check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
+               preconditioner_names(), "none");
+    check_writable("--json", arguments.json);
+    check_writable("--out", arguments.out);
+    const std::string& out = arguments.out;
+    if (!out.empty() && !out.ends_with(".mtx") && !out.ends_with(".mtx.gz") &&
+        !out.ends_with(".petsc")) {
+        throw InvalidArgument("--out: '" + out + "' must end in .mtx, .mtx.gz or .petsc");
+    }
+}
+
+Context open_context(const SolveArguments& arguments) {
+    try {
+        std::string why_not_cuda;
+        Context context = Context::from_name(arguments.device, arguments.threads, &why_not_cuda);
+        if (!why_not_cuda.empty() && !arguments.quiet) {
+            std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
+        }
+        return context;
+    } catch (const DeviceError& error) {
+        throw DeviceUnavailable(error.what());
+    } catch (const NotBuilt& error) {
+        throw DeviceUnavailable(error.what());
+    }
+}
+
+/// Refuses what no solver can do, and warns about what a solver can hardly do.
+template <class T>
+void check_system(const SolveArguments& arguments, const System<T>& system) {
+    const CsrView<T> matrix = system.matrix.view();
+    if (matrix.rows != matrix.columns) {
+        throw InvalidArgument("'" + system.name + "' is " + std::to_string(matrix.rows) + " x " +
+                              std::to_string(matrix.columns) +
+                              "; only square systems can be solved");
+    }
+    if (!system.known_singular) return;
+    if (!arguments.allow_singular) {
+        throw InvalidArgument("'" + system.name +
+                              "' is singular (nothing holds the body) and is meant for kernels "
+                              "and benchmarks; add --allow-singular to solve it all the same");
+    }
+    if (!arguments.quiet) {
+        std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
+                     system.name.c_str());
+    }
+}
+
+SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
+    SolveOptions options;
+    options.rtol = arguments.rtol;
+    options.atol = arguments.atol;
+    options.max_iterations = arguments.max_iterations;
+    options.max_seconds = arguments.max_seconds;
+    options.stagnation_window = arguments.stagnation_window;
+    options.side = arguments.side == "left" ? Side::left : Side::right;
+    options.observer = [&monitor](const Progress& progress) {
+        monitor.show(progress);
+        return interrupted == 0;
+    };
+    return options;
+}
+
+/// One run of `tessera solve`, step by step.
+template <class T>
+class Run {
+  public:
+    explicit Run(const SolveArguments& arguments)
+        : arguments_(arguments),
+          wish_(RightHandSide::parse(arguments.right_hand_side, arguments.seed)),
+          context_(open_context(arguments)),
+          host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
+        report_.device = context_.description();
+        report_.threads = context_.threads();
+    }
+
+    int operator()() {
+        load();
+        const CsrOperator<T> matrix(context_, matrix_);
+        vectors_ = make_vectors<T>(context_, host_, wish_, matrix, system_.load);
+        x_ = arguments_.start.empty()
+                 ? Buffer<T>(context_, matrix_.rows)
+                 : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
+                                                                 matrix_.rows, "the start"));
+        if (arguments_.start.empty()) fill(context_, T(0), x_.view());
+        context_.reset_phases();
+        const auto preconditioner =
+            make_preconditioner<T>(context_, Spec::parse(arguments_.preconditioner), matrix_);
+        report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
+        const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
+        const bool refused = singular.count > 0 && stops_at_singular(arguments_.preconditioner);
+        if (refused) {
+            report_.solve = refusal(singular, report_.blocks.count);
+        } else {
+            iterate(matrix, preconditioner.get());
+        }
+        finish();
+        if (refused) {
+            std::fputs(refusal_text(singular, arguments_.command_line).c_str(), stderr);
+        }
+        return exit_code();
+    }
+
+  private:
+    void load() {
+        const Clock clock;
+        system_ = load_system<T>(host_, arguments_.matrix, arguments_.allow_empty_rows);
+        report_.seconds.read = clock.seconds();
+        check_system(arguments_, system_);
+        matrix_ = system_.matrix.view();
+        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
+        solver_ = Spec::parse(arguments_.solver);
+        if (solver_.name() == "auto") {
+            solver_.finish();
+            solver_ = Spec::parse(automatic_solver(looks_positive_definite(matrix_)));
+        }
+        report_.solver = solver_.normalised();
+        MemoryNeed need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), solver_,
+                                          Spec::parse(arguments_.preconditioner));
+        if (!context_.on_gpu()) need.matrix = 0;  // It is there already.
+        check_memory(need, context_.free_memory(), context_.on_gpu());
+        if (context_.on_gpu()) {
+            uploaded_ = copy_to(context_, matrix_);
+            matrix_ = uploaded_.view();
+            system_.matrix = {};
+        }
+    }
+
+    void iterate(const CsrOperator<T>& matrix, const Operator<T>* preconditioner) {
+        Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
+        const InterruptGuard guard;
+        report_.solve = tessera::solve(context_, solver_, matrix, preconditioner,
+                                       std::as_const(vectors_.b).view(), x_.view(),
+                                       solve_options(arguments_, monitor));
+        monitor.finish();
+        solved_ = true;
+    }
+
+    /// Completes the report and writes everything that was asked for.
+    void finish() {
+        report_.seconds.solve = report_.solve.seconds;
+        report_.phases = context_.phases();
+        for (const PhaseRecord& phase : report_.phases) {
+            if (phase.name == "find_blocks") report_.seconds.find_blocks += phase.seconds;
+            if (phase.name == "setup") report_.seconds.setup += phase.seconds;
+        }
+        report_.peak_memory_bytes = context_.memory().peak;
+        const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
+        std::vector<T> x;
+        if (solved_ && (wish_.knows_solution() || !arguments_.out.empty())) {
+            x = copy_to_host(context_, x_);
+        }
+        if (solved_ && wish_.knows_solution()) {
+            report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
+        }
+        if (wants_report) report_.copy_rate = context_.copy_rate();
+        if (!arguments_.json.empty()) write_text(arguments_.json, to_json(report_));
+        if (!arguments_.quiet && arguments_.json != "-") write_text("-", to_table(report_));
+        if (solved_ && !arguments_.out.empty()) {
+            io::write_vector<T>(host_, arguments_.out, x);
+        }
+    }
+
+    int exit_code() const {
+        switch (report_.solve.status) {
+            case Status::converged:
+                return exit_converged;
+            case Status::breakdown:
+            case Status::non_finite:
+            case Status::singular_block:
+                return exit_breakdown;
+            case Status::interrupted:
+                return exit_interrupted;
+            case Status::max_iterations:
+            case Status::max_seconds:
+            case Status::accuracy_lost:
+            case Status::stagnated:
+                return exit_not_converged;
+        }
+        return exit_internal;
+    }
+
+    const SolveArguments& arguments_;
+    RightHandSide wish_;
+    Context context_;
+    Context host_;
+    System<T> system_;
+    CsrMatrix<T> uploaded_;
+    CsrView<T> matrix_;  ///< In the memory of context_.
+    Spec solver_;
+    Vectors<T> vectors_;
+    Buffer<T> x_;
+    bool solved_ = false;
+    RunReport report_;
+};
+
+}  // namespace
+
+int solve(const SolveArguments& arguments) {
+    check_arguments(arguments);
+    return arguments.precision == "f32" ? Run<float>(arguments)() : Run<double>(arguments)();
+}
+
+}  // namespace tessera::cli

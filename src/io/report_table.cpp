@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+#include "tessera/report.hpp"
+
+namespace tessera {
+
+namespace {
+
+__attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) {
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    va_end(arguments);
+    std::string result(std::size_t(std::max(length, 0)), '\0');
+    std::vsnprintf(result.data(), result.size() + 1, format, again);
+    va_end(again);
+    return result;
+}
+
+/// "12.3 MB" in powers of 1000, as rates are usually given.
+std::string amount(double bytes) {
+    static constexpr std::array units = {"B", "kB", "MB", "GB", "TB", "PB"};
+    std::size_t unit = 0;
+    for (; bytes >= 1000 && unit + 1 < units.size(); ++unit) bytes /= 1000;
+    return text(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+std::string plural(Offset count, const char* word) {
+    return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+std::string status_sentence(const SolveReport& solve) {
+    const std::string iterations = plural(solve.iterations, "iteration");
+    if (solve.status == Status::converged) return "converged in " + iterations;
+    std::string sentence = "NOT CONVERGED (" + std::string(to_string(solve.status)) + ")";
+    if (solve.status != Status::singular_block) sentence += " after " + iterations;
+    return solve.message.empty() ? sentence : sentence + ": " + solve.message;
+}
+
+std::string blocks_text(const RunReport::Blocks& blocks) {
+    if (blocks.count == 0) return {};
+    std::string result =
+        " (" + plural(blocks.count, "block") + ", largest " + std::to_string(blocks.largest);
+    if (blocks.singular > 0) result += ", " + std::to_string(blocks.singular) + " singular";
+    return result + ")";
+}
+
+std::string phase_table(const RunReport& report) {
+    if (report.phases.empty()) return {};
+    std::size_t width = 5;
+    for (const PhaseRecord& phase : report.phases) width = std::max(width, phase.name.size());
+    std::string table = text("\n  %-*s %10s %11s %10s %7s\n", int(width), "phase", "calls",
+                             "seconds", "bytes", "copy");
+    bool sampled = false;
+    for (const PhaseRecord& phase : report.phases) {
+        table += text("  %-*s %10lld %11.6f", int(width), phase.name.c_str(),
+                      static_cast<long long>(phase.calls), phase.seconds);
+        if (phase.bytes > 0) {
+            table += text(" %10s", amount(phase.bytes).c_str());
+            if (phase.seconds > 0 && report.copy_rate > 0) {
+                table += text(" %5.1f %%", 100 * phase.bytes / phase.seconds / report.copy_rate);
+            }
+        }
+        table += '\n';
+        sampled = sampled || phase.sampled;
+    }
+    if (report.copy_rate > 0) {
+        table += "  copy: share of the measured copy rate, " + amount(report.copy_rate) + "/s\n";
+    }
+    if (sampled) table += "  calls and seconds are samples: replayed graphs are not timed\n";
+    return table;
+}
+
+}  // namespace
+
+std::string to_table(const RunReport& report) {
+    const SolveReport& solve = report.solve;
+    std::string table = status_sentence(solve) + "\n";
+    const auto line = [&](const char* name, const std::string& what) {
+        table += text("  %-15s %s\n", name, what.c_str());
+    };
+    line("matrix", report.matrix.name + ", " + plural(report.matrix.rows, "row") + ", " +
+                       plural(report.matrix.nonzeros, "nonzero"));
+    line("solver", report.solver);
+    line("preconditioner", report.preconditioner + blocks_text(report.blocks));
+    line("device", report.device);
+    line("iterations", std::to_string(solve.iterations) + " (" +
+                           plural(solve.operator_applications, "product") + " with A, " +
+                           plural(solve.restarts, "restart") + ")");
+    if (!std::isnan(solve.true_relative_residual)) {
+        line("residual",
+             text("%.3e (recursive %.3e)", solve.true_relative_residual, solve.relative_residual));
+    }
+    if (report.forward_error >= 0) line("forward error", text("%.3e", report.forward_error));
+    line("seconds", text("read %.3f, find blocks %.3f, setup %.3f, solve %.3f", report.seconds.read,
+                         report.seconds.find_blocks, report.seconds.setup, report.seconds.solve));
+    line("peak memory", amount(double(report.peak_memory_bytes)));
+    return table + phase_table(report);
+}
+
+}  // namespace tessera
