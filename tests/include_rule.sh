@@ -5,7 +5,7 @@
 #   layers     include/tessera <- src/base <- src/simd, src/gpu <- src/io, src/sparse/*,
 #              src/batched/*, src/problems <- src/precond/* <- src/krylov
 #   folders    an operation's folder is its own: another operation calls its public function, and
-#              shares tiles through src/simd and src/gpu
+#              shares tiles through src/simd and src/gpu; plain references are free to all
 #   CUDA       headers of the toolkit only in .cu, src/gpu and src/base/*cuda*; no cuBLAS or
 #              cuSPARSE inside the library
 #   public     headers include the standard library and each other
@@ -40,6 +40,7 @@ self_test() {
     allowed src/sparse/csr/csr_cuda.cu '<cub/cub.cuh>'
     allowed src/precond/jacobi/jacobi.cpp '"tessera/precond.hpp"'
     allowed src/krylov/cg_test.cpp '"sparse/csr/kernels.hpp"'
+    allowed src/precond/jacobi/jacobi.cpp '"batched/invert/invert_reference.hpp"'
     allowed apps/tessera/main.cpp '<CLI/CLI.hpp>'
     allowed apps/tessera/main.cpp '"tessera/tessera.hpp"'
     found=$(check_tree "$scratch")

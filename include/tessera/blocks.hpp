@@ -38,4 +38,9 @@ TESSERA_API BlockPartition uniform_blocks(const Context& context, Index rows, In
 TESSERA_API BlockPartition blocks_from_offsets(const Context& context, Index rows,
                                                std::span<const Index> block_offsets);
 
+/// Where each block starts when the blocks are stored packed, one after the other: entry_offsets[b]
+/// is the sum of size^2 over the blocks before b; count + 1 of them, in the memory of `context`.
+TESSERA_API void block_entry_offsets(const Context& context, const BlockPartition& blocks,
+                                     std::span<Offset> entry_offsets);
+
 }  // namespace tessera

@@ -27,9 +27,13 @@ struct FileFacts {
 
 /// Reads a sparse matrix into host memory of `cpu` (a CPU context, whose threads parse): Matrix
 /// Market (coordinate or array; real, integer, pattern; general, symmetric, skew-symmetric), also
-/// gzipped, Harwell-Boeing and Rutherford-Boeing (assembled; real, pattern), PETSc binary; told
-/// apart by content. Symmetric files are expanded, duplicates summed, columns sorted.
-/// Throws ParseError with the file and line.
+/// gzipped, Harwell-Boeing and Rutherford-Boeing (assembled; real, integer, pattern; right-hand
+/// sides are skipped), PETSc binary (32-bit indices; the first object); told apart by content.
+/// Symmetric files are expanded (either triangle may hold an entry), duplicates summed in file
+/// order, columns sorted; the zeros of dense forms are not stored. The result does not depend on
+/// the threads. The file must not shrink meanwhile: it is mapped into memory.
+/// Throws ParseError with the file and its first bad line: also for values that are not finite in T
+/// and for sizes that the file is too short for.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      const ReadOptions& options = {}, FileFacts* facts = nullptr);
@@ -48,13 +52,15 @@ TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& pa
 
 /// Writes a matrix in host memory; the ending chooses the format: .mtx, .mtx.gz (Matrix Market
 /// coordinate real; numbers read back bitwise), .petsc (PETSc binary, 32-bit indices).
-/// `symmetry` other than general writes one triangle, and throws InvalidArgument if the matrix is
-/// not so.
+/// `symmetry` other than general writes the lower triangle (PETSc's format knows whole matrices
+/// only), and throws InvalidArgument if the matrix is not so. Throws InvalidArgument for another
+/// ending and for values that are not finite, and Error with the reason when the file cannot be
+/// written, of which then no part remains. The bytes do not depend on the threads.
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);
 
-/// Writes a vector in host memory: .mtx, .mtx.gz (array), .petsc.
+/// Writes a vector in host memory: .mtx, .mtx.gz (array), .petsc. Errors as write_matrix.
 template <class T>
 TESSERA_API void write_vector(const Context& cpu, const std::string& path,
                               std::span<const T> vector);

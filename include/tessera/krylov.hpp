@@ -46,7 +46,8 @@ struct SolveOptions {
     /// Stop as stagnated when the smallest residual has not fallen by 1 % in so many iterations;
     /// 0 never does.
     Offset stagnation_window = 2000;
-    /// The host looks at the residual every so many iterations; 0: 1 on the CPU, 16 on a GPU.
+    /// The host looks at the residual every so many iterations, at most 256; 0: 1 on the CPU, 16 on
+    /// a GPU. The result does not depend on it.
     int check_interval = 0;
     /// Called at every look; returning false ends the solve as interrupted.
     std::function<bool(const Progress&)> observer;
@@ -69,7 +70,8 @@ struct SolveReport {
 // `preconditioner` nullptr: none. A must be square; preconditioner of the same size. b = 0 gives
 // x = 0. Waits. Never allocates inside an iteration. At exit the true residual is computed; when
 // only the recursive one met the tolerance, the method restarts from the true one, and says
-// accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status.
+// accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status; x is then no
+// worse than where the last restart began.
 
 /// Preconditioned conjugate gradients: A and M symmetric positive definite. Side does not apply.
 template <class T>

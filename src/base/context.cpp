@@ -1,7 +1,9 @@
 #include "tessera/context.hpp"
 
-#include <omp.h>
 #include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -71,10 +73,19 @@ InstructionSet choose_instruction_set() {
     throw InvalidArgument(message);
 }
 
+/// Builds without OpenMP (the fuzz targets) run on one thread.
+int available_threads() {
+#ifdef _OPENMP
+    return std::max(1, omp_get_max_threads());
+#else
+    return 1;
+#endif
+}
+
 std::shared_ptr<ContextState> make_state(int threads) {
     require(threads >= 0, "Context: threads must be 0 (all) or more");
     auto state = std::make_shared<ContextState>();
-    state->threads = threads > 0 ? threads : std::max(1, omp_get_max_threads());
+    state->threads = threads > 0 ? threads : available_threads();
     state->instruction_set = choose_instruction_set();
     const char* poison = std::getenv("TESSERA_POISON");
     state->poison = poison != nullptr && std::strcmp(poison, "1") == 0;

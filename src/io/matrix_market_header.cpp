@@ -124,8 +124,9 @@ const char* to_string(Field field) {
 }
 
 bool is_matrix_market(std::string_view text) {
-    const std::string_view start = text.substr(byte_order_mark(text));
-    return lower_case(start.substr(0, banner_word.size())) == banner_word;
+    text.remove_prefix(byte_order_mark(text));
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    return lower_case(text.substr(0, banner_word.size())) == banner_word;
 }
 
 MatrixMarketHeader parse_matrix_market_header(std::string_view text, const std::string& name,

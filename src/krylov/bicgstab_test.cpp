@@ -37,18 +37,17 @@ TEST(bicgstab, two_products_an_iteration) {
 }
 
 TEST(bicgstab, restarts_after_a_breakdown_that_followed_progress) {
-    // Both halves are orthogonal rotations in the end; one dominant entry gives progress first.
-    const CsrMatrix<double> matrix = matrix_of<double>(3, [](Index i, Index j) {
-        if (i == 0 && j == 0) return 1.0;
-        if (i == 1 && j == 2) return 1.0;
-        if (i == 2 && j == 1) return -1.0;
-        return 0.0;
+    // The first step solves the identity; what is left is a rotation, on which the method breaks
+    // down, but no longer for the residual that it begins anew with.
+    const CsrMatrix<double> matrix = matrix_of<double>(10, [](Index i, Index j) {
+        if (i < 8 || j < 8) return i == j ? 1.0 : 0.0;
+        return i == j ? 0.0 : i < j ? 1.0 : -1.0;
     });
-    const auto solved = run(context(), "bicgstab", matrix, {100.0, 1.0, 1.0});
-    EXPECT_TRUE(solved.report.status == Status::breakdown ||
-                solved.report.status == Status::converged);
-    EXPECT_LT(solved.report.iterations, 50);
-    EXPECT_LT(solved.report.true_relative_residual, 1);
+    std::vector<double> b(10, 1.0);
+    b[8] = b[9] = 1e-4;
+    const auto solved = run(context(), "bicgstab", matrix, b);
+    EXPECT_EQ(solved.report.status, Status::converged);
+    EXPECT_EQ(solved.report.restarts, 1);
 }
 
 }  // namespace tessera::test

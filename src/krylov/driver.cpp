@@ -17,6 +17,12 @@ namespace {
 /// A restart is worth another one when it takes this share off the true residual.
 constexpr double worthwhile = 0.1;
 
+/// Ends after which x may be far worse than where the last run of the recursion began.
+bool failed(Status status) {
+    return status == Status::breakdown || status == Status::non_finite ||
+           status == Status::stagnated || status == Status::accuracy_lost;
+}
+
 template <class T>
 class Driver {
   public:
@@ -209,7 +215,6 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
         case Outcome::running:
         case Outcome::converged:
             if (!gained) return Status::accuracy_lost;
-            if (left()) threshold_ *= 0.5 * target_ / now.truth;
             break;
     }
     if (seen_.iterations >= options_.max_iterations) return Status::max_iterations;
@@ -219,7 +224,9 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
 template <class T>
 void Driver<T>::begin(const Norms& norms, int attempt) {
     // With Side::left the preconditioned residual may be small where the true one is not.
-    if (norms.method <= threshold_) threshold_ = 0.5 * norms.method * target_ / norms.truth;
+    if (norms.method <= threshold_ || (left() && attempt > 0)) {
+        threshold_ = std::min(threshold_, 0.5 * norms.method * target_ / norms.truth);
+    }
     T threshold = T(threshold_);
     if (double(threshold) > threshold_) threshold = std::nextafter(threshold, T(0));
     Recurrence<T> fresh{};
@@ -338,7 +345,7 @@ SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
         const Norms before = norms;
         norms = residual_norms();
         verdict = judge(before, norms);
-        if (verdict == Status::non_finite && !(norms.truth <= before.truth)) {
+        if (verdict && failed(*verdict) && !(norms.truth <= before.truth)) {
             copy(context_, std::span<const T>(saved_.view()), x_);
             norms = before;
         }

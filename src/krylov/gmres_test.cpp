@@ -125,6 +125,22 @@ TEST(gmres, invariant_subspace_is_no_breakdown) {
     EXPECT_EQ(solved.report.iterations, 2);
 }
 
+TEST(gmres, keeps_its_basis_orthogonal_on_graded_matrices) {
+    // One pass of Gram-Schmidt loses the basis here, and with it the truth of the residual norm.
+    auto random = generator();
+    const CsrMatrix<double> matrix = matrix_of<double>(60, [](Index i, Index j) {
+        const double row = std::pow(10.0, -i / 8.0);
+        return i == j ? row : j == i + 1 ? 0.3 * row : 0.0;
+    });
+    const auto b = rounded_product(matrix, random_vector<double>(random, 60));
+    SolveOptions options;
+    options.rtol = 1e-14;
+    const auto solved = run(context(), "gmres:60", matrix, b, options);
+    EXPECT_EQ(solved.report.status, Status::converged);
+    EXPECT_LE(solved.report.iterations, 60);
+    EXPECT_EQ(solved.report.restarts, 0);
+}
+
 TEST(gmres, stagnates_on_the_cyclic_shift_and_says_so) {
     const Context where = context();
     const Index n = 12;

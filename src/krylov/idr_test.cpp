@@ -92,8 +92,14 @@ TEST(idr, angle_keeps_skew_matrices_going) {
         return i == j ? 0.05 : j == i + 1 ? 1.0 + 0.01 * i : j == i - 1 ? -1.0 - 0.01 * j : 0.0;
     });
     const auto b = random_vector<double>(random, 80);
-    const auto with = run(context(), "idr:4", matrix, b);
-    EXPECT_EQ(with.report.status, Status::converged);
+    for (const int s : {2, 4, 8}) {
+        const std::string solver = "idr:" + std::to_string(s);
+        const auto with = run(context(), solver, matrix, b);
+        const auto without = run(context(), solver + ",angle=0", matrix, b);
+        EXPECT_EQ(with.report.status, Status::converged);
+        EXPECT_TRUE(without.report.status != Status::converged ||
+                    without.report.iterations > with.report.iterations);
+    }
 }
 
 TEST(idr, rotation_is_solved_or_ends) {

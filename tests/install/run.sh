@@ -19,7 +19,8 @@ prefix=$scratch/prefix
 "$prefix/bin/tessera" --version
 
 (cd "$prefix/include" && find tessera -name '*.hpp' -print0 |
-    xargs -0 -n 1 -P 2 "$compiler" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I . -x c++)
+    xargs -0 -P 2 -I '{}' "$compiler" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I . \
+        -include '{}' -x c++ /dev/null)
 echo "every installed header compiles alone"
 
 quietly "$cmake" -S "$here" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release \

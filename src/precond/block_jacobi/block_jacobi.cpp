@@ -1,7 +1,6 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/block_jacobi/kernels.hpp"
-#include "sparse/find_blocks/kernels.hpp"
 
 namespace tessera {
 
@@ -55,9 +54,7 @@ BlockJacobi<T>::BlockJacobi(const Context& context, const CsrView<T>& matrix, Bl
     require(matrix.rows == blocks.rows,
             "block Jacobi: the matrix and the blocks differ in their number of rows");
     state_ = std::make_unique<State>(context, std::move(blocks), policy);
-    select(context, &cpu::block_entry_offsets, TESSERA_IF_CUDA(cuda::block_entry_offsets))(
-        context, state_->blocks.block_offsets.data(), state_->blocks.count,
-        state_->entry_offsets.data());
+    block_entry_offsets(context, state_->blocks, state_->entry_offsets.view());
     state_->invert(context, matrix);
 }
 

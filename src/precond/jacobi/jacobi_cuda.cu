@@ -29,15 +29,8 @@ __device__ T diagonal_entry(const CsrView<T>& matrix, Index row) {
 /// What stands for 1/a where that is not to be had.
 template <class T>
 __device__ T replacement(T a, SingularPolicy policy, T root_epsilon) {
-    if (isfinite(a) && policy == SingularPolicy::identity) return T(1);
-    if (isfinite(a) && policy == SingularPolicy::shift) {
-        const T norm = a == T(0) ? T(1) : fabs(a);
-        for (int k = 0; k <= 60; ++k) {
-            const T shifted = a + ldexp(root_epsilon, k) * norm;
-            if (usable_pivot(shifted)) return T(1) / shifted;
-        }
-    }
-    return std::numeric_limits<T>::quiet_NaN();
+    if (!isfinite(a) || policy == SingularPolicy::stop) return std::numeric_limits<T>::quiet_NaN();
+    return policy == SingularPolicy::identity ? T(1) : T(1) / (a + root_epsilon);
 }
 
 template <class T>

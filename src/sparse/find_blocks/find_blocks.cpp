@@ -35,9 +35,7 @@ BlockPartition uniform_blocks(const Context& context, Index rows, Index size) {
             "uniform_blocks: the rows of a block must be within 1..32");
     std::vector<Index> offsets;
     offsets.reserve(std::size_t(rows / size) + 2);
-    for (Index row = 0; row<rows; row = row> rows - size ? rows : row + size) {
-        offsets.push_back(row);
-    }
+    for (Offset row = 0; row < rows; row += size) offsets.push_back(Index(row));
     offsets.push_back(rows);
     BlockPartition blocks = blocks_from_offsets(context, rows, offsets);
     blocks.options = std::to_string(size) + ",blocks=uniform:" + std::to_string(size);
@@ -75,6 +73,14 @@ BlockPartition blocks_from_offsets(const Context& context, Index rows,
 }
 
 template BlockPartition find_blocks<float>(const Context&, const CsrView<float>&, Index, bool);
+void block_entry_offsets(const Context& context, const BlockPartition& blocks,
+                         std::span<Offset> entry_offsets) {
+    require(entry_offsets.size() == std::size_t(blocks.count) + 1,
+            "block_entry_offsets: there must be one more offset than blocks");
+    select(context, &cpu::block_entry_offsets, TESSERA_IF_CUDA(cuda::block_entry_offsets))(
+        context, blocks.block_offsets.data(), blocks.count, entry_offsets.data());
+}
+
 template BlockPartition find_blocks<double>(const Context&, const CsrView<double>&, Index, bool);
 
 }  // namespace tessera

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "io/harwell_boeing.hpp"
+#include "io/matrix_market.hpp"
+#include "io/petsc_binary.hpp"
+#include "tessera/tessera.hpp"
+
+/// What must hold for every input of the readers; the fuzz targets and the test that replays their
+/// corpus share it. Each function returns an empty text or what does not hold.
+namespace tessera::io::fuzz {
+
+template <class T>
+bool same_bits(const CsrView<T>& a, const CsrView<T>& b) {
+    const auto equal = [](const auto& x, const auto& y) {
+        return x.size() == y.size() &&
+               (x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0);
+    };
+    return a.rows == b.rows && a.columns == b.columns &&
+           equal(a.row_offsets_span(), b.row_offsets_span()) &&
+           equal(a.column_indices_span(), b.column_indices_span()) &&
+           equal(a.values_span(), b.values_span());
+}
+
+/// read() as a matrix, or its error's message.
+template <class T, class Read>
+std::string try_read(CsrMatrix<T>& matrix, Read&& read) {
+    try {
+        matrix = read();
+        return "";
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+template <class T>
+std::string check_matrix_market(const Context& cpu, std::string_view text) {
+    CsrMatrix<T> matrix;
+    const std::string error = try_read(matrix, [&] {
+        return parse_matrix_market<T>(cpu, text, "f", {}, nullptr, default_chunk_bytes);
+    });
+    for (const std::size_t chunk_bytes : {1, 7}) {
+        CsrMatrix<T> again;
+        const std::string same = try_read(again, [&] {
+            return parse_matrix_market<T>(cpu, text, "f", {}, nullptr, chunk_bytes);
+        });
+        if (same != error) return "in other chunks: '" + same + "' and not '" + error + "'";
+        if (error.empty() && !same_bits(matrix.view(), again.view())) {
+            return "other chunks give another matrix";
+        }
+    }
+    try {
+        parse_matrix_market_vector<T>(cpu, text, "f");
+    } catch (const ParseError&) {
+    }
+    if (!error.empty()) return "";
+    validate(matrix.view());
+    const TextPieces pieces = format_matrix_market(cpu, matrix.view(), Symmetry::general);
+    std::string written;
+    for (Offset k = 0; k < pieces.count; ++k) written += pieces.make(k);
+    ReadOptions options;
+    options.allow_empty_rows = true;
+    const auto back = parse_matrix_market<T>(cpu, written, "written", options);
+    return same_bits(matrix.view(), back.view()) ? "" : "what was written reads back differently";
+}
+
+template <class T>
+std::string check_other_formats(const Context& cpu, std::string_view bytes) {
+    CsrMatrix<T> matrix;
+    if (is_harwell_boeing(bytes)) {
+        const std::string error =
+            try_read(matrix, [&] { return parse_harwell_boeing<T>(cpu, bytes, "f", {}, nullptr); });
+        if (error.empty()) validate(matrix.view());
+    }
+    if (is_petsc_binary(bytes)) {
+        const std::string error =
+            try_read(matrix, [&] { return parse_petsc_matrix<T>(cpu, bytes, "f", {}, nullptr); });
+        if (error.empty()) validate(matrix.view());
+        try {
+            parse_petsc_vector<T>(cpu, bytes, "f");
+        } catch (const ParseError&) {
+        }
+    }
+    return "";
+}
+
+}  // namespace tessera::io::fuzz
