@@ -39,6 +39,48 @@ const char* const threads_help = "CPU threads; 0: all that may be used";
 const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
 const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
 
+void add_solve(CLI::App& app, SolveArguments& to) {
+    CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
+    solve.add_option("A", to.matrix, matrix_help)->required();
+    const char* const rhs_help =
+        "ones, load, random[:SEED], solution:ones, solution:random[:SEED] (b = A x*, reports the "
+        "error of x), or a file; default: the problem's load, else ones";
+    auto* const b = solve.add_option("b", to.right_hand_side, "The same as --rhs");
+    solve.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
+    solve.add_option("--x0", to.start, "File with the start; default: zero");
+    solve.add_option("--seed", to.seed, "Of random right-hand sides that name none");
+    solve.add_option("--solver", to.solver,
+                     "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], richardson; auto: cg for "
+                     "a symmetric matrix with a positive diagonal, else idr:4");
+    solve.add_option("--precond", to.preconditioner,
+                     "none, jacobi, block_jacobi:BOUND[,singular=stop|identity|shift]"
+                     "[,blocks=supervariable|natural|uniform:K|FILE]");
+    solve.add_option("--side", to.side, "Of the preconditioner")
+        ->check(CLI::IsMember({"right", "left"}));
+    solve.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)");
+    solve.add_option("--atol", to.atol, "See --rtol");
+    solve.add_option("--max-iterations", to.max_iterations, "Stop after so many")
+        ->check(CLI::NonNegativeNumber);
+    solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving");
+    solve
+        .add_option("--stagnation-window", to.stagnation_window,
+                    "Stop without progress in so many iterations; 0: never")
+        ->check(CLI::NonNegativeNumber);
+    solve.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
+    solve.add_option("--threads", to.threads, threads_help)->check(CLI::NonNegativeNumber);
+    solve.add_option("--precision", to.precision, "Of the whole solve")
+        ->check(CLI::IsMember({"f64", "f32"}));
+    solve.add_option("--json", to.json, json_help);
+    solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file");
+    solve
+        .add_option("--monitor", to.monitor,
+                    "Progress on stderr: bar, table, none; default: bar on a terminal")
+        ->check(CLI::IsMember({"bar", "table", "none"}));
+    solve.add_flag("--quiet", to.quiet, "No notes, no progress, no table; errors only");
+    solve.add_flag("--allow-singular", to.allow_singular, "Solve what is known to be singular");
+    solve.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
+}
+
 void add_others(CLI::App& app, Arguments& to) {
     CLI::App& info = *app.add_subcommand("info", "What a matrix is like, and how to solve it");
     info.add_option("A", to.info.matrix, matrix_help)->required();

@@ -8,6 +8,22 @@
 // Small systems for the tests of the solvers, and one call that solves them anywhere.
 namespace tessera::test {
 
+inline const std::vector<std::string> symmetric_solvers = {"cg", "fcg"};
+inline const std::vector<std::string> general_solvers = {
+    "bicgstab", "idr:1", "idr:4", "idr:4,smoothing", "idr:8,angle=0", "gmres:5", "gmres:30"};
+
+inline std::vector<std::string> krylov_solvers() {
+    std::vector<std::string> all = symmetric_solvers;
+    all.insert(all.end(), general_solvers.begin(), general_solvers.end());
+    return all;
+}
+
+inline std::vector<std::string> all_solvers() {
+    std::vector<std::string> all = krylov_solvers();
+    all.emplace_back("richardson");
+    return all;
+}
+
 /// A CSR matrix in host memory from a function that gives entry (i, j); zeros are left out.
 template <class T>
 CsrMatrix<T> matrix_of(Index n, const std::function<double(Index, Index)>& entry) {
@@ -22,6 +38,14 @@ CsrMatrix<T> matrix_of(Index n, const std::function<double(Index, Index)>& entry
         }
     }
     return make_csr<T>(n, n, pattern, values);
+}
+
+/// Scaled so that Richardson converges without a preconditioner: 1 on the diagonal.
+template <class T>
+CsrMatrix<T> easy(Index n) {
+    return matrix_of<T>(n, [](Index i, Index j) {
+        return i == j ? 1.0 : std::abs(i - j) == 1 ? -0.25 : 0.0;
+    });
 }
 
 /// (-1, 2, -1)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/load.cuh"
 #include "gpu/search.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "tessera/csr.hpp"
@@ -117,10 +118,8 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
 #pragma unroll
                 for (int u = 0; u < depth; ++u) {
                     const int at = x + u * row_lanes;
-                    column[q][u] = -1;
-                    if (at < length[q]) {
-                        column[q][u] = __ldg(matrix.column_indices + row[q].begin + at);
-                    }
+                    column[q][u] =
+                        load_if(at < length[q], matrix.column_indices + row[q].begin + at, -1);
                 }
             }
 #pragma unroll
@@ -128,10 +127,8 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
 #pragma unroll
                 for (int u = 0; u < depth; ++u) {
                     column[q][u] -= row[q].first;
-                    value[q][u] = T(0);
-                    if (column[q][u] >= 0 && column[q][u] < row[q].size()) {
-                        value[q][u] = __ldg(matrix.values + row[q].begin + (x + u * row_lanes));
-                    }
+                    value[q][u] = load_if(column[q][u] >= 0 && column[q][u] < row[q].size(),
+                                          matrix.values + row[q].begin + (x + u * row_lanes), T(0));
                 }
             }
             longest = 0;

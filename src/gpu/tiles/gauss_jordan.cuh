@@ -13,14 +13,23 @@ struct PivotOrder {
     int row_of_step[Rows];
 };
 
-/// The bits of |x| that order magnitudes, the last five zero to take a row number. Two magnitudes
-/// with equal keys differ by less than 2^-15 of the larger. A key is zero only for magnitudes whose
-/// reciprocal overflows, which are no pivots anyway; infinity and NaN have the largest keys.
+/// The bits of |x| that order magnitudes, the last five zero to take a row number. Two normal
+/// magnitudes with equal keys differ by less than 2^-15 of the larger. A key is zero only for
+/// magnitudes whose reciprocal overflows, which are no pivots anyway; infinity and NaN have the
+/// largest keys.
 __device__ __forceinline__ unsigned magnitude_key(double x) {
     return unsigned(__double2hiint(x)) & 0x7fffffe0u;
 }
 __device__ __forceinline__ unsigned magnitude_key(float x) {
     return __float_as_uint(x) & 0x7fffffe0u;
+}
+
+/// a / d, correctly rounded (Markstein) where nothing over- or underflows, from the rounded 1 / d:
+/// so that equal rows cancel to exact zeros and a singular matrix shows.
+template <class T>
+__device__ __forceinline__ T quotient(T a, T d, T reciprocal) {
+    const T rough = a * reciprocal;
+    return fma(fma(-rough, d, a), reciprocal, rough);
 }
 
 /// The row among those not yet chosen whose first register is largest; the first of equals.
@@ -84,13 +93,11 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
         if (info == 0 && !(isfinite(pivot) && isfinite(reciprocal))) info = k + 1;
 
         T multiplier[Rows];
-        T own_entry[Rows];
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
             const int row = lane + Lanes * i;
             const bool chosen = row == pivot_row;
-            multiplier[i] = chosen || row >= n ? T(0) : -a[i][0] * reciprocal;
-            own_entry[i] = chosen ? T(1) : multiplier[i];
+            multiplier[i] = chosen || row >= n ? T(0) : -quotient(a[i][0], pivot, reciprocal);
             if (chosen) {
                 order.step_of_row[i] = k;
                 scale[i] = reciprocal;
@@ -104,7 +111,9 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
             for (int i = 0; i < Rows; ++i) a[i][j - 1] = fma(multiplier[i], pivot_entry, a[i][j]);
         }
 #pragma unroll
-        for (int i = 0; i < Rows; ++i) a[i][Tile - 1] = own_entry[i];
+        for (int i = 0; i < Rows; ++i) {
+            a[i][Tile - 1] = lane + Lanes * i == pivot_row ? T(1) : multiplier[i];
+        }
     }
     T check = T(0);  // Becomes NaN when an entry is not finite.
 #pragma unroll

@@ -1,5 +1,6 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/load.cuh"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/kernels.hpp"
 
@@ -71,11 +72,9 @@ __global__ void __launch_bounds__(apply_threads)
 #pragma unroll
             for (int u = 0; u < Depth; ++u) {
                 const int offset = u * share[q].columns;
-                value[q][u] = factor[q][u] = T(0);
-                if (share[q].column + offset < share[q].n) {
-                    value[q][u] = __ldg(share[q].values + offset * share[q].n);
-                    factor[q][u] = __ldg(share[q].r + offset);
-                }
+                const bool inside = share[q].column + offset < share[q].n;
+                value[q][u] = load_if(inside, share[q].values + offset * share[q].n, T(0));
+                factor[q][u] = load_if(inside, share[q].r + offset, T(0));
             }
         }
         more = false;

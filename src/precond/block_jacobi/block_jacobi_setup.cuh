@@ -34,7 +34,7 @@ struct Spread<12> {
 };
 template <>
 struct Spread<16> {
-    static constexpr int lanes = 8, rows = 2, f64 = 4, f32 = 8;
+    static constexpr int lanes = 8, rows = 2, f64 = 4, f32 = 7;
 };
 template <>
 struct Spread<20> {

@@ -1,5 +1,6 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/load.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
 #include "sparse/find_blocks/kernels.hpp"
@@ -24,10 +25,9 @@ __device__ bool differ(const Index* columns, Offset begin, Offset count, int lan
         bool different = false;
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
-            const Offset at = x + u * lanes;
-            if (at < count) {
-                different |= __ldg(columns + begin + at) != __ldg(columns + begin + at - count);
-            }
+            const Index* at = columns + begin + x + u * lanes;
+            const bool inside = x + u * lanes < count;
+            different |= load_if(inside, at, 0) != load_if(inside, at - count, 0);
         }
         if (different) return true;
     }

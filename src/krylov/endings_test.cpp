@@ -1,0 +1,187 @@
+#include "krylov/test_systems.hpp"
+
+// Every solver ends, with the status that says why, and leaves a meaningful x.
+namespace tessera::test {
+
+TEST(endings, obeys_max_iterations_exactly) {
+    const Context where = context();
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_1d<double>(400);
+    const auto b = random_vector<double>(random, 400);
+    for (const std::string& solver : krylov_solvers()) {
+        for (const Offset most : {0, 1, 5, 7}) {
+            SCOPED_TRACE(solver + " " + std::to_string(most));
+            SolveOptions options;
+            options.max_iterations = most;
+            options.check_interval = 4;
+            const auto solved = run(where, solver, matrix, b, options);
+            EXPECT_EQ(solved.report.status, Status::max_iterations);
+            EXPECT_EQ(solved.report.iterations, most);
+            EXPECT_EQ(Offset(solved.report.residuals.size()), most + 1);
+            EXPECT_FALSE(solved.report.message.empty());
+            const Residual truth = residual(matrix, b, solved.x);
+            EXPECT_NEAR(solved.report.true_relative_residual * norm(b), truth.norm, truth.rounding);
+        }
+    }
+}
+
+TEST(endings, ends_at_nan_without_a_loop) {
+    const Context where = context();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<double> ones(20, 1.0);
+    for (const std::string& solver : all_solvers()) {
+        SCOPED_TRACE(solver);
+        CsrMatrix<double> matrix = easy<double>(20);
+        std::vector<double> b = ones;
+        b[7] = nan;
+        EXPECT_EQ(run(where, solver, matrix, b).report.status, Status::non_finite);
+        b[7] = std::numeric_limits<double>::infinity();
+        EXPECT_EQ(run(where, solver, matrix, b).report.status, Status::non_finite);
+        std::vector<double> m = ones;
+        m[3] = nan;
+        const auto preconditioned = run(where, solver, matrix, ones, {}, {}, m);
+        EXPECT_EQ(preconditioned.report.status, Status::non_finite);
+        EXPECT_LE(preconditioned.report.iterations, 1);
+        EXPECT_EQ(preconditioned.x, std::vector<double>(20));
+        matrix.values().data()[10] = nan;
+        const auto solved = run(where, solver, matrix, ones);
+        EXPECT_EQ(solved.report.status, Status::non_finite);
+        EXPECT_LE(solved.report.iterations, 1);
+        EXPECT_FALSE(solved.report.message.empty());
+    }
+}
+
+TEST(endings, singular_blocks_stop_before_the_first_iteration) {
+    /// What block Jacobi is when a block could not be inverted.
+    class Broken final : public Preconditioner<double> {
+      public:
+        Broken(const Context& where, const std::vector<double>& d) : diagonal_(where, d) {}
+        Index rows() const override { return diagonal_.rows(); }
+        Index columns() const override { return diagonal_.rows(); }
+        void apply(const Context& where, std::span<const double> r,
+                   std::span<double> z) const override {
+            diagonal_.apply(where, r, z);
+        }
+        void update(const Context&, const CsrView<double>&) override {}
+        std::string describe() const override { return "broken"; }
+        Index singular_blocks() const override { return 2; }
+
+      private:
+        Diagonal<double> diagonal_;
+    };
+    const Context where = context();
+    const CsrMatrix<double> matrix = copy_to(where, easy<double>(10).view());
+    const CsrOperator<double> a(where, matrix.view());
+    std::vector<double> d(10, 1.0);
+    const Buffer<double> b = copy_to_buffer(where, d);
+    for (const bool stopped : {false, true}) {
+        if (stopped) d[4] = std::numeric_limits<double>::quiet_NaN();
+        const Broken m(where, d);
+        Buffer<double> x = copy_to_buffer(where, std::vector<double>(10));
+        const SolveReport report =
+            solve<double>(where, Spec::parse("idr"), a, &m, b.view(), x.view());
+        EXPECT_EQ(report.status, stopped ? Status::singular_block : Status::converged);
+        if (!stopped) continue;
+        EXPECT_EQ(report.iterations, 0);
+        EXPECT_NE(report.message.find("2 singular blocks"), std::string::npos);
+        EXPECT_EQ(copy_to_host(where, x), std::vector<double>(10));
+    }
+}
+
+TEST(endings, zero_matrix_ends_with_a_status) {
+    const Context where = context();
+    CsrMatrix<double> zero = matrix_of<double>(9, [](Index i, Index j) { return i == j; });
+    for (double& value : zero.values().view()) value = 0;
+    const std::vector<double> ones(9, 1.0);
+    SolveOptions options;
+    options.stagnation_window = 20;
+    for (const std::string& solver : krylov_solvers()) {
+        SCOPED_TRACE(solver);
+        const auto solved = run(where, solver, zero, ones, options);
+        EXPECT_EQ(solved.report.status, Status::breakdown);
+        EXPECT_LE(solved.report.iterations, 1);
+        EXPECT_FALSE(solved.report.message.empty());
+    }
+    EXPECT_EQ(run(where, "richardson", zero, ones, options).report.status, Status::stagnated);
+}
+
+TEST(endings, inconsistent_singular_systems_end) {
+    // The 1-D Laplacian of a free rod: constants are its kernel and its left kernel.
+    const Context where = context();
+    const CsrMatrix<double> rod = matrix_of<double>(30, [](Index i, Index j) {
+        if (i == j) return i == 0 || i == 29 ? 1.0 : 2.0;
+        return std::abs(i - j) == 1 ? -1.0 : 0.0;
+    });
+    std::vector<double> b(30, 1.0);
+    b[3] = 4;
+    SolveOptions options;
+    options.max_iterations = 300;
+    options.stagnation_window = 100;
+    for (const std::string& solver : all_solvers()) {
+        SCOPED_TRACE(solver);
+        const auto solved = run(where, solver, rod, b, options);
+        EXPECT_NE(solved.report.status, Status::converged);
+        // The mean of b, 1.1, is out of reach.
+        EXPECT_GE(solved.report.true_relative_residual * norm(b),
+                  norm(std::vector<double>(30, 1.1)) * (1 - gamma<double>(64)));
+        EXPECT_LE(solved.report.true_relative_residual, 1);
+    }
+}
+
+TEST(endings, observer_interrupts) {
+    const Context where = context();
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_1d<double>(300);
+    const auto b = random_vector<double>(random, 300);
+    for (const std::string& solver : krylov_solvers()) {
+        SCOPED_TRACE(solver);
+        SolveOptions options;
+        options.check_interval = 2;
+        std::vector<Progress> seen;
+        options.observer = [&seen](const Progress& progress) {
+            seen.push_back(progress);
+            return progress.iterations < 6;
+        };
+        const auto solved = run(where, solver, matrix, b, options);
+        EXPECT_EQ(solved.report.status, Status::interrupted);
+        ASSERT_FALSE(seen.empty());
+        EXPECT_GE(solved.report.iterations, 6);
+        EXPECT_LE(solved.report.iterations, 7);
+        EXPECT_EQ(seen.back().iterations, solved.report.iterations);
+        EXPECT_EQ(seen.back().relative_residual, solved.report.relative_residual);
+        EXPECT_NEAR(seen.back().target, options.rtol, options.rtol * gamma<double>(8));
+        const Residual truth = residual(matrix, b, solved.x);
+        EXPECT_NEAR(solved.report.true_relative_residual * norm(b), truth.norm, truth.rounding);
+    }
+}
+
+TEST(endings, max_seconds_ends) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_1d<double>(300);
+    const auto b = random_vector<double>(random, 300);
+    SolveOptions options;
+    options.max_seconds = 0;
+    const auto solved = run(context(), "cg", matrix, b, options);
+    EXPECT_EQ(solved.report.status, Status::max_seconds);
+    EXPECT_LE(solved.report.iterations, 16);
+}
+
+TEST(endings, unreachable_tolerance_is_accuracy_lost) {
+    const Context where = context();
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(12);
+    const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    SolveOptions options;
+    options.rtol = 1e-30;
+    options.stagnation_window = 300;
+    for (const std::string& solver : krylov_solvers()) {
+        SCOPED_TRACE(solver);
+        const auto solved = run(where, solver, matrix, b, options);
+        EXPECT_EQ(solved.report.status, Status::accuracy_lost) << to_string(solved.report.status);
+        const Residual truth = residual(matrix, b, solved.x);
+        EXPECT_LE(truth.norm, 100 * truth.rounding);
+        EXPECT_FALSE(solved.report.message.empty());
+    }
+}
+
+}  // namespace tessera::test
