@@ -420,6 +420,25 @@ TEST_F(cli, missing_device_gives_exit_code_5_with_json) {
     expect_contains(automatic.err, "CUDA");
 }
 
+TEST_F(cli, solve_that_does_not_fit_says_so_beforehand) {
+    // 10^4 vectors of 10^6 entries.
+    const double needed = 8e10;
+    if (double(test::host().free_memory()) >= needed) GTEST_SKIP() << "it would fit";
+    const Outcome outcome = solve({"poisson2d:1000", "--solver", "gmres:10000", "--json", "-"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    expect_contains(outcome.err, "vectors 80.0 GB");
+    expect_contains(outcome.err, "free on the CPU");
+}
+
+TEST_F(cli, results_survive_one_that_cannot_be_written) {
+    const Outcome outcome = solve({"poisson2d:4", "--json", "/dev/full", "--out", "x.mtx"});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "'/dev/full' cannot be written");
+    EXPECT_TRUE(outcome.out.starts_with("converged"));
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 16u);
+}
+
 TEST_F(cli, interrupt_stops_after_an_iteration) {
     const pid_t child = start({program(),
                                "solve",

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 
 #include "commands.hpp"
 #include "matrix_facts.hpp"
@@ -246,11 +247,27 @@ class Run {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) report_.copy_rate = context_.copy_rate();
-        if (!arguments_.json.empty()) write_text(arguments_.json, to_json(report_));
-        if (!arguments_.quiet && arguments_.json != "-") write_text("-", to_table(report_));
-        if (solved_ && !arguments_.out.empty()) {
-            io::write_vector<T>(host_, arguments_.out, x);
-        }
+        write_results(x);
+    }
+
+    /// Writes all that can be written, then throws if something could not: what took long to
+    /// compute is not lost because of one full disk.
+    void write_results(const std::vector<T>& x) const {
+        std::string failures;
+        const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
+            if (!wanted) return;
+            try {
+                write();
+            } catch (const Error& error) {
+                failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+            }
+        };
+        attempt(!arguments_.json.empty(), [&] { write_text(arguments_.json, to_json(report_)); });
+        attempt(!arguments_.quiet && arguments_.json != "-",
+                [&] { write_text("-", to_table(report_)); });
+        attempt(solved_ && !arguments_.out.empty(),
+                [&] { io::write_vector<T>(host_, arguments_.out, x); });
+        if (!failures.empty()) throw InvalidArgument(failures);
     }
 
     int exit_code() const {
