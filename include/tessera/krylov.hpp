@@ -70,8 +70,8 @@ struct SolveReport {
 // `preconditioner` nullptr: none. A must be square; preconditioner of the same size. b = 0 gives
 // x = 0. Waits. Never allocates inside an iteration. At exit the true residual is computed; when
 // only the recursive one met the tolerance, the method restarts from the true one, and says
-// accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status; x is then no
-// worse than where the last restart began.
+// accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status. x is never
+// worse than where the last restart began, whatever the end.
 
 /// Preconditioned conjugate gradients: A and M symmetric positive definite. Side does not apply.
 template <class T>

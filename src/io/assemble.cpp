@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "io/tasks.hpp"
 
 namespace tessera::io {
 
@@ -159,7 +160,7 @@ CsrMatrix<T> assemble(const Context& cpu, Index rows, Index columns, RowBuckets 
     for (std::size_t b = 0; b + 1 < bases.size(); ++b) bases[b + 1] += bases[b];
     CsrMatrix<T> matrix(cpu, rows, columns, bases.back());
     std::vector<Repeats> repeats(std::size_t(buckets.count));
-    parallel_parts(cpu.threads(), buckets.count, buckets.count, [&](Offset, Offset b, Offset) {
+    parallel_tasks(cpu.threads(), buckets.count, [&](Offset b) {
         const Offset first = b << buckets.shift;
         const Offset end = std::min<Offset>(rows, (b + 1) << buckets.shift);
         repeats[std::size_t(b)] = place_bucket(matrix, chunks, Index(b), Index(first),

@@ -36,6 +36,29 @@ std::string type_word(std::string_view line) {
     return known ? type : "";
 }
 
+/// The texts of the first `count` fields of a line, up to the first blank one. Some programs write
+/// numbers of another width than their format says; where that cuts words, the words are taken.
+std::vector<std::string_view> cut(std::string_view line, const std::vector<FortranField>& fields,
+                                  std::size_t count) {
+    const auto separate = words(line);
+    bool inside = true;
+    for (std::size_t f = 0; inside && f < count && f < separate.size(); ++f) {
+        const std::size_t begin = std::size_t(separate[f].data() - line.data());
+        inside = begin >= fields[f].begin &&
+                 begin + separate[f].size() <= fields[f].begin + fields[f].width;
+    }
+    if (!inside && separate.size() == count) return separate;
+    std::vector<std::string_view> texts;
+    for (std::size_t f = 0; f < count && fields[f].begin < line.size(); ++f) {
+        texts.push_back(trimmed(line.substr(fields[f].begin, fields[f].width)));
+        if (texts.back().empty()) {
+            texts.pop_back();
+            break;
+        }
+    }
+    return texts;
+}
+
 /// Reads the lines of the file with their number at hand for messages.
 class BoeingReader {
   public:
@@ -87,17 +110,14 @@ class BoeingReader {
             fail("the format " + shown(format) + " of the " + what + " cannot be used: " + reason);
         }
         for (Offset k = 0; k < count;) {
-            const std::string_view text = line(what);
-            for (std::size_t f = 0; f < fields.size() && k < count; ++f, ++k) {
-                const FortranField& field = fields[f];
-                const std::string_view cut =
-                    field.begin < text.size() ? trimmed(text.substr(field.begin, field.width)) : "";
-                if (cut.empty()) {
-                    fail("expected " +
-                         std::to_string(std::min(Offset(fields.size()), count - k + Offset(f))) +
-                         " " + what + " in the format " + format + ", found " + std::to_string(f));
-                }
-                take(k, fortran_number(cut, field));
+            const std::size_t expected = std::size_t(std::min(Offset(fields.size()), count - k));
+            const auto texts = cut(line(what), fields, expected);
+            if (texts.size() < expected) {
+                fail("expected " + std::to_string(expected) + " " + what + " in the format " +
+                     format + ", found " + std::to_string(texts.size()));
+            }
+            for (std::size_t f = 0; f < expected; ++f, ++k) {
+                take(k, fortran_number(texts[f], fields[f]));
             }
         }
     }

@@ -78,6 +78,17 @@ TEST(harwell_boeing, symmetric_skew_pattern_integer_rectangular) {
               "Rutherford-Boeing, real: 2x2 (1,1)=7");
 }
 
+TEST(harwell_boeing, numbers_of_another_width_than_the_format_says) {
+    EXPECT_EQ(read(replaced(unsymmetric, " 1.0 4.0 2.0 3.0 5.0", "  1.0  4.0  2.0  3.0  5.0")),
+              "Harwell-Boeing, real: " + unsymmetric_described);
+    EXPECT_EQ(read(replaced(unsymmetric, "   1   3   5   6", "1 3 5 6")),
+              "Harwell-Boeing, real: " + unsymmetric_described);
+    // Without blanks between them only the format tells the numbers apart.
+    EXPECT_EQ(read(replaced(replaced(unsymmetric, " 1.0 4.0 2.0 3.0 5.0", "1.004.002.003.005.00"),
+                            "   1   3   1   2   3", "00010003000100020003")),
+              "Harwell-Boeing, real: " + unsymmetric_described);
+}
+
 TEST(harwell_boeing, says_what_is_wrong_and_where) {
     const auto broken = [](const std::string& from, const std::string& to) {
         return read(replaced(unsymmetric, from, to));

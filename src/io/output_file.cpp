@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "base/parallel.hpp"
+#include "io/tasks.hpp"
 
 namespace tessera::io {
 
@@ -94,7 +94,7 @@ void write_pieces(const Context& cpu, const std::string& path, bool zip, Offset 
     for (Offset first = 0; first < pieces; first += at_once) {
         const Offset count = std::min(at_once, pieces - first);
         std::vector<std::string> made(static_cast<std::size_t>(count));
-        parallel_parts(cpu.threads(), count, count, [&](Offset, Offset k, Offset) {
+        parallel_tasks(cpu.threads(), count, [&](Offset k) {
             std::string& piece = made[std::size_t(k)];
             piece = make(first + k);
             if (zip) piece = gzip_member(piece);

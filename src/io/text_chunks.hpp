@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/parallel.hpp"
+#include "io/tasks.hpp"
 #include "tessera/error.hpp"
 
 namespace tessera::io {
@@ -59,7 +59,7 @@ void parse_chunks(int threads, const TextChunks& chunks, Offset promised, const 
     const Offset count = chunks.count();
     std::vector<ChunkOutcome> outcomes(static_cast<std::size_t>(count));
     std::atomic<Offset> first_bad{count};
-    parallel_parts(threads, count, count, [&](Offset, Offset k, Offset) {
+    parallel_tasks(threads, count, [&](Offset k) {
         if (k > first_bad.load(std::memory_order_relaxed)) return;
         ChunkOutcome& outcome = outcomes[std::size_t(k)];
         outcome = parse(k, promised);

@@ -17,12 +17,6 @@ namespace {
 /// A restart is worth another one when it takes this share off the true residual.
 constexpr double worthwhile = 0.1;
 
-/// Ends after which x may be far worse than where the last run of the recursion began.
-bool failed(Status status) {
-    return status == Status::breakdown || status == Status::non_finite ||
-           status == Status::stagnated || status == Status::accuracy_lost;
-}
-
 template <class T>
 class Driver {
   public:
@@ -223,8 +217,10 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
 
 template <class T>
 void Driver<T>::begin(const Norms& norms, int attempt) {
-    // With Side::left the preconditioned residual may be small where the true one is not.
-    if (norms.method <= threshold_ || (left() && attempt > 0)) {
+    // A restart aims at half of what is missing: rounding alone moves the true residual past a
+    // threshold that is only just met, and with Side::left the preconditioned residual may be small
+    // where the true one is not.
+    if (norms.method <= threshold_ || attempt > 0) {
         threshold_ = std::min(threshold_, 0.5 * norms.method * target_ / norms.truth);
     }
     T threshold = T(threshold_);
@@ -345,7 +341,7 @@ SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
         const Norms before = norms;
         norms = residual_norms();
         verdict = judge(before, norms);
-        if (verdict && failed(*verdict) && !(norms.truth <= before.truth)) {
+        if (verdict && !(norms.truth <= before.truth)) {
             copy(context_, std::span<const T>(saved_.view()), x_);
             norms = before;
         }

@@ -307,6 +307,20 @@ TEST(block_jacobi, policies) {
     });
 }
 
+// Equal rows and columns cancel exactly, whatever the value: the quotient is 1, not nearly 1.
+TEST(block_jacobi, equal_rows_are_singular) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        std::vector<std::vector<T>> blocks;
+        for (int value = 1; value <= 200; ++value) blocks.push_back(std::vector<T>(4, T(value)));
+        for (Index n = 2; n <= 32; ++n) blocks.push_back(std::vector<T>(std::size_t(n * n), T(49)));
+        const BlockJacobi<T> jacobi = invert(context(), make_case(random, blocks));
+        const auto info = to_host(context(), jacobi.info());
+        for (std::size_t b = 0; b < info.size(); ++b) EXPECT_EQ(info[b], 2) << "block " << b;
+    });
+}
+
 TEST(block_jacobi, first_ten_singular) {
     auto random = generator();
     std::vector<std::vector<double>> blocks(25, std::vector<double>(4, 0.0));

@@ -98,7 +98,9 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
 
         for (Index i = 0; i < n; ++i) {
             const auto is_pivot = hn::RebindMask(d, hn::Eq(row, hn::Set(di, TI(i * lanes))));
-            const auto multiplier = hn::Neg(hn::Mul(hn::Load(d, column + i * lanes), reciprocal));
+            // A quotient, not a product with the reciprocal: 49 * (1 / 49) is not 1, and equal rows
+            // would not cancel, so that singular blocks would pass.
+            const auto multiplier = hn::Neg(hn::Div(hn::Load(d, column + i * lanes), pivot));
             hn::Store(hn::IfThenElse(is_pivot, reciprocal, multiplier), d, m + i * lanes);
             hn::Store(hn::IfThenZeroElse(is_pivot, ones), d, keep + i * lanes);
             const auto was_done = hn::Load(d, done + i * lanes);
