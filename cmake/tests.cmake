@@ -10,6 +10,10 @@ target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_precompile_headers(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test.hpp)
 target_link_options(tessera_tests PRIVATE -static-libstdc++ -static-libgcc)
 
+if(TARGET tessera_cli)
+  add_dependencies(tessera_tests tessera_cli)  # tests/cli_test.cpp runs it.
+endif()
+
 function(tessera_add_test name suite backend isa)
   add_test(NAME ${name} COMMAND tessera_tests --gtest_filter=${suite}.* --gtest_brief=1)
   # Passive: several tests share the cores, where threads that spin would only be in the way.

@@ -40,6 +40,7 @@ Json block_jacobi(const Context& context, const Context& cpu, const std::string&
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
           const std::vector<std::string>& matrices);
 Json study(const Context& context, const Context& cpu, const std::string& folder,
-           const std::vector<std::string>& cases, int seeds, Offset max_iterations);
+           const std::vector<std::string>& cases, const std::vector<int>& bounds, int seeds,
+           Offset max_iterations);
 
 }  // namespace tessera::bench

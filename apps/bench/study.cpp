@@ -40,12 +40,13 @@ Json solve_entry(const Context& context, const CsrView<double>& a, int bound, Si
 }  // namespace
 
 Json study(const Context& context, const Context& cpu, const std::string& folder,
-           const std::vector<std::string>& cases, int seeds, Offset max_iterations) {
+           const std::vector<std::string>& cases, const std::vector<int>& bounds, int seeds,
+           Offset max_iterations) {
     Json result = document(context, "table1");
     for (const std::string& name : cases) {
         const NamedMatrix named = load(cpu, name, folder);
         const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());
-        for (const int bound : {1, 8, 12, 16, 24, 32}) {
+        for (const int bound : bounds) {
             for (const Side side : {Side::right, Side::left}) {
                 for (int seed = 1; seed <= seeds; ++seed) {
                     Json line =

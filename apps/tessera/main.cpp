@@ -24,6 +24,7 @@ constexpr const char* short_help =
   tessera solve poisson2d:200
   tessera solve elasticity3d:20 --precond block_jacobi:24 --json report.json
   tessera info matrix.mtx
+
 tessera COMMAND --help lists the options of a command.
 )";
 
@@ -39,6 +40,40 @@ const char* const threads_help = "CPU threads; 0: all that may be used";
 const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
 const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
 
+// CLI11 has checks of its own; these say what to do in our words.
+CLI::Validator whole_number() {
+    const auto check = [](const std::string& text) -> std::string {
+        std::int64_t number = 0;
+        const std::string reason = parse_integer(text, number);
+        if (reason.empty() && number >= 0) return {};
+        return "give a whole number that is 0 or more, not '" + text + "'";
+    };
+    return {check, "N"};
+}
+
+CLI::Validator number() {
+    const auto check = [](std::string& text) -> std::string {
+        double value = 0;
+        if (text == "inf") return {};
+        if (!parse_real(text, value).empty() || value < 0) {
+            return "give a number that is 0 or more, not '" + text + "'";
+        }
+        text = format("%.17g", value);  // Also 1d-8 now reads as 1e-8.
+        return {};
+    };
+    return {check, "X"};
+}
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+    std::string name;
+    for (const std::string& word : words) name += (name.empty() ? "" : "|") + word;
+    const auto check = [words](const std::string& text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+        return unknown_word_message("value", text, words);
+    };
+    return {check, name};
+}
+
 void add_solve(CLI::App& app, SolveArguments& to) {
     CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
     solve.add_option("A", to.matrix, matrix_help)->required();
@@ -48,34 +83,36 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     auto* const b = solve.add_option("b", to.right_hand_side, "The same as --rhs");
     solve.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
     solve.add_option("--x0", to.start, "File with the start; default: zero");
-    solve.add_option("--seed", to.seed, "Of random right-hand sides that name none");
+    solve.add_option("--seed", to.seed, "Of random right-hand sides that name none")
+        ->check(whole_number());
     solve.add_option("--solver", to.solver,
                      "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], richardson; auto: cg for "
                      "a symmetric matrix with a positive diagonal, else idr:4");
     solve.add_option("--precond", to.preconditioner,
                      "none, jacobi, block_jacobi:BOUND[,singular=stop|identity|shift]"
                      "[,blocks=supervariable|natural|uniform:K|FILE]");
-    solve.add_option("--side", to.side, "Of the preconditioner")
-        ->check(CLI::IsMember({"right", "left"}));
-    solve.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)");
-    solve.add_option("--atol", to.atol, "See --rtol");
+    solve.add_option("--side", to.side, "Of the preconditioner")->check(one_of({"right", "left"}));
+    solve.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
+        ->check(number());
+    solve.add_option("--atol", to.atol, "See --rtol")->check(number());
     solve.add_option("--max-iterations", to.max_iterations, "Stop after so many")
-        ->check(CLI::NonNegativeNumber);
-    solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving");
+        ->check(whole_number());
+    solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
+        ->check(number());
     solve
         .add_option("--stagnation-window", to.stagnation_window,
                     "Stop without progress in so many iterations; 0: never")
-        ->check(CLI::NonNegativeNumber);
+        ->check(whole_number());
     solve.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
-    solve.add_option("--threads", to.threads, threads_help)->check(CLI::NonNegativeNumber);
+    solve.add_option("--threads", to.threads, threads_help)->check(whole_number());
     solve.add_option("--precision", to.precision, "Of the whole solve")
-        ->check(CLI::IsMember({"f64", "f32"}));
+        ->check(one_of({"f64", "f32"}));
     solve.add_option("--json", to.json, json_help);
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file");
     solve
         .add_option("--monitor", to.monitor,
                     "Progress on stderr: bar, table, none; default: bar on a terminal")
-        ->check(CLI::IsMember({"bar", "table", "none"}));
+        ->check(one_of({"bar", "table", "none"}));
     solve.add_flag("--quiet", to.quiet, "No notes, no progress, no table; errors only");
     solve.add_flag("--allow-singular", to.allow_singular, "Solve what is known to be singular");
     solve.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
@@ -85,7 +122,7 @@ void add_others(CLI::App& app, Arguments& to) {
     CLI::App& info = *app.add_subcommand("info", "What a matrix is like, and how to solve it");
     info.add_option("A", to.info.matrix, matrix_help)->required();
     info.add_option("--json", to.info.json, json_help);
-    info.add_option("--threads", to.info.threads, threads_help)->check(CLI::NonNegativeNumber);
+    info.add_option("--threads", to.info.threads, threads_help)->check(whole_number());
     info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
 
     CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
@@ -94,9 +131,8 @@ void add_others(CLI::App& app, Arguments& to) {
     convert
         .add_option("--symmetry", to.convert.symmetry,
                     "auto: one triangle of a symmetric matrix; general: every entry")
-        ->check(CLI::IsMember({"auto", "general"}));
-    convert.add_option("--threads", to.convert.threads, threads_help)
-        ->check(CLI::NonNegativeNumber);
+        ->check(one_of({"auto", "general"}));
+    convert.add_option("--threads", to.convert.threads, threads_help)->check(whole_number());
     convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
 
     CLI::App& devices = *app.add_subcommand("devices", "What there is to run on");
@@ -149,6 +185,11 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
         const std::string nearest = nearest_word(word, option_names(command));
         return "unknown option '" + word + "'" +
                (nearest.empty() ? "; " + help + " lists all" : "; did you mean '" + nearest + "'?");
+    }
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+        std::string_view(error.what()).starts_with("A ")) {
+        return std::string(error.what()) + ": " + command.get_name() +
+               " needs a matrix file, or a problem such as poisson2d:200 (see " + help + ")";
     }
     return std::string(error.what()) + " (see " + help + ")";
 }

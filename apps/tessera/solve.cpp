@@ -5,6 +5,8 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <functional>
 
 #include "commands.hpp"
 #include "matrix_facts.hpp"
@@ -51,11 +53,6 @@ class Clock {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-void require_number(const char* option, double value, bool infinite_too) {
-    if (value >= 0 && (infinite_too || std::isfinite(value))) return;
-    throw InvalidArgument(std::string(option) + " must be a number that is 0 or more");
-}
-
 void check_name(const char* what, const std::string& name, std::vector<std::string> valid,
                 const char* also) {
     if (std::find(valid.begin(), valid.end(), also) == valid.end()) valid.emplace_back(also);
@@ -63,14 +60,40 @@ void check_name(const char* what, const std::string& name, std::vector<std::stri
     throw InvalidArgument(unknown_word_message(what, name, valid));
 }
 
+/// Throws what is wrong with the options of the solver and the preconditioner, which both read
+/// their own: tried on a system of one row, before minutes go into reading a large one.
+void try_options(Spec solver, const Spec& preconditioner) {
+    const Context host = Context::cpu(1);
+    CsrMatrix<double> one(host, 1, 1, 1);
+    one.row_offsets().data()[0] = 0;
+    one.row_offsets().data()[1] = 1;
+    one.column_indices().data()[0] = 0;
+    one.values().data()[0] = 1;
+    const CsrOperator<double> matrix(host, one.view());
+    const std::vector<double> b(1);
+    std::vector<double> x(1);
+    if (solver.name() == "auto") {
+        solver.finish();
+    } else {
+        tessera::solve<double>(host, solver, matrix, nullptr, b, x);
+    }
+    // A file of blocks fits its own matrix only.
+    const std::string blocks = Spec(preconditioner).word("blocks", "");
+    std::error_code error;
+    if (!std::filesystem::exists(blocks, error)) {
+        make_preconditioner<double>(host, preconditioner, one.view());
+    }
+}
+
 /// What can be known to be wrong before anything large is read.
 void check_arguments(const SolveArguments& arguments) {
-    require_number("--rtol", arguments.rtol, false);
-    require_number("--atol", arguments.atol, false);
-    require_number("--max-seconds", arguments.max_seconds, true);
+    if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
+        throw InvalidArgument("--rtol and --atol must be finite");
+    }
     check_name("solver", Spec::parse(arguments.solver).name(), solver_names(), "auto");
     check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
                preconditioner_names(), "none");
+    try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
     check_writable("--json", arguments.json);
     check_writable("--out", arguments.out);
     const std::string& out = arguments.out;
@@ -224,11 +247,27 @@ class Run {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) report_.copy_rate = context_.copy_rate();
-        if (!arguments_.json.empty()) write_text(arguments_.json, to_json(report_));
-        if (!arguments_.quiet && arguments_.json != "-") write_text("-", to_table(report_));
-        if (solved_ && !arguments_.out.empty()) {
-            io::write_vector<T>(host_, arguments_.out, x);
-        }
+        write_results(x);
+    }
+
+    /// Writes all that can be written, then throws if something could not: what took long to
+    /// compute is not lost because of one full disk.
+    void write_results(const std::vector<T>& x) const {
+        std::string failures;
+        const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
+            if (!wanted) return;
+            try {
+                write();
+            } catch (const Error& error) {
+                failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+            }
+        };
+        attempt(!arguments_.json.empty(), [&] { write_text(arguments_.json, to_json(report_)); });
+        attempt(!arguments_.quiet && arguments_.json != "-",
+                [&] { write_text("-", to_table(report_)); });
+        attempt(solved_ && !arguments_.out.empty(),
+                [&] { io::write_vector<T>(host_, arguments_.out, x); });
+        if (!failures.empty()) throw InvalidArgument(failures);
     }
 
     int exit_code() const {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <new>
 
 #include "base/context_state.hpp"
@@ -172,11 +173,24 @@ void Context::synchronize() const {
     }
 }
 
+namespace {
+/// Bytes to be had without swapping. The page cache counts (it gives way); pages that are free
+/// outright are few right after a large file was read.
+Offset available_host_memory() {
+    std::ifstream file("/proc/meminfo");
+    std::string key, unit;
+    for (Offset kibibytes = 0; file >> key >> kibibytes >> unit;) {
+        if (key == "MemAvailable:") return kibibytes * 1024;
+    }
+    return Offset(sysconf(_SC_AVPHYS_PAGES)) * Offset(sysconf(_SC_PAGESIZE));
+}
+}  // namespace
+
 Offset Context::free_memory() const {
     if constexpr (with_cuda) {
         if (on_gpu()) return cuda::free_memory(state_->device, state_->stream);
     }
-    return Offset(sysconf(_SC_AVPHYS_PAGES)) * Offset(sysconf(_SC_PAGESIZE));
+    return available_host_memory();
 }
 
 double Context::copy_rate() const {

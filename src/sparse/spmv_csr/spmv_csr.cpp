@@ -12,11 +12,18 @@ namespace {
 constexpr Index long_row_on_gpu = 2048;
 constexpr Index long_row_on_cpu = 65536;
 
-/// Threads that share a row: a power of two near half the mean row length, so that a warp's
-/// loads stay together and each thread has a few entries to sum.
-int choose_lanes(double mean_length) {
+/// Threads that a GPU needs to hide the latency of its memory; fewer rows get more lanes each.
+constexpr Offset threads_that_fill_a_gpu = 1 << 18;
+
+/// Threads that share a row: the least power of two that leaves each about five entries (measured:
+/// docs/decisions/csr-lanes.md), more where there are few rows.
+int choose_lanes(Index rows, double mean_length) {
     int lanes = 1;
-    while (lanes < 32 && 2 * lanes < mean_length) lanes *= 2;
+    while (lanes < 32 && 5 * lanes < mean_length) lanes *= 2;
+    while (lanes < 32 && 2 * lanes < mean_length &&
+           lanes * Offset(rows) < threads_that_fill_a_gpu) {
+        lanes *= 2;
+    }
     return lanes;
 }
 
@@ -37,7 +44,8 @@ SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
             short_entries += length;
         }
     }
-    plan.lanes_per_row = choose_lanes(double(short_entries) / std::max<Index>(1, matrix.rows));
+    plan.lanes_per_row =
+        choose_lanes(matrix.rows, double(short_entries) / std::max<Index>(1, matrix.rows));
     if (context.on_gpu()) {
         plan.long_rows_device = copy_to_buffer(context, plan.long_rows);
         return plan;

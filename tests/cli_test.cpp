@@ -1,0 +1,468 @@
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "support/program.hpp"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::json;
+using test::Outcome;
+using test::program;
+using test::text_of;
+using test::Words;
+
+class cli : public test::ProgramTest {
+  protected:
+    Outcome solve(Words words) const {
+        words.insert(words.begin(), {"solve", "--device", "cpu", "--threads", "2"});
+        return run(words);
+    }
+
+    Json solve_json(Words words) const {
+        words.insert(words.end(), {"--json", "-"});
+        const Outcome outcome = solve(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return Json::parse(outcome.out, nullptr, false);
+    }
+
+    /// A symmetric nonsingular matrix whose leading 2 x 2 block is singular.
+    std::string singular_block_file() const {
+        return write("singular.mtx",
+                     "%%MatrixMarket matrix coordinate real symmetric\n4 4 6\n1 1 1\n2 1 1\n2 2 1\n"
+                     "3 1 1\n3 3 2\n4 4 1\n");
+    }
+};
+
+void expect_contains(const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in\n" << text;
+}
+
+TEST_F(cli, no_argument_gives_twelve_lines_with_three_examples) {
+    const Outcome outcome = run({});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 12);
+    // Each example is a line of its own.
+    std::istringstream lines(outcome.out);
+    int examples = 0;
+    for (std::string line; std::getline(lines, line);) {
+        examples += line.starts_with("  tessera ") && line.find("   ", 2) == std::string::npos &&
+                    (line.find(':') != std::string::npos || line.find(".mtx") != std::string::npos);
+    }
+    EXPECT_EQ(examples, 3) << outcome.out;
+}
+
+TEST_F(cli, help_and_version) {
+    EXPECT_EQ(run({"--help"}).code, 0);
+    const Outcome help = run({"solve", "--help"});
+    EXPECT_EQ(help.code, 0);
+    for (const char* option : {"--solver",
+                               "--precond",
+                               "--rtol",
+                               "--atol",
+                               "--max-iterations",
+                               "--max-seconds",
+                               "--stagnation-window",
+                               "--side",
+                               "--device",
+                               "--threads",
+                               "--precision",
+                               "--rhs",
+                               "--x0",
+                               "--seed",
+                               "--json",
+                               "--out",
+                               "--monitor",
+                               "--quiet",
+                               "--allow-singular",
+                               "--allow-empty-rows"}) {
+        expect_contains(help.out, option);
+    }
+    EXPECT_EQ(run({"--version"}).out,
+              std::string("tessera ") + version() + " (" + commit() + ")\n");
+}
+
+TEST_F(cli, solves_and_says_so) {
+    const Outcome outcome = solve({"poisson2d:12"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(outcome.out.starts_with("converged in ")) << outcome.out;
+    expect_contains(outcome.out, "poisson2d:12, 144 rows");
+    expect_contains(outcome.out, "solver          cg");
+    expect_contains(outcome.out, "block_jacobi:32");
+}
+
+TEST_F(cli, json_alone_is_on_stdout) {
+    const Outcome outcome = solve({"poisson2d:12", "--json", "-", "--monitor", "table"});
+    EXPECT_EQ(outcome.code, 0);
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["schema"], "tessera-run/1");
+    EXPECT_EQ(json["status"], "converged");
+    EXPECT_EQ(json["threads"], 2);
+    EXPECT_EQ(json["matrix"]["rows"], 144);
+    EXPECT_EQ(json["blocks"]["largest"], 32);
+    EXPECT_EQ(json["residuals"][0], 1.0);
+    EXPECT_LE(json["true_relative_residual"].get<double>(), 1e-8);
+    EXPECT_GT(json["seconds"]["setup"].get<double>(), 0);
+    EXPECT_GT(json["peak_memory_bytes"].get<Offset>(), 0);
+    EXPECT_TRUE(json["forward_error"].is_null());
+    expect_contains(outcome.err, "iteration");
+}
+
+TEST_F(cli, json_goes_to_a_file_beside_the_table) {
+    const Outcome outcome = solve({"poisson2d:6", "--json", "run.json"});
+    EXPECT_TRUE(outcome.out.starts_with("converged"));
+    EXPECT_EQ(Json::parse(text_of(path("run.json")))["status"], "converged");
+}
+
+TEST_F(cli, quiet_says_nothing) {
+    const Outcome outcome = solve({"poisson2d:6", "--quiet", "--monitor", "table"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+TEST_F(cli, automatic_solver_fits_the_matrix) {
+    EXPECT_EQ(solve_json({"poisson2d:8"})["solver"], "cg");
+    EXPECT_EQ(solve_json({"convection3d:5"})["solver"], "idr:4");
+}
+
+TEST_F(cli, every_solver_and_preconditioner_runs) {
+    for (const std::string& solver : solver_names()) {
+        for (const std::string& preconditioner : preconditioner_names()) {
+            const Outcome outcome = solve({"poisson2d:5", "--solver", solver, "--precond",
+                                           preconditioner, "--json", "-", "--rtol", "1e-6"});
+            const bool diverges = solver == "richardson" && preconditioner == "none";
+            EXPECT_EQ(outcome.code == 0, !diverges) << solver << " " << preconditioner;
+            EXPECT_EQ(Json::parse(outcome.out)["preconditioner"].get<std::string>().substr(0, 4),
+                      preconditioner.substr(0, 4));
+        }
+    }
+}
+
+TEST_F(cli, solution_is_written) {
+    // diag(1, 2, 4) x = ones.
+    const std::string file = write("diagonal.mtx",
+                                   "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n"
+                                   "2 2 2\n3 3 4\n");
+    EXPECT_EQ(solve({file, "--out", "x.mtx"}).code, 0);
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")),
+              (std::vector<double>{1, 0.5, 0.25}));
+    // As the right-hand side, and as the start that already solves the system.
+    EXPECT_EQ(solve({file, "x.mtx", "--out", "y.mtx"}).code, 0);
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("y.mtx")),
+              (std::vector<double>{1, 0.25, 0.0625}));
+    EXPECT_EQ(solve_json({file, "--x0", "x.mtx"})["iterations"], 0);
+}
+
+TEST_F(cli, right_hand_sides) {
+    const auto forward_error = [&](const std::string& rhs) {
+        return solve_json({"poisson2d:8", "--rhs", rhs, "--rtol", "1e-12"})["forward_error"];
+    };
+    for (const char* rhs : {"solution:ones", "solution:random", "solution:random:7"}) {
+        // ||x - x*|| <= cond(A) rtol ||x*|| with cond(A) = cot^2(pi / 18).
+        const double condition = std::pow(std::tan(M_PI / 18), -2);
+        EXPECT_LE(forward_error(rhs).get<double>(), condition * 1e-12) << rhs;
+    }
+    EXPECT_TRUE(forward_error("ones").is_null());
+    EXPECT_TRUE(forward_error("random").is_null());
+    const auto residuals = [&](Words words) {
+        words.insert(words.begin(), "poisson2d:8");
+        return solve_json(words)["residuals"];
+    };
+    EXPECT_EQ(residuals({"--rhs", "random:3"}), residuals({"--rhs", "random", "--seed", "3"}));
+    EXPECT_EQ(residuals({"--rhs", "random:3"}), residuals({"--rhs", "random:3", "--seed", "4"}));
+    EXPECT_NE(residuals({"--rhs", "random:3"}), residuals({"--rhs", "random:4"}));
+}
+
+TEST_F(cli, load_is_the_default_where_there_is_one) {
+    const auto residuals = [&](Words words) {
+        words.insert(words.begin(), "elasticity2d:4");
+        return solve_json(words)["residuals"];
+    };
+    EXPECT_EQ(residuals({}), residuals({"--rhs", "load"}));
+    EXPECT_NE(residuals({}), residuals({"--rhs", "ones"}));
+    const std::string file = singular_block_file();
+    const Outcome outcome = solve({file, "--rhs", "load"});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "--rhs ones");
+}
+
+TEST_F(cli, single_precision_and_side) {
+    const Json single = solve_json({"poisson2d:8", "--precision", "f32", "--rtol", "1e-4"});
+    const Json twice = solve_json({"poisson2d:8", "--rtol", "1e-4"});
+    EXPECT_NE(single["true_relative_residual"], twice["true_relative_residual"]);
+    EXPECT_EQ(solve_json({"convection3d:5", "--side", "left"})["status"], "converged");
+}
+
+TEST_F(cli, limits_give_exit_code_3) {
+    const Outcome few = solve({"poisson2d:20", "--max-iterations", "3", "--json", "-"});
+    EXPECT_EQ(few.code, 3);
+    EXPECT_EQ(Json::parse(few.out)["status"], "max_iterations");
+    EXPECT_EQ(Json::parse(few.out)["iterations"], 3);
+    const Outcome soon = solve({"poisson2d:20", "--max-seconds", "0", "--json", "-"});
+    EXPECT_EQ(soon.code, 3);
+    EXPECT_EQ(Json::parse(soon.out)["status"], "max_seconds");
+}
+
+TEST_F(cli, singular_block_refuses_and_names_the_command_that_works) {
+    const std::string file = singular_block_file();
+    const Outcome outcome = solve({file, "--solver", "gmres:4", "--precond",
+                                   "block_jacobi:2,blocks=uniform:2", "--json", "-"});
+    EXPECT_EQ(outcome.code, 4);
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["status"], "singular_block");
+    EXPECT_EQ(json["blocks"]["singular"], 1);
+    EXPECT_TRUE(json["true_relative_residual"].is_null());
+    EXPECT_TRUE(json["residuals"].empty());
+    expect_contains(outcome.err, "block 0, rows 0..1");
+    const std::size_t at = outcome.err.find("\n  " + program());
+    ASSERT_NE(at, std::string::npos) << outcome.err;
+    const std::string command = outcome.err.substr(at + 3);
+    expect_contains(command, "--precond block_jacobi:2,blocks=uniform:2,singular=shift --json -");
+    const Outcome again = wait(start({"/bin/sh", "-c", command}));
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(Json::parse(again.out)["status"], "converged");
+    EXPECT_EQ(Json::parse(again.out)["blocks"]["singular"], 1);
+}
+
+TEST_F(cli, singular_jacobi_entry_and_default_preconditioner) {
+    const std::string zero = write("zero diagonal.mtx",
+                                   "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n"
+                                   "2 1 1\n");
+    const Outcome jacobi = solve({zero, "--precond=jacobi,singular=stop"});
+    EXPECT_EQ(jacobi.code, 4);
+    expect_contains(jacobi.err, "2 singular blocks");
+    expect_contains(jacobi.err, "'" + zero + "' --precond=jacobi,singular=shift\n");
+    const std::string file = write("null.mtx",
+                                   "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n"
+                                   "1 2 1\n2 1 1\n2 2 1\n");
+    expect_contains(solve({file}).err, "--precond block_jacobi:32,singular=shift\n");
+}
+
+TEST_F(cli, known_singular_problem_needs_a_word) {
+    const Outcome refused = solve({"elasticity2d:3,free"});
+    EXPECT_EQ(refused.code, 2);
+    expect_contains(refused.err, "--allow-singular");
+    const Outcome tried = solve({"elasticity2d:3,free", "--allow-singular", "--max-iterations", "5",
+                                 "--precond", "jacobi"});
+    EXPECT_NE(tried.code, 2);
+    expect_contains(tried.err, "is singular");
+}
+
+TEST_F(cli, misspelt_words_name_the_nearest) {
+    write("bcsstk01.mtx", "");
+    const std::vector<std::pair<Words, std::string>> cases = {
+        {{"slove", "poisson2d:4"}, "'solve'"},
+        {{"poisson2d:4"}, "'tessera solve poisson2d:4'"},
+        {{"solve", "pisson2d:4"}, "'poisson2d:4'"},
+        {{"solve", "bcstk01.mtx"}, "'bcsstk01.mtx'"},
+        {{"solve", "poisson2d:4", "--solvr", "cg"}, "'--solver'"},
+        {{"solve", "poisson2d:4", "--max-iteration=3"}, "'--max-iterations'"},
+        {{"info", "poisson2d:4", "--jsn", "-"}, "'--json'"},
+        {{"solve", "poisson2d:4", "--solver", "bicgstb"}, "'bicgstab'"},
+        {{"solve", "poisson2d:4", "--precond", "blok_jacobi:4"}, "'block_jacobi'"},
+        {{"solve", "poisson2d:4", "--precond", "block_jacobi:4,singluar=shift"}, "'singular'"},
+        {{"solve", "poisson2d:4", "--rhs", "solution:once"}, "'solution:ones'"},
+        {{"solve", "poisson2d:4", "--side", "rigth"}, "'right'"},
+        {{"convert", "poisson2d:4", "out.mtx", "--symmetry", "generla"}, "'general'"}};
+    for (const auto& [words, nearest] : cases) {
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.code, 2) << outcome.err;
+        EXPECT_EQ(outcome.out, "");
+        expect_contains(outcome.err, "did you mean " + nearest + "?");
+    }
+}
+
+TEST_F(cli, wrong_use_gives_exit_code_2_and_no_json) {
+    const std::string broken = write("broken.mtx",
+                                     "%%MatrixMarket matrix coordinate real general\n"
+                                     "2 2 1\n1 x 1\n");
+    const std::vector<Words> cases = {{"solve"},
+                                      {"solve", broken},
+                                      {"solve", "."},
+                                      {"solve", "poisson2d:0"},
+                                      {"solve", "poisson2d:4", "--rtol", "few"},
+                                      {"solve", "poisson2d:4", "--rtol", "inf"},
+                                      {"solve", "poisson2d:4", "--max-iterations", "-1"},
+                                      {"solve", "poisson2d:4", "--threads", "-1"},
+                                      {"solve", "poisson2d:4", "--device", "gpu"},
+                                      {"solve", "poisson2d:4", "--solver", "idr:0"},
+                                      {"solve", "poisson2d:4", "--solver", "auto:3"},
+                                      {"solve", "poisson2d:4", "--precond", "block_jacobi:33"},
+                                      {"solve", "poisson2d:4", "--rhs", "random:x"},
+                                      {"solve", "poisson2d:4", "ones", "--rhs", "ones"},
+                                      {"solve", "poisson2d:4", "ones", "more"},
+                                      {"solve", "poisson2d:4", "--x0", "nothing.mtx"},
+                                      {"solve", "poisson2d:4", "--out", "x.txt"},
+                                      {"solve", "poisson2d:4", "--out", "no/folder/x.mtx"},
+                                      {"convert", "poisson2d:4"},
+                                      {"convert", "poisson2d:4", "out.txt"}};
+    for (const Words& words : cases) {
+        Words with_json = words;
+        if (words[0] == "solve") with_json.insert(with_json.end(), {"--json", "run.json"});
+        const Outcome outcome = run(with_json);
+        std::string line;
+        for (const std::string& word : words) line += word + " ";
+        EXPECT_EQ(outcome.code, 2) << line << outcome.err;
+        expect_contains(outcome.err, "tessera: ");
+        EXPECT_FALSE(std::filesystem::exists(path("run.json"))) << line;
+    }
+    expect_contains(run({"solve", broken}).err, "broken.mtx:3:");
+}
+
+TEST_F(cli, not_square_and_wrong_sizes) {
+    const std::string wide =
+        write("wide.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n");
+    const Outcome outcome = solve({wide});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "2 x 3");
+    const std::string b = write("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");
+    expect_contains(solve({"poisson2d:2", b}).err, "has 2 entries, but the matrix has 4 rows");
+    EXPECT_EQ(run({"info", wide}).code, 0);
+}
+
+TEST_F(cli, missing_device_gives_exit_code_5_with_json) {
+    if (!cuda_devices().empty()) GTEST_SKIP() << "there is a CUDA device";
+    const Outcome outcome = run({"solve", "poisson2d:4", "--device", "cuda", "--json", "-"});
+    EXPECT_EQ(outcome.code, 5);
+    EXPECT_EQ(Json::parse(outcome.out)["status"], "error");
+    const Outcome automatic = run({"solve", "poisson2d:4"});
+    EXPECT_EQ(automatic.code, 0);
+    EXPECT_EQ(std::count(automatic.err.begin(), automatic.err.end(), '\n'), 1) << automatic.err;
+    expect_contains(automatic.err, "CUDA");
+}
+
+TEST_F(cli, solve_that_does_not_fit_says_so_beforehand) {
+    // 10^4 vectors of 10^6 entries.
+    const double needed = 8e10;
+    if (double(test::host().free_memory()) >= needed) GTEST_SKIP() << "it would fit";
+    const Outcome outcome = solve({"poisson2d:1000", "--solver", "gmres:10000", "--json", "-"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    expect_contains(outcome.err, "vectors 80.0 GB");
+    expect_contains(outcome.err, "free on the CPU");
+}
+
+TEST_F(cli, results_survive_one_that_cannot_be_written) {
+    const Outcome outcome = solve({"poisson2d:4", "--json", "/dev/full", "--out", "x.mtx"});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "'/dev/full' cannot be written");
+    EXPECT_TRUE(outcome.out.starts_with("converged"));
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 16u);
+}
+
+TEST_F(cli, interrupt_stops_after_an_iteration) {
+    const pid_t child = start({program(),
+                               "solve",
+                               "poisson2d:200",
+                               "--device",
+                               "cpu",
+                               "--threads",
+                               "1",
+                               "--solver",
+                               "richardson",
+                               "--precond",
+                               "jacobi",
+                               "--rtol",
+                               "1e-14",
+                               "--max-iterations",
+                               "1000000000",
+                               "--stagnation-window",
+                               "0",
+                               "--monitor",
+                               "table",
+                               "--json",
+                               "run.json",
+                               "--out",
+                               "x.mtx"});
+    ASSERT_GT(child, 0);
+    // The table's first rows say that the solve is under way.
+    const auto begin = std::chrono::steady_clock::now();
+    while (text_of(path("stderr")).find("\n         3 ") == std::string::npos &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::kill(child, SIGINT);
+    const Outcome outcome = wait(child);
+    EXPECT_EQ(outcome.code, 130) << outcome.err;
+    const Json json = Json::parse(text_of(path("run.json")));
+    EXPECT_EQ(json["status"], "interrupted");
+    EXPECT_GT(json["iterations"].get<Offset>(), 0);
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 40000u);
+    EXPECT_TRUE(outcome.out.starts_with("NOT CONVERGED (interrupted)")) << outcome.out;
+}
+
+TEST_F(cli, bar_is_erased) {
+    const Outcome outcome = solve({"poisson2d:30", "--monitor", "bar"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_TRUE(outcome.err.starts_with("\r[")) << outcome.err;
+    const std::size_t last = outcome.err.rfind('\r', outcome.err.size() - 2);
+    ASSERT_NE(last, std::string::npos);
+    EXPECT_EQ(outcome.err.find_first_not_of(' ', last + 1), outcome.err.size() - 1);
+    EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos);
+}
+
+TEST_F(cli, info_describes_a_matrix) {
+    const Outcome outcome = run({"info", "elasticity2d:6", "--json", "-"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["schema"], "tessera-info/1");
+    EXPECT_EQ(json["rows"], 2 * 6 * 7);
+    EXPECT_TRUE(json["symmetry"]["pattern"].get<bool>());
+    EXPECT_EQ(json["diagonal"]["missing"], 0);
+    EXPECT_EQ(json["natural_blocks"]["sizes"], Json({{"2", 42}}));
+    ASSERT_EQ(json["agglomerated_blocks"].size(), 4u);
+    EXPECT_EQ(json["agglomerated_blocks"][0]["inverse_bytes"], 21 * 16 * 8);
+    const Outcome table = run({"info", "convection3d:4"});
+    expect_contains(table.out, "values no");
+    expect_contains(table.out, "--solver idr:4");
+    // The suggested command runs.
+    const std::string suggestion = json["suggestion"];
+    ASSERT_TRUE(suggestion.starts_with("tessera solve ")) << suggestion;
+    EXPECT_EQ(wait(start({"/bin/sh", "-c", program() + suggestion.substr(7)})).code, 0);
+}
+
+TEST_F(cli, info_sees_singular_blocks) {
+    const Outcome outcome = run({"info", write("null.mtx",
+                                               "%%MatrixMarket matrix coordinate real general\n"
+                                               "2 2 4\n1 1 1\n1 2 1\n2 1 1\n2 2 1\n")});
+    EXPECT_EQ(outcome.code, 0);
+    expect_contains(outcome.out, "block_jacobi:32,singular=shift");
+}
+
+TEST_F(cli, convert_keeps_every_bit) {
+    const Context host = test::host();
+    const auto original = problems::generate<double>(host, Spec::parse("elasticity2d:5"));
+    for (const char* name : {"a.mtx", "a.mtx.gz", "a.petsc"}) {
+        ASSERT_EQ(run({"convert", "elasticity2d:5", name}).code, 0) << name;
+        io::FileFacts facts;
+        const auto back = io::read_matrix<double>(host, path(name), {}, &facts);
+        const auto a = original.matrix.view();
+        const auto b = back.view();
+        ASSERT_EQ(a.nonzeros, b.nonzeros);
+        EXPECT_TRUE(std::equal(a.values, a.values + a.nonzeros, b.values)) << name;
+        EXPECT_TRUE(std::equal(a.column_indices, a.column_indices + a.nonzeros, b.column_indices));
+    }
+    ASSERT_EQ(run({"convert", "poisson2d:5", "s.mtx"}).code, 0);
+    ASSERT_EQ(run({"convert", "poisson2d:5", "g.mtx", "--symmetry", "general"}).code, 0);
+    expect_contains(text_of(path("s.mtx")), " symmetric\n");
+    expect_contains(text_of(path("g.mtx")), " general\n");
+}
+
+TEST_F(cli, devices_pass_their_test) {
+    const Outcome outcome = run({"devices", "--test", "--json", "-"});
+    EXPECT_EQ(outcome.code, 0) << outcome.out;
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["schema"], "tessera-devices/1");
+    EXPECT_EQ(json["cpu"]["instruction_sets"].size(), instruction_sets().size());
+    EXPECT_EQ(json["cuda"].size(), cuda_devices().size());
+    ASSERT_EQ(json["test"].size(), 2 * (1 + cuda_devices().size()));
+    for (const Json& item : json["test"]) EXPECT_TRUE(item["passed"].get<bool>()) << item;
+    expect_contains(run({"devices"}).out, "instruction sets: sse4");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "support/test.hpp"
+
+extern char** environ;
+
+namespace tessera::test {
+
+using Words = std::vector<std::string>;
+
+/// The command line lies beside the test binary, in the build folder as in a pack.
+inline std::string program() {
+    return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tessera").string();
+}
+
+inline std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+struct Outcome {
+    int code = -1;  ///< Exit code, or 128 + the signal that killed it.
+    std::string out, err;
+};
+
+/// Tests that run the command line in a scratch folder of their own.
+class ProgramTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        if (!std::filesystem::exists(program())) GTEST_SKIP() << program() << " is not there";
+        folder_ = scratch_folder();
+    }
+    void TearDown() override {
+        if (!folder_.empty()) std::filesystem::remove_all(folder_);
+    }
+
+    std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+    std::string write(const std::string& name, const std::string& text) const {
+        std::ofstream(path(name)) << text;
+        return path(name);
+    }
+
+    /// Starts a program in the scratch folder; SIGINT is as by default even where the tests ignore
+    /// it.
+    pid_t start(const Words& command) const {
+        std::vector<char*> arguments;
+        for (const std::string& word : command)
+            arguments.push_back(const_cast<char*>(word.c_str()));
+        arguments.push_back(nullptr);
+        posix_spawn_file_actions_t files;
+        posix_spawn_file_actions_init(&files);
+        const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+        posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&files, 1, path("stdout").c_str(), flags, 0600);
+        posix_spawn_file_actions_addopen(&files, 2, path("stderr").c_str(), flags, 0600);
+        posix_spawn_file_actions_addchdir_np(&files, folder_.c_str());
+        posix_spawnattr_t attributes;
+        posix_spawnattr_init(&attributes);
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGINT);
+        posix_spawnattr_setsigdefault(&attributes, &signals);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+        pid_t child = -1;
+        const int error =
+            posix_spawn(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+        posix_spawn_file_actions_destroy(&files);
+        posix_spawnattr_destroy(&attributes);
+        EXPECT_EQ(error, 0);
+        return error == 0 ? child : -1;
+    }
+
+    Outcome wait(pid_t child) const {
+        int status = 0;
+        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                text_of(path("stdout")), text_of(path("stderr"))};
+    }
+
+    Outcome run(Words words) const {
+        words.insert(words.begin(), program());
+        return wait(start(words));
+    }
+
+  private:
+    std::string folder_;
+};
+
+}  // namespace tessera::test
