@@ -19,5 +19,5 @@ if(NOT TESSERA_SANITIZE)
   tessera_add_script(weak_symbols ${scripts}/weak_symbols.sh ${PROJECT_BINARY_DIR}
                      ${CMAKE_CXX_COMPILER})
   tessera_add_script(install ${scripts}/install/run.sh ${PROJECT_BINARY_DIR}
-                     ${CMAKE_COMMAND} ${CMAKE_CXX_COMPILER})
+                     ${CMAKE_COMMAND} ${CMAKE_GENERATOR} ${CMAKE_CXX_COMPILER})
 endif()

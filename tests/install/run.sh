@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# run.sh BUILD-FOLDER CMAKE COMPILER
+# run.sh BUILD-FOLDER CMAKE GENERATOR COMPILER
 #
 # Installs the build into a fresh prefix, moves the prefix, and builds and runs the program beside
 # this file with it: through find_package and through pkg-config. Every installed header must
 # compile alone, without warnings.
 set -euo pipefail
-build=$1 cmake=$2 compiler=$3
+build=$1 cmake=$2 generator=$3 compiler=$4
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -23,7 +23,7 @@ prefix=$scratch/prefix
         -include '{}' -x c++ /dev/null)
 echo "every installed header compiles alone"
 
-quietly "$cmake" -S "$here" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release \
+quietly "$cmake" -S "$here" -B "$scratch/build" -G "$generator" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix"
 quietly "$cmake" --build "$scratch/build"
 echo "find_package:"
