@@ -184,7 +184,8 @@ void copy(const Context& context, std::span<const T> from, std::span<T> to) {
     detail::copy_bytes(context, from.data(), to.data(), Offset(from.size_bytes()));
 }
 
-/// Copies from the memory of `context` to the host; waits until it is done.
+/// Copies from the memory of `context` to the host; waits until that, and all work before it, is
+/// done.
 template <class T>
 void copy_to_host(const Context& context, std::span<const T> from, std::span<T> to) {
     if (from.size() != to.size()) throw InvalidArgument("copy_to_host: sizes differ");

@@ -351,7 +351,7 @@ void copy_bytes(const Context& context, const void* from, void* to, Offset bytes
 }
 
 void copy_bytes_to_host(const Context& context, const void* from, void* to, Offset bytes) {
-    if (bytes == 0) return;
+    if (bytes == 0) return context.synchronize();
     if constexpr (with_cuda) {
         if (context.on_gpu()) {
             return cuda::copy_to_host(context.device(), context.stream(), from, to, bytes);
