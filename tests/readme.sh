@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # readme.sh SOURCE-TREE: the C++ example in README.md is examples/solve.cpp, to the letter, and
-# every file that the documents link to is there.
+# every file that the documents link to is there, and its numbers are those of bench/results.
 set -euo pipefail
 cd "$1"
 awk '/^```cpp$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md |
@@ -17,4 +17,5 @@ for document in README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md; do
         fi
     done < <(grep -o '](\([^)#:]*\))' "$document" | sed 's/^](//; s/)$//')
 done
+python3 bench/readme.py --check
 exit $missing
