@@ -56,8 +56,12 @@ if(TESSERA_WITH_CUDA)
   target_include_directories(tessera SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 endif()
 
-# The commit is baked in at build time.
-execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} rev-parse --short=12 HEAD
-                OUTPUT_VARIABLE TESSERA_COMMIT ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+# The commit is looked up whenever something is built, and baked in.
+add_custom_target(tessera_commit
+  COMMAND ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D OUT=${PROJECT_BINARY_DIR}/commit.hpp
+          -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
+  BYPRODUCTS ${PROJECT_BINARY_DIR}/commit.hpp)
+add_dependencies(tessera tessera_commit)
 set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/version.cpp APPEND PROPERTY COMPILE_DEFINITIONS
-             TESSERA_VERSION="${PROJECT_VERSION}" TESSERA_COMMIT="${TESSERA_COMMIT}")
+             TESSERA_VERSION="${PROJECT_VERSION}"
+             TESSERA_COMMIT_FILE="${PROJECT_BINARY_DIR}/commit.hpp")

@@ -15,12 +15,14 @@ fi
 
 say() { printf '%s: %s\n' "$program" "$*" >&2; }
 
-# What a build depends on: name, size and time of every source, and the CUDA compiler. A file that
-# was added, changed, renamed, deleted or replaced by an older one makes a different text.
+# What a build depends on: name, size and time of every source, the CUDA compiler, and the commit
+# that the program names. A file that was added, changed, renamed, deleted or replaced by an older
+# one makes a different text.
 source_state() {
     local names=(include src apps cmake CMakeLists.txt CMakePresets.json packages.txt)
     (find "${names[@]/#/$root/}" -type f -printf '%p %s %T@\n' | LC_ALL=C sort)
     command -v nvcc || true
+    git -C "$root" rev-parse HEAD 2>/dev/null || true
 }
 
 # The command that installs packages as the user at hand, into the array `as_root`; false when

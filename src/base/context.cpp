@@ -59,6 +59,9 @@ std::vector<InstructionSet> instruction_sets() {
 
 namespace {
 
+/// More than any machine has cores; tens of thousands crash the OpenMP runtime.
+constexpr int most_threads = 1024;
+
 InstructionSet choose_instruction_set() {
     const auto sets = instruction_sets();
     if (sets.empty()) {
@@ -77,14 +80,14 @@ InstructionSet choose_instruction_set() {
 /// Builds without OpenMP (the fuzz targets) run on one thread.
 int available_threads() {
 #ifdef _OPENMP
-    return std::max(1, omp_get_max_threads());
+    return std::clamp(omp_get_max_threads(), 1, most_threads);
 #else
     return 1;
 #endif
 }
 
 std::shared_ptr<ContextState> make_state(int threads) {
-    require(threads >= 0, "Context: threads must be 0 (all) or more");
+    require(threads >= 0 && threads <= most_threads, "threads must be within 0 (all) and 1024");
     auto state = std::make_shared<ContextState>();
     state->threads = threads > 0 ? threads : available_threads();
     state->instruction_set = choose_instruction_set();
@@ -113,11 +116,18 @@ Context Context::cuda(int device, int threads) {
             throw DeviceError("there is no CUDA device " + std::to_string(device) + ", only 0.." +
                               std::to_string(found.size() - 1));
         }
+        const DeviceDescription& chosen = found[std::size_t(device)];
+        if (chosen.compute_capability < 80) {
+            throw DeviceError(chosen.name + " has compute capability " +
+                              std::to_string(chosen.compute_capability / 10) + "." +
+                              std::to_string(chosen.compute_capability % 10) +
+                              "; Tessera needs 8.0 or newer");
+        }
         auto state = make_state(threads);
         state->stream = cuda::create_stream(device);
         state->backend = Backend::cuda;
         state->device = device;
-        state->description = found[std::size_t(device)].name;
+        state->description = chosen.name;
         return Context(std::move(state));
     } else {
         throw_cuda_not_built();
@@ -196,7 +206,9 @@ Offset Context::free_memory() const {
 double Context::copy_rate() const {
     ContextState& state = *state_;
     if (state.copy_rate > 0) return state.copy_rate;
-    const Offset bytes = on_gpu() ? Offset(1) << 30 : Offset(1) << 26;
+    const Offset bytes =
+        std::min(on_gpu() ? Offset(1) << 30 : Offset(1) << 26, free_memory() / 8 / 4096 * 4096);
+    if (bytes == 0) return 0;
     const Buffer<char> from(*this, bytes);
     Buffer<char> to(*this, bytes);
     double best = 0;
@@ -312,6 +324,7 @@ void* allocate(const Context& context, Offset bytes) {
             first_touch(state.threads, memory, bytes, state.poison);
         }
     }
+    ++state.allocations;
     state.memory.current += bytes;
     state.memory.peak = std::max(state.memory.peak, state.memory.current);
     return memory;
@@ -390,89 +403,9 @@ void* reduction_scratch(const Context& context, Offset bytes) {
         if (memory == nullptr) throw OutOfMemory("out of memory for partial sums");
         std::memset(memory, 0, std::size_t(bytes));
     }
+    ++state.allocations;
     state.reductions.push_back({memory, bytes});
     return memory;
-}
-
-ContextState::PhaseSum& ContextState::phase(const char* name) {
-    for (PhaseSum& sum : phases) {
-        if (sum.name == name || std::strcmp(sum.name, name) == 0) return sum;
-    }
-    phases.push_back({name});
-    return phases.back();
-}
-
-void ContextState::resolve_pending() {
-    if constexpr (with_cuda) {
-        for (const PendingPhase& waiting : pending) {
-            PhaseSum& sum = phase(waiting.name);
-            sum.calls += 1;
-            sum.bytes += waiting.bytes;
-            sum.seconds += cuda::seconds_between(waiting.begin, waiting.end);
-            free_events.push_back(waiting.begin);
-            free_events.push_back(waiting.end);
-        }
-    }
-    pending.clear();
-}
-
-std::vector<PhaseRecord> Context::phases() const {
-    ContextState& state = *state_;
-    state.resolve_pending();
-    std::vector<PhaseRecord> records;
-    for (const auto& sum : state.phases) {
-        records.push_back({sum.name, sum.calls, sum.seconds, sum.bytes, state.replayed});
-    }
-    return records;
-}
-
-void Context::reset_phases() const {
-    state_->resolve_pending();
-    state_->phases.clear();
-    state_->replayed = false;
-}
-
-Phase::Phase(const Context& context, const char* name, double bytes)
-    : state_(context.state()), name_(name), bytes_(bytes) {
-    if (state_.capturing) return;
-    if (state_.backend == Backend::cpu) {
-        start_ = now();
-        return;
-    }
-    if constexpr (with_cuda) {
-        cuda::range_push(name);
-        if (state_.pending.size() >= 4096) state_.resolve_pending();
-        const auto event = [&] {
-            if (state_.free_events.empty()) return cuda::create_event(state_.device);
-            void* reused = state_.free_events.back();
-            state_.free_events.pop_back();
-            return reused;
-        };
-        void* begin = event();
-        event_ = int(state_.pending.size());
-        state_.pending.push_back({name, bytes, begin, event()});
-        cuda::record_event(begin, state_.stream);
-    }
-}
-
-Phase::~Phase() {
-    if (state_.backend == Backend::cpu) {
-        if (start_ == 0) return;
-        ContextState::PhaseSum& sum = state_.phase(name_);
-        sum.calls += 1;
-        sum.seconds += now() - start_;
-        sum.bytes += bytes_;
-        return;
-    }
-    if constexpr (with_cuda) {
-        if (event_ < 0) return;
-        cuda::range_pop();
-        try {
-            cuda::record_event(state_.pending[std::size_t(event_)].end, state_.stream);
-        } catch (const Error&) {
-            // A failing device shows at the next synchronisation, with its reason.
-        }
-    }
 }
 
 }  // namespace tessera

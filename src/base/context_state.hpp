@@ -27,6 +27,8 @@ struct ContextState {
     bool capturing = false;
     bool replayed = false;  ///< A graph was launched: GPU phases are samples from here on.
     MemoryUse memory;
+    Offset allocations = 0;  ///< Calls that took memory so far; tests watch it.
+    int phase_depth = 0;
     double copy_rate = 0;
     /// Partial sums of reductions: the last is the largest and in use. Smaller ones stay, because
     /// captured graphs may point to them.

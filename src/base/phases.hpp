@@ -6,7 +6,7 @@ namespace tessera {
 
 /// Times the work that is given to a Context while it lives (CPU clock, or GPU events) under a name
 /// (a literal: its address is the key), and marks it as an NVTX range. Work inside a graph capture
-/// is not timed. Phases of one Context do not nest.
+/// is not timed. Of nested phases the outermost counts.
 class Phase {
   public:
     Phase(const Context& context, const char* name, double bytes);
@@ -20,6 +20,7 @@ class Phase {
     double bytes_;
     double start_ = 0;
     int event_ = -1;
+    bool outermost_ = false;
 };
 
 /// Seconds on a steady clock.

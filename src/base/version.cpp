@@ -1,8 +1,10 @@
+#include TESSERA_COMMIT_FILE
+
 #include "tessera/report.hpp"
 
 namespace tessera {
 
 const char* version() { return TESSERA_VERSION; }
-const char* commit() { return *TESSERA_COMMIT != '\0' ? TESSERA_COMMIT : "unknown"; }
+const char* commit() { return TESSERA_COMMIT; }
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
 #include "base/check_cuda.hpp"
+#include "gpu/launch.cuh"
 #include "krylov/bicgstab_steps.hpp"
 #include "krylov/cg_steps.hpp"
 #include "krylov/gmres_steps.hpp"
@@ -19,7 +20,7 @@ __global__ void step_kernel(Step step) {
 
 template <class Step>
 void run_step(const Context& context, const Step& step) {
-    step_kernel<<<1, 1, 0, static_cast<cudaStream_t>(context.stream())>>>(step);
+    step_kernel<<<1, 1, 0, stream_of(context)>>>(step);
     TESSERA_CUDA(cudaGetLastError());
 }
 

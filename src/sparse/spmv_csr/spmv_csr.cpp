@@ -32,6 +32,7 @@ int choose_lanes(Index rows, double mean_length) {
 template <class T>
 SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
     SpmvPlan plan;
+    plan.rows = matrix.rows;
     std::vector<Offset> offsets(std::size_t(matrix.rows) + 1);
     copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets));
     plan.long_row_threshold = context.on_gpu() ? long_row_on_gpu : long_row_on_cpu;
@@ -72,6 +73,8 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
               std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y) {
     require(x.size() == std::size_t(matrix.columns), "multiply: x must have A.columns elements");
     require(y.size() == std::size_t(matrix.rows), "multiply: y must have A.rows elements");
+    require(plan.rows == matrix.rows && plan.long_row_threshold > 0,
+            "multiply: the plan belongs to another matrix; make it with plan_spmv");
     const double bytes =
         double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
         double(matrix.rows) * (sizeof(Offset) + (beta == T(0) ? 1 : 2) * sizeof(T)) +
