@@ -18,10 +18,10 @@ struct PackedBlocks {
 /// partial pivoting (Anzt et al., Fig. 2) and stores the inverses.
 ///   inverses  sum of size^2 values; block b column-major at entry_offsets[b].
 ///   info      per block 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not
-///             finite.
+///             finite; on the GPU also the rows of B where only the inverse is not finite.
 ///   shifts    per block -1, or with SingularPolicy::shift the k that was used.
-/// The GPU kernel works on the transposed block (reduced shared-memory extraction) and so pivots
-/// among the columns of B, bounding the right residual ||B X - I||; the CPU kernel pivots among
+/// The GPU kernel takes the block transposed from shared memory into registers and so pivots among
+/// the columns of B, bounding the right residual ||B X - I||; the CPU kernel pivots among
 /// the rows and bounds the left one, ||X B - I||: each below n eps ||B|| ||X|| max(1, growth).
 /// Where a block is singular: stop, the whole inverse is NaN; identity, it is the identity; shift,
 /// that of B + 2^k sqrt(eps) ||B||_inf I, smallest k in 0..60 that inverts (a zero block counts
