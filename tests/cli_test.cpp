@@ -336,14 +336,20 @@ TEST_F(cli, missing_device_gives_exit_code_5_with_json) {
 }
 
 TEST_F(cli, solve_that_does_not_fit_says_so_beforehand) {
-    // 10^4 vectors of 10^6 entries.
+    // 10^4 vectors of 10^6 entries and a square of 10^4.
     const double needed = 8e10;
     if (double(test::host().free_memory()) >= needed) GTEST_SKIP() << "it would fit";
     const Outcome outcome = solve({"poisson2d:1000", "--solver", "gmres:10000", "--json", "-"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
-    expect_contains(outcome.err, "vectors 80.0 GB");
+    expect_contains(outcome.err, "vectors 80.8 GB");
     expect_contains(outcome.err, "free on the CPU");
+}
+
+TEST_F(cli, restart_may_exceed_the_rows) {
+    EXPECT_EQ(solve_json({"poisson2d:3", "--solver", "gmres:30"})["solver"], "gmres:30");
+    EXPECT_EQ(solve({"poisson2d:3", "--solver", "gmres"}).code, 0);
+    EXPECT_EQ(solve({"poisson2d:3", "--solver", "gmres:10001"}).code, 2);
 }
 
 TEST_F(cli, results_survive_one_that_cannot_be_written) {

@@ -16,8 +16,12 @@ int convert(const ConvertArguments& arguments) {
     // PETSc files have no symmetric form.
     const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
                            matrix.rows == matrix.columns && find_symmetry(matrix, true).values;
-    io::write_matrix(host, arguments.out, matrix,
-                     symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
+    try {
+        io::write_matrix(host, arguments.out, matrix,
+                         symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
+    } catch (const Error& error) {
+        throw InvalidArgument(error.what());
+    }
     std::fprintf(stderr, "tessera: wrote %d x %d with %lld nonzeros (%s) to %s\n", matrix.rows,
                  matrix.columns, static_cast<long long>(matrix.nonzeros),
                  symmetric ? "symmetric" : "general", arguments.out.c_str());

@@ -246,8 +246,17 @@ class Run {
         if (solved_ && wish_.knows_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
-        if (wants_report) report_.copy_rate = context_.copy_rate();
+        if (wants_report) measure_copy_rate();
         write_results(x);
+    }
+
+    /// Stays unknown where its own buffers do not fit beside the system: the results come first.
+    void measure_copy_rate() {
+        try {
+            report_.copy_rate = context_.copy_rate();
+        } catch (const OutOfMemory&) {
+            report_.copy_rate = 0;
+        }
     }
 
     /// Writes all that can be written, then throws if something could not: what took long to
