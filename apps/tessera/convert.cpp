@@ -8,7 +8,8 @@
 namespace tessera::cli {
 
 int convert(const ConvertArguments& arguments) {
-    check_writable("convert", arguments.out);
+    check_ending("convert", arguments.out);
+    check_output("convert", arguments.out, {arguments.matrix});
     const Context host = Context::cpu(arguments.threads);
     const System<double> system =
         load_system<double>(host, arguments.matrix, arguments.allow_empty_rows);
