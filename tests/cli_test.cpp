@@ -81,6 +81,14 @@ TEST_F(cli, help_and_version) {
                                "--allow-empty-rows"}) {
         expect_contains(help.out, option);
     }
+    for (const std::string& name : problems::names()) {
+        expect_contains(help.out, name + ":");
+        expect_contains(run({"info", "--help"}).out, name + ":");
+    }
+    for (const std::string& name : solver_names()) expect_contains(help.out, name);
+    for (const char* key : {"smoothing", "angle=", "seed=", "strength=", "sizes=", "blocks="}) {
+        expect_contains(help.out, key);
+    }
     EXPECT_EQ(run({"--version"}).out,
               std::string("tessera ") + version() + " (" + commit() + ")\n");
 }
@@ -218,9 +226,9 @@ TEST_F(cli, singular_block_refuses_and_names_the_command_that_works) {
     EXPECT_TRUE(json["true_relative_residual"].is_null());
     EXPECT_TRUE(json["residuals"].empty());
     expect_contains(outcome.err, "block 0, rows 0..1");
-    const std::size_t at = outcome.err.find("\n  " + program());
+    const std::size_t at = outcome.err.find("\n  tessera solve ");
     ASSERT_NE(at, std::string::npos) << outcome.err;
-    const std::string command = outcome.err.substr(at + 3);
+    const std::string command = program() + outcome.err.substr(at + 10);
     expect_contains(command, "--precond block_jacobi:2,blocks=uniform:2,singular=shift --json -");
     const Outcome again = wait(start({"/bin/sh", "-c", command}));
     EXPECT_EQ(again.code, 0) << again.err;
@@ -336,14 +344,84 @@ TEST_F(cli, missing_device_gives_exit_code_5_with_json) {
 }
 
 TEST_F(cli, solve_that_does_not_fit_says_so_beforehand) {
-    // 10^4 vectors of 10^6 entries.
+    // 10^4 vectors of 10^6 entries and a square of 10^4.
     const double needed = 8e10;
     if (double(test::host().free_memory()) >= needed) GTEST_SKIP() << "it would fit";
     const Outcome outcome = solve({"poisson2d:1000", "--solver", "gmres:10000", "--json", "-"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
-    expect_contains(outcome.err, "vectors 80.0 GB");
+    expect_contains(outcome.err, "vectors 80.8 GB");
     expect_contains(outcome.err, "free on the CPU");
+}
+
+TEST_F(cli, restart_may_exceed_the_rows) {
+    EXPECT_EQ(solve_json({"poisson2d:3", "--solver", "gmres:30"})["solver"], "gmres:30");
+    EXPECT_EQ(solve({"poisson2d:3", "--solver", "gmres"}).code, 0);
+    EXPECT_EQ(solve({"poisson2d:3", "--solver", "gmres:10001"}).code, 2);
+}
+
+TEST_F(cli, outputs_are_checked_before_anything_is_read) {
+    const std::string matrix = write("a.mtx",
+                                     "%%MatrixMarket matrix coordinate real general\n1 1 1\n"
+                                     "1 1 2\n");
+    const std::string b = write("b.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n");
+    const std::string before = text_of(matrix) + text_of(b);
+    const std::string long_name(300, 'x');
+    const std::vector<std::pair<Words, std::string>> cases = {
+        {{"solve", matrix, b, "--out", "a.mtx"}, "'a.mtx' is read by this command"},
+        {{"solve", matrix, b, "--out", "./b.mtx"}, "is read by this command"},
+        {{"solve", matrix, "--x0", b, "--json", b}, "is read by this command"},
+        {{"solve", matrix, "--out", "x.mtx", "--json", "x.mtx"}, "the same file"},
+        {{"solve", matrix, "--json", ""}, "the name of the file is empty"},
+        {{"solve", matrix, "--out", ""}, "the name of the file is empty"},
+        {{"solve", matrix, "--out", long_name + ".mtx"}, "cannot be written"},
+        {{"solve", matrix, "--json", "/proc/none"}, "cannot be written"},
+        {{"solve", matrix, long_name}, "no such file"},
+        {{"info", matrix, "--json", matrix}, "is read by this command"},
+        {{"convert", matrix, matrix}, "is read by this command"},
+        {{"convert", matrix, ""}, "the name of the file is empty"},
+        {{"convert", matrix, "none/c.mtx"}, "there is no folder"},
+        {{"convert", matrix, "/proc/none.mtx"}, "cannot be written"}};
+    for (const auto& [words, message] : cases) {
+        const Outcome outcome = run(words);
+        EXPECT_EQ(outcome.code, 2) << outcome.err;
+        EXPECT_EQ(outcome.out, "");
+        expect_contains(outcome.err, message);
+        EXPECT_EQ(outcome.err.find("internal"), std::string::npos) << outcome.err;
+    }
+    EXPECT_EQ(text_of(matrix) + text_of(b), before);
+}
+
+TEST_F(cli, large_numbers_are_called_large) {
+    for (const char* option : {"--max-iterations", "--threads", "--rtol"}) {
+        const std::string large = "1" + std::string(400, '0');
+        expect_contains(run({"solve", "poisson2d:2", option, large}).err, "is too large");
+    }
+    expect_contains(run({"solve", "poisson2d:2", "--threads", "3000000000"}).err, "2147483647");
+}
+
+TEST_F(cli, matrix_without_nonzeros_is_refused) {
+    const std::string empty =
+        write("empty.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 0\n");
+    const Outcome outcome = solve({empty});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "has no nonzeros");
+    EXPECT_EQ(outcome.err.find("shift"), std::string::npos);
+    const Outcome info = run({"info", empty});
+    EXPECT_EQ(info.code, 0);
+    expect_contains(info.out, "no nonzeros");
+    EXPECT_EQ(info.out.find("Try"), std::string::npos);
+}
+
+TEST_F(cli, x_of_a_solve_that_does_not_converge_is_explained) {
+    const Outcome outcome = solve({"poisson2d:20", "--max-iterations", "1", "--out", "x.mtx"});
+    EXPECT_EQ(outcome.code, 3);
+    expect_contains(outcome.err, "where the last restart began; it was written to x.mtx\n");
+    const Outcome singular = solve({"elasticity2d:4,free", "--allow-singular", "--rhs", "ones",
+                                    "--precond", "jacobi", "--solver", "cg"});
+    EXPECT_NE(singular.code, 0);
+    expect_contains(singular.out, "The matrix is singular");
+    EXPECT_EQ(singular.out.find("take idr"), std::string::npos);
 }
 
 TEST_F(cli, results_survive_one_that_cannot_be_written) {
@@ -396,8 +474,14 @@ TEST_F(cli, interrupt_stops_after_an_iteration) {
 }
 
 TEST_F(cli, bar_is_erased) {
-    const Outcome outcome = solve({"poisson2d:30", "--monitor", "bar"});
-    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(solve({"poisson2d:4", "--monitor", "bar"}).err, "");
+    Outcome outcome =
+        solve({"poisson2d:100", "--monitor", "bar", "--solver", "richardson", "--rtol", "1e-14",
+               "--stagnation-window", "0", "--max-iterations", "1000000000", "--max-seconds", "1"});
+    EXPECT_EQ(outcome.code, 3);
+    const std::size_t note = outcome.err.find("tessera: x is ");
+    ASSERT_NE(note, std::string::npos) << outcome.err;
+    outcome.err.resize(note);
     EXPECT_TRUE(outcome.err.starts_with("\r[")) << outcome.err;
     const std::size_t last = outcome.err.rfind('\r', outcome.err.size() - 2);
     ASSERT_NE(last, std::string::npos);

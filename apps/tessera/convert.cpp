@@ -8,7 +8,8 @@
 namespace tessera::cli {
 
 int convert(const ConvertArguments& arguments) {
-    check_writable("convert", arguments.out);
+    check_ending("convert", arguments.out);
+    check_output("convert", arguments.out, {arguments.matrix});
     const Context host = Context::cpu(arguments.threads);
     const System<double> system =
         load_system<double>(host, arguments.matrix, arguments.allow_empty_rows);
@@ -16,8 +17,12 @@ int convert(const ConvertArguments& arguments) {
     // PETSc files have no symmetric form.
     const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
                            matrix.rows == matrix.columns && find_symmetry(matrix, true).values;
-    io::write_matrix(host, arguments.out, matrix,
-                     symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
+    try {
+        io::write_matrix(host, arguments.out, matrix,
+                         symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
+    } catch (const Error& error) {
+        throw InvalidArgument(error.what());
+    }
     std::fprintf(stderr, "tessera: wrote %d x %d with %lld nonzeros (%s) to %s\n", matrix.rows,
                  matrix.columns, static_cast<long long>(matrix.nonzeros),
                  symmetric ? "symmetric" : "general", arguments.out.c_str());

@@ -118,7 +118,7 @@ std::string to_json(const Found& found, bool with_test) {
 }  // namespace
 
 int devices(const DevicesArguments& arguments) {
-    check_writable("--json", arguments.json);
+    check_output("--json", arguments.json, {});
     const Found found = find_devices(arguments.test);
     if (!arguments.json.empty()) write_text(arguments.json, to_json(found, arguments.test));
     if (arguments.json != "-") write_text("-", to_table(found));

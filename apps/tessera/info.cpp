@@ -90,6 +90,7 @@ MatrixInfo gather(const InfoArguments& arguments) {
     info.diagonal = find_diagonal(matrix);
     info.positive_definite = looks_positive_definite(matrix);
     info.natural = histogram(find_blocks(host, matrix, largest_block_bound, false));
+    if (info.nonzeros == 0) return info;
     for (const Index bound : bounds) {
         info.agglomerated.push_back(find_bound(host, matrix, bound));
     }
@@ -151,6 +152,7 @@ std::string to_table(const MatrixInfo& info) {
          std::string("pattern ") + yes_no(info.symmetry.pattern) + ", values " + values);
     line("diagonal", number(info.diagonal.missing) + " missing, " + number(info.diagonal.zero) +
                          " zero, " + number(info.diagonal.negative) + " negative");
+    if (info.nonzeros == 0) return table + "  no nonzeros: it cannot be solved with\n";
     line("natural blocks", number(block_count(info.natural)) + ": " + histogram_text(info.natural));
     table += format("\n  %-16s %10s %8s %14s %10s\n", "block_jacobi", "blocks", "largest",
                     "inverses", "singular");
@@ -208,7 +210,7 @@ std::string to_json(const MatrixInfo& info) {
                                        .add("count", block_count(info.natural))
                                        .add("sizes", histogram_json(info.natural)));
         json.add("agglomerated_blocks", agglomerated);
-        json.add("suggestion", info.suggestion);
+        if (!info.suggestion.empty()) json.add("suggestion", info.suggestion);
     }
     return json.text() + "\n";
 }
@@ -216,7 +218,7 @@ std::string to_json(const MatrixInfo& info) {
 }  // namespace
 
 int info(const InfoArguments& arguments) {
-    check_writable("--json", arguments.json);
+    check_output("--json", arguments.json, {arguments.matrix});
     const MatrixInfo found = gather(arguments);
     if (!arguments.json.empty()) write_text(arguments.json, to_json(found));
     if (arguments.json != "-") write_text("-", to_table(found));

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <new>
 
 #include "commands.hpp"
@@ -28,6 +29,28 @@ constexpr const char* short_help =
 tessera COMMAND --help lists the options of a command.
 )";
 
+constexpr const char* problems_help =
+    R"(Problems, all generated (N: size; DEFAULT after =):
+  poisson2d:N  poisson3d:N  tridiagonal:N  arrow:N
+  convection3d:N[,strength=10]
+  elasticity2d:N[,free]  elasticity3d:N[,free]   free: nothing held, singular
+  block_diagonal:N,K[,seed=1]                    dense blocks of K rows
+  random_blocks:N[,sizes=1-32][,condition=10][,seed=1]
+)";
+
+constexpr const char* methods_help =
+    R"(Solvers (--solver):
+  cg, fcg                  symmetric positive definite
+  bicgstab, richardson
+  gmres[:RESTART]          RESTART 1..10000 (30)
+  idr[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)
+Preconditioners (--precond):
+  none
+  jacobi[,singular=stop|identity|shift]
+  block_jacobi[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]
+              [,singular=stop|identity|shift]    BOUND 1..32 (32), FILE: sizes of blocks
+)";
+
 struct Arguments {
     SolveArguments solve;
     InfoArguments info;
@@ -37,15 +60,19 @@ struct Arguments {
 
 const char* const matrix_help = "A matrix file, or a problem such as poisson2d:200";
 const char* const threads_help = "CPU threads; 0: all that may be used";
+constexpr std::int64_t most_threads = std::numeric_limits<int>::max();
 const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
 const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
 
 // CLI11 has checks of its own; these say what to do in our words.
-CLI::Validator whole_number() {
-    const auto check = [](const std::string& text) -> std::string {
+CLI::Validator whole_number(std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+    const auto check = [most](const std::string& text) -> std::string {
         std::int64_t number = 0;
         const std::string reason = parse_integer(text, number);
-        if (reason.empty() && number >= 0) return {};
+        if (reason.empty() && number >= 0 && number <= most) return {};
+        if (!text.starts_with("-") && (reason.empty() || reason == "out of range")) {
+            return "'" + text + "' is too large; the most is " + std::to_string(most);
+        }
         return "give a whole number that is 0 or more, not '" + text + "'";
     };
     return {check, "N"};
@@ -55,13 +82,24 @@ CLI::Validator number() {
     const auto check = [](std::string& text) -> std::string {
         double value = 0;
         if (text == "inf") return {};
-        if (!parse_real(text, value).empty() || value < 0) {
+        const std::string reason = parse_real(text, value);
+        if (reason == "out of range" && !text.starts_with("-")) {
+            return "'" + text + "' is too large";
+        }
+        if (!reason.empty() || value < 0) {
             return "give a number that is 0 or more, not '" + text + "'";
         }
         text = format("%.17g", value);  // Also 1d-8 now reads as 1e-8.
         return {};
     };
     return {check, "X"};
+}
+
+CLI::Validator file_name() {
+    const auto check = [](const std::string& text) -> std::string {
+        return text.empty() ? "the name of the file is empty; give one" : "";
+    };
+    return {check, "FILE"};
 }
 
 CLI::Validator one_of(const std::vector<std::string>& words) {
@@ -76,6 +114,7 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
 
 void add_solve(CLI::App& app, SolveArguments& to) {
     CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
+    solve.footer(std::string(problems_help) + methods_help);
     solve.add_option("A", to.matrix, matrix_help)->required();
     const char* const rhs_help =
         "ones, load, random[:SEED], solution:ones, solution:random[:SEED] (b = A x*, reports the "
@@ -104,11 +143,12 @@ void add_solve(CLI::App& app, SolveArguments& to) {
                     "Stop without progress in so many iterations; 0: never")
         ->check(whole_number());
     solve.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
-    solve.add_option("--threads", to.threads, threads_help)->check(whole_number());
+    solve.add_option("--threads", to.threads, threads_help)->check(whole_number(most_threads));
     solve.add_option("--precision", to.precision, "Of the whole solve")
         ->check(one_of({"f64", "f32"}));
-    solve.add_option("--json", to.json, json_help);
-    solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file");
+    solve.add_option("--json", to.json, json_help)->check(file_name());
+    solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
+        ->check(file_name());
     solve
         .add_option("--monitor", to.monitor,
                     "Progress on stderr: bar, table, none; default: bar on a terminal")
@@ -120,24 +160,28 @@ void add_solve(CLI::App& app, SolveArguments& to) {
 
 void add_others(CLI::App& app, Arguments& to) {
     CLI::App& info = *app.add_subcommand("info", "What a matrix is like, and how to solve it");
+    info.footer(problems_help);
     info.add_option("A", to.info.matrix, matrix_help)->required();
-    info.add_option("--json", to.info.json, json_help);
-    info.add_option("--threads", to.info.threads, threads_help)->check(whole_number());
+    info.add_option("--json", to.info.json, json_help)->check(file_name());
+    info.add_option("--threads", to.info.threads, threads_help)->check(whole_number(most_threads));
     info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
 
     CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
     convert.add_option("A", to.convert.matrix, matrix_help)->required();
-    convert.add_option("OUT", to.convert.out, "A .mtx, .mtx.gz or .petsc file")->required();
+    convert.add_option("OUT", to.convert.out, "A .mtx, .mtx.gz or .petsc file")
+        ->required()
+        ->check(file_name());
     convert
         .add_option("--symmetry", to.convert.symmetry,
                     "auto: one triangle of a symmetric matrix; general: every entry")
         ->check(one_of({"auto", "general"}));
-    convert.add_option("--threads", to.convert.threads, threads_help)->check(whole_number());
+    convert.add_option("--threads", to.convert.threads, threads_help)
+        ->check(whole_number(most_threads));
     convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
 
     CLI::App& devices = *app.add_subcommand("devices", "What there is to run on");
     devices.add_flag("--test", to.devices.test, "Solve and invert something small on each");
-    devices.add_option("--json", to.devices.json, json_help);
+    devices.add_option("--json", to.devices.json, json_help)->check(file_name());
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -247,6 +291,8 @@ int run(int argc, char** argv) {
     }
     Arguments arguments;
     arguments.solve.command_line.assign(argv, argv + argc);
+    // What is printed to be typed again names the program as the help does.
+    arguments.solve.command_line[0] = "tessera";
     CLI::App app("Sparse linear systems made of small dense blocks, on GPUs and CPUs", "tessera");
     app.set_version_flag("--version", std::string("tessera ") + version() + " (" + commit() + ")");
     app.require_subcommand(1);

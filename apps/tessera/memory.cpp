@@ -9,15 +9,17 @@ namespace tessera::cli {
 
 namespace {
 
-/// Vectors that a solver keeps, b and x included.
-Offset vector_count(Spec solver, Index rows) {
+/// Scalars that a solver keeps, b and x included.
+Offset scalar_count(Spec solver, Offset rows) {
     const std::string& name = solver.name();
-    const Offset most = std::max<Offset>(rows, 1);
-    if (name == "gmres") return 5 + std::min(solver.integer(std::size_t(0), 50, 1, most), most);
+    if (name == "gmres") {
+        // A restart longer than the system is cut; the triangle of the projection is stored full.
+        const Offset restart = std::min(solver.integer(std::size_t(0), 30, 1, 10000), rows);
+        return rows * (5 + restart) + restart * restart;
+    }
     // P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
-    if (name == "idr") return 8 + 3 * solver.integer(std::size_t(0), 4, 1, 16);
-    if (name == "bicgstab") return 10;
-    return 7;
+    if (name == "idr") return rows * (8 + 3 * solver.integer(std::size_t(0), 4, 1, 16));
+    return rows * (name == "bicgstab" ? 10 : 7);
 }
 
 Offset block_entries_a_row(Spec preconditioner) {
@@ -35,7 +37,7 @@ MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, 
     need.matrix =
         (n + 1) * Offset(sizeof(Offset)) + nonzeros * (bytes_per_value + Offset(sizeof(Index)));
     need.preconditioner = n * block_entries_a_row(std::move(preconditioner)) * bytes_per_value;
-    need.vectors = n * vector_count(std::move(solver), rows) * bytes_per_value;
+    need.vectors = scalar_count(std::move(solver), n) * bytes_per_value;
     return need;
 }
 

@@ -1,5 +1,6 @@
 #include "monitor.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +14,15 @@ namespace tessera::cli {
 namespace {
 
 constexpr int bar_cells = 30;
+constexpr double silent_seconds = 0.3;  ///< A solve that is over by then shows no bar.
 constexpr double redraw_seconds = 0.1;
+
+/// Characters that fit on a line of the terminal without its cursor wrapping.
+std::size_t line_limit() {
+    struct winsize size = {};
+    const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col - 1u : std::string::npos;
+}
 
 /// Rows of the table come one by one to iteration 10, then every 10 to 100, every 100 to 1000, ...
 Offset row_after(Offset iteration) {
@@ -42,6 +51,7 @@ void Monitor::show(const Progress& progress) {
     last_ = progress;
     last_printed_ = false;
     if (kind_ == Kind::bar) {
+        if (progress.seconds < silent_seconds) return;
         if (drawn_at_ >= 0 && progress.seconds - drawn_at_ < redraw_seconds) return;
         drawn_at_ = progress.seconds;
         draw_bar(progress);
@@ -55,13 +65,17 @@ void Monitor::draw_bar(const Progress& progress) {
     const double fraction =
         progress_fraction(initial_, progress.relative_residual, progress.target);
     const int filled = int(fraction * bar_cells);
-    std::string line = "[" + std::string(std::size_t(filled), '#') +
-                       std::string(std::size_t(bar_cells - filled), '.') + "]";
-    line += format(" iteration %lld, residual %.2e", static_cast<long long>(progress.iterations),
-                   progress.relative_residual);
+    const std::string bar = "[" + std::string(std::size_t(filled), '#') +
+                            std::string(std::size_t(bar_cells - filled), '.') + "] ";
+    std::string line =
+        format("iteration %lld, residual %.2e", static_cast<long long>(progress.iterations),
+               progress.relative_residual);
     if (progress.seconds > 0) line += format(", %.0f/s", progress.iterations / progress.seconds);
+    const std::size_t limit = line_limit();
+    if (bar.size() + line.size() <= limit) line = bar + line;
+    line.resize(std::min(line.size(), limit));
     const std::size_t length = line.size();
-    if (length < width_) line.append(width_ - length, ' ');
+    line.resize(std::min(std::max(length, width_), limit), ' ');
     width_ = length;
     std::fprintf(stderr, "\r%s", line.c_str());
     std::fflush(stderr);
@@ -77,7 +91,7 @@ void Monitor::print_row(const Progress& progress) {
 
 void Monitor::finish() {
     if (kind_ == Kind::bar && width_ > 0) {
-        std::fprintf(stderr, "\r%s\r", std::string(width_, ' ').c_str());
+        std::fprintf(stderr, "\r%s\r", std::string(std::min(width_, line_limit()), ' ').c_str());
         std::fflush(stderr);
         width_ = 0;
     }

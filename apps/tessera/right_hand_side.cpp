@@ -47,7 +47,8 @@ RightHandSide RightHandSide::parse(const std::string& text, std::uint64_t seed) 
         wish.kind = Kind::solution_ones;
     } else if (!seeded("random", Kind::random) &&
                !seeded("solution:random", Kind::solution_random)) {
-        if (!std::filesystem::exists(text)) {
+        std::error_code error;
+        if (!std::filesystem::exists(text, error)) {
             throw InvalidArgument(
                 unknown_word_message("right-hand side (and no such file)", text, words) +
                 ", or a file");

@@ -85,6 +85,19 @@ void try_options(Spec solver, const Spec& preconditioner) {
     }
 }
 
+void check_files(const SolveArguments& arguments) {
+    const std::vector<std::string> inputs = {
+        arguments.matrix, arguments.right_hand_side, arguments.start,
+        Spec::parse(arguments.preconditioner).word("blocks", "")};
+    check_output("--json", arguments.json, inputs);
+    check_output("--out", arguments.out, inputs);
+    if (arguments.out.empty()) return;
+    check_ending("--out", arguments.out);
+    if (arguments.out == arguments.json) {
+        throw InvalidArgument("--out and --json name the same file");
+    }
+}
+
 /// What can be known to be wrong before anything large is read.
 void check_arguments(const SolveArguments& arguments) {
     if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
@@ -94,13 +107,7 @@ void check_arguments(const SolveArguments& arguments) {
     check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
                preconditioner_names(), "none");
     try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
-    check_writable("--json", arguments.json);
-    check_writable("--out", arguments.out);
-    const std::string& out = arguments.out;
-    if (!out.empty() && !out.ends_with(".mtx") && !out.ends_with(".mtx.gz") &&
-        !out.ends_with(".petsc")) {
-        throw InvalidArgument("--out: '" + out + "' must end in .mtx, .mtx.gz or .petsc");
-    }
+    check_files(arguments);
 }
 
 Context open_context(const SolveArguments& arguments) {
@@ -127,6 +134,12 @@ void check_system(const SolveArguments& arguments, const System<T>& system) {
                               std::to_string(matrix.columns) +
                               "; only square systems can be solved");
     }
+    const auto values = matrix.values_span();
+    if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
+        throw InvalidArgument("'" + system.name +
+                              "' has no nonzeros, so it can be solved with for b = 0 alone; check "
+                              "how it was written");
+    }
     if (!system.known_singular) return;
     if (!arguments.allow_singular) {
         throw InvalidArgument("'" + system.name +
@@ -137,6 +150,25 @@ void check_system(const SolveArguments& arguments, const System<T>& system) {
         std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
                      system.name.c_str());
     }
+}
+
+/// Where no other method helps: what to know of a singular system that was not solved.
+std::string singular_system_message(const SolveReport& solve, bool knows_solution) {
+    return "The matrix is singular (the relative residual is " +
+           format("%.2e", solve.true_relative_residual) + "); " +
+           (knows_solution ? "b is in its range up to rounding alone: ask for less"
+                           : "most right-hand sides have no solution, one made by "
+                             "--rhs solution:random has") +
+           ".";
+}
+
+/// What the x of a solve that did not converge is, and where it went.
+void note_what_x_is(const SolveArguments& arguments) {
+    std::fprintf(stderr,
+                 "tessera: x is the better of the last iterate and where the last restart began; "
+                 "%s\n",
+                 arguments.out.empty() ? "it was not written (--out FILE)"
+                                       : ("it was written to " + arguments.out).c_str());
 }
 
 SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
@@ -227,6 +259,13 @@ class Run {
                                        solve_options(arguments_, monitor));
         monitor.finish();
         solved_ = true;
+        const Status status = report_.solve.status;
+        const bool ended_by_itself = status == Status::breakdown || status == Status::stagnated ||
+                                     status == Status::accuracy_lost ||
+                                     status == Status::max_iterations;
+        if (system_.known_singular && ended_by_itself) {
+            report_.solve.message = singular_system_message(report_.solve, wish_.knows_solution());
+        }
     }
 
     /// Completes the report and writes everything that was asked for.
@@ -246,8 +285,20 @@ class Run {
         if (solved_ && wish_.knows_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
-        if (wants_report) report_.copy_rate = context_.copy_rate();
+        if (wants_report) measure_copy_rate();
         write_results(x);
+        if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
+            note_what_x_is(arguments_);
+        }
+    }
+
+    /// Stays unknown where its own buffers do not fit beside the system: the results come first.
+    void measure_copy_rate() {
+        try {
+            report_.copy_rate = context_.copy_rate();
+        } catch (const OutOfMemory&) {
+            report_.copy_rate = 0;
+        }
     }
 
     /// Writes all that can be written, then throws if something could not: what took long to

@@ -1,10 +1,14 @@
 #include "text.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -55,7 +59,8 @@ void write_text(const std::string& path, const std::string& text) {
     if (!file) throw InvalidArgument("'" + path + "' cannot be written");
 }
 
-void check_writable(const std::string& option, const std::string& path) {
+void check_output(const std::string& option, const std::string& path,
+                  const std::vector<std::string>& inputs) {
     if (path.empty() || path == "-") return;
     const std::filesystem::path file(path);
     const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
@@ -67,6 +72,23 @@ void check_writable(const std::string& option, const std::string& path) {
     if (std::filesystem::is_directory(file, error)) {
         throw InvalidArgument(option + ": '" + path + "' is a folder; name a file");
     }
+    // A file that is not there yet asks for the right to create one.
+    if (::access(path.c_str(), W_OK) != 0 &&
+        (errno != ENOENT || ::access(folder.c_str(), W_OK | X_OK) != 0)) {
+        throw InvalidArgument(option + ": '" + path +
+                              "' cannot be written: " + std::strerror(errno));
+    }
+    for (const std::string& input : inputs) {
+        if (std::filesystem::equivalent(file, input, error)) {
+            throw InvalidArgument(option + ": '" + path +
+                                  "' is read by this command and would be lost; name another file");
+        }
+    }
+}
+
+void check_ending(const std::string& option, const std::string& path) {
+    if (path.ends_with(".mtx") || path.ends_with(".mtx.gz") || path.ends_with(".petsc")) return;
+    throw InvalidArgument(option + ": '" + path + "' must end in .mtx, .mtx.gz or .petsc");
 }
 
 namespace {

@@ -20,8 +20,13 @@ std::string shell_word(const std::string& word);
 /// Writes to a file, or to stdout for "-". Throws InvalidArgument if that fails.
 void write_text(const std::string& path, const std::string& text);
 
-/// Throws InvalidArgument unless a file can stand there: its folder exists, it is no folder itself.
-void check_writable(const std::string& option, const std::string& path);
+/// Throws InvalidArgument unless a file can be written there and is none of `inputs`; words that
+/// name no file may be among those. Touches nothing. Empty and "-" pass.
+void check_output(const std::string& option, const std::string& path,
+                  const std::vector<std::string>& inputs);
+
+/// Throws InvalidArgument unless the ending chooses a format to write.
+void check_ending(const std::string& option, const std::string& path);
 
 /// Text of JSON: an object whose fields keep their order.
 class JsonObject {
