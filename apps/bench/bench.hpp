@@ -39,8 +39,13 @@ Json block_jacobi(const Context& context, const Context& cpu, const std::string&
                   const std::vector<std::string>& matrices, const std::vector<int>& bounds);
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
           const std::vector<std::string>& matrices);
+struct StudyOptions {
+    std::vector<int> bounds;  ///< 1 is scalar Jacobi.
+    std::string solver = "idr:4";
+    int seeds = 5;  ///< Runs an entry, each with a shadow space of its own.
+    Offset max_iterations = 50000;
+};
 Json study(const Context& context, const Context& cpu, const std::string& folder,
-           const std::vector<std::string>& cases, const std::vector<int>& bounds, int seeds,
-           Offset max_iterations);
+           const std::vector<std::string>& cases, const StudyOptions& options);
 
 }  // namespace tessera::bench

@@ -9,8 +9,8 @@ int main(int argc, char** argv) {
     CLI::App app{"Benchmarks of Tessera; JSON of schema tessera-bench/1", "tessera-bench"};
     app.require_subcommand(1);
     std::string device = "auto", json = "-", folder;
-    int threads = 0, seeds = 5;
-    Offset max_iterations = 50000;
+    int threads = 0;
+    bench::StudyOptions options;
     std::vector<std::string> matrices;
     std::vector<int> bounds;
     const auto common = [&](CLI::App* sub) {
@@ -26,21 +26,22 @@ int main(int argc, char** argv) {
     CLI::App* spmv = common(app.add_subcommand("spmv", "CSR products, every number of lanes"));
     CLI::App* study = common(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi");
-    study->add_option("--seeds", seeds, "Shadow seeds an entry");
-    study->add_option("--max-iterations", max_iterations, "Cycles at most");
+    study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
+    study->add_option("--seeds", options.seeds, "Shadow seeds an entry");
+    study->add_option("--max-iterations", options.max_iterations, "Cycles at most");
     CLI11_PARSE(app, argc, argv);
     if (bounds.empty()) {
         bounds = study->parsed() ? std::vector<int>{1, 8, 12, 16, 24, 32}
                                  : std::vector<int>{4, 8, 12, 16, 20, 24, 28, 32};
     }
     try {
+        options.bounds = bounds;
         const Context cpu = Context::cpu(threads);
         const Context context = Context::from_name(device, threads);
         const bench::Json result =
             jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, bounds)
-            : spmv->parsed()
-                ? bench::spmv(context, cpu, folder, matrices)
-                : bench::study(context, cpu, folder, matrices, bounds, seeds, max_iterations);
+            : spmv->parsed() ? bench::spmv(context, cpu, folder, matrices)
+                             : bench::study(context, cpu, folder, matrices, options);
         if (json == "-") {
             std::cout << result.dump(1) << "\n";
         } else {

@@ -16,6 +16,9 @@ namespace {
 
 /// A restart is worth another one when it takes this share off the true residual.
 constexpr double worthwhile = 0.1;
+/// The rounding of one product and update, in units of u times the largest residual norm: the
+/// authors of IDR(s) take the same in their program.
+constexpr double spike_margin = 1000;
 
 template <class T>
 class Driver {
@@ -60,6 +63,7 @@ class Driver {
     void run();
     void enqueue();
     void look();
+    void replace_residual();
     SolveReport conclude(Status status, const Norms& norms);
 
     const Context& context_;
@@ -232,6 +236,9 @@ void Driver<T>::begin(const Norms& norms, int attempt) {
     fresh.best_iteration = seen_.iterations;
     fresh.best_norm = fresh.residual_norm = T(norms.method);
     fresh.threshold = threshold;
+    fresh.calm = T(norms.method);
+    fresh.spike =
+        std::max(threshold / (T(spike_margin) * std::numeric_limits<T>::epsilon()), fresh.calm);
     seen_ = fresh;
     copy_from_host(context_, std::span<const Recurrence<T>>(&fresh, 1),
                    std::span<Recurrence<T>>(method_->recurrence(), 1));
@@ -245,8 +252,10 @@ void Driver<T>::begin(const Norms& norms, int attempt) {
 template <class T>
 void Driver<T>::enqueue() {
     const int period = method_->period();
-    const int length =
-        batch_ >= period ? batch_ / period * period : std::min(batch_, period - position_);
+    // A method that replaces its residual is looked at once a period, whatever the batch.
+    const int length = batch_ >= period && !method_->replaces()
+                           ? batch_ / period * period
+                           : std::min(batch_, period - position_);
     const int first = position_;
     const auto iterations = [this, first, length, period] {
         for (int k = 0; k < length; ++k) method_->iterate((first + k) % period);
@@ -283,12 +292,23 @@ void Driver<T>::look() {
     }
 }
 
+/// Rounding leaves a gap of about u max ||r|| between the recursive residual and b - A x. Where
+/// that is more than the target allows, the residual is computed anew once it has come down
+/// (Sleijpen and van der Vorst, Computing 56, 1996).
+template <class T>
+void Driver<T>::replace_residual() {
+    if (!method_->replaces() || !seen_.running() || stopped_ || position_ != 0) return;
+    if (seen_.spiked == 0 || !(seen_.residual_norm < seen_.calm)) return;
+    report_.operator_applications += method_->replace_residual();
+}
+
 template <class T>
 void Driver<T>::run() {
     const Offset before = seen_.iterations;
     while (seen_.running() && !stopped_) {
         enqueue();
         look();
+        replace_residual();
     }
     method_->finish();
     report_.operator_applications += method_->products(seen_.iterations - before);

@@ -51,6 +51,17 @@ class Idr final : public Method<T> {
         copy(context, std::span<const T>(residual()), smoothed_r());
     }
 
+    /// How often the residual may be replaced. Spikes last for longer.
+    int period() const override { return 16; }
+    bool replaces() const override { return true; }
+
+    Offset replace_residual() override {
+        true_residual(system_.x, residual());
+        if (options_.smoothing) true_residual(smoothed_x(), smoothed_r());
+        run_step(system_.context, IdrReplaced<T>{state_.data()});
+        return options_.smoothing ? 2 : 1;
+    }
+
     void iterate(int) override {
         const Context& context = system_.context;
         IdrState<T>* state = state_.data();
@@ -80,6 +91,12 @@ class Idr final : public Method<T> {
     }
 
   private:
+    void true_residual(std::span<const T> x, std::span<T> r) {
+        const std::span<T> product = g_[s_ + 1];
+        system_.matrix.apply(system_.context, x, product);
+        axpbypcz<T>(system_.context, T(1), system_.right_hand_side, T(-1), product, T(0), r);
+    }
+
     /// Orthonormal columns from random normals: classical Gram-Schmidt, twice.
     void make_shadow_space(std::uint64_t seed) {
         const Context& context = system_.context;

@@ -67,6 +67,7 @@ struct IdrProject {
         if (k == 0) {
             z.recurrence.begin();
         } else {
+            z.recurrence.note_spike(std::sqrt(z.rr));
             z.recurrence.observe(std::sqrt(*norm_square));
         }
         for (int i = k; i < s; ++i) {
@@ -127,6 +128,7 @@ struct IdrOmega {
     T angle;
     TESSERA_HOST_DEVICE void operator()() const {
         IdrState<T>& z = *state;
+        z.recurrence.note_spike(std::sqrt(z.rr));
         z.recurrence.observe(std::sqrt(*norm_square));
         z.length = 0;
         if (!z.recurrence.running()) return;
@@ -151,9 +153,17 @@ struct IdrEnd {
     IdrState<T>* state;
     const T* norm_square;
     TESSERA_HOST_DEVICE void operator()() const {
+        state->recurrence.note_spike(std::sqrt(state->rr));
         state->recurrence.observe(std::sqrt(*norm_square));
         state->recurrence.count();
     }
+};
+
+/// The residual has just been computed from x.
+template <class T>
+struct IdrReplaced {
+    IdrState<T>* state;
+    TESSERA_HOST_DEVICE void operator()() const { state->recurrence.spiked = 0; }
 };
 
 /// gamma = d^T r_s / d^T d, d = r_s - r: minimises ||r_s - gamma d||.

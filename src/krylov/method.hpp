@@ -61,6 +61,12 @@ class Method {
     virtual int period() const { return 1; }
     /// One iteration, the `position`-th (0 .. period() - 1) of the pattern.
     virtual void iterate(int position) = 0;
+    /// Whether `replace_residual` may be called, at position 0 of the pattern; such a method calls
+    /// `Recurrence::note_spike`.
+    virtual bool replaces() const { return false; }
+    /// Puts the true residual in the place of the recursive one and goes on with the same space.
+    /// Gives the number of products with A.
+    virtual Offset replace_residual() { return 0; }
     /// Makes x the iterate that the last residual norm belongs to.
     virtual void finish() {}
     /// Products with A in the first `iterations` iterations after a start.

@@ -39,6 +39,9 @@ struct Recurrence {
     Offset best_iteration;  ///< When the residual last fell by 1 % of `best_norm`.
     T best_norm;
     T threshold;      ///< Residual norm at which the method has converged.
+    T spike;          ///< Residual norm whose rounding alone is as large as `threshold`.
+    T calm;           ///< Residual norm below which a spike is over.
+    int spiked;       ///< The residual was above `spike` since it was last computed from x.
     T residual_norm;  ///< The latest one.
     T history[ring];  ///< history[k % ring]: residual norm after iteration k + 1.
 
@@ -65,6 +68,11 @@ struct Recurrence {
         } else if (norm <= threshold) {
             stop(Outcome::converged);
         }
+    }
+
+    /// The norm of the residual that the recursion works with.
+    TESSERA_HOST_DEVICE void note_spike(T norm) {
+        if (running() && norm > spike) spiked = 1;
     }
 
     /// Last thing in an iteration. An iteration in which the method ended counts.
