@@ -1,6 +1,15 @@
 # Decides whether the CUDA backend is built, and for which architecture.
+string(TOUPPER "${TESSERA_CUDA}" cuda_wanted)
+if(cuda_wanted MATCHES "^(ON|TRUE|YES|1)$")
+  set(cuda_wanted ON)
+elseif(cuda_wanted MATCHES "^(OFF|FALSE|NO|0)$")
+  set(cuda_wanted OFF)
+elseif(NOT cuda_wanted STREQUAL "AUTO")
+  message(FATAL_ERROR "TESSERA_CUDA=${TESSERA_CUDA} is not understood. Pass -DTESSERA_CUDA=AUTO (the "
+                      "CUDA backend when nvcc is there), ON or OFF")
+endif()
 set(TESSERA_WITH_CUDA OFF)
-if(NOT TESSERA_CUDA STREQUAL "OFF")
+if(NOT cuda_wanted STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -29,8 +38,8 @@ if(NOT TESSERA_CUDA STREQUAL "OFF")
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     find_package(CUDAToolkit REQUIRED)
     set(TESSERA_WITH_CUDA ON)
-  elseif(TESSERA_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "TESSERA_CUDA=ON, but no nvcc was found. Install the CUDA toolkit (13.0 or "
+  elseif(cuda_wanted STREQUAL "ON")
+    message(FATAL_ERROR "TESSERA_CUDA=${TESSERA_CUDA}, but no nvcc was found. Install the CUDA toolkit (13.0 or "
                         "newer), or name nvcc with -DCMAKE_CUDA_COMPILER=/path/to/nvcc")
   endif()
 endif()

@@ -92,8 +92,7 @@ TESSERA_API SolveReport bicgstab(const Context& context, const Operator<T>& matr
                                  const Operator<T>* preconditioner, std::span<const T> b,
                                  std::span<T> x, const SolveOptions& options = {});
 
-/// Restarted GMRES, modified Gram-Schmidt twice is enough (classical, two passes), Givens
-/// rotations.
+/// Restarted GMRES: classical Gram-Schmidt, twice; Givens rotations.
 template <class T>
 TESSERA_API SolveReport gmres(const Context& context, const Operator<T>& matrix,
                               const Operator<T>* preconditioner, std::span<const T> b,

@@ -72,7 +72,6 @@ BlockPartition blocks_from_offsets(const Context& context, Index rows,
     return blocks;
 }
 
-template BlockPartition find_blocks<float>(const Context&, const CsrView<float>&, Index, bool);
 void block_entry_offsets(const Context& context, const BlockPartition& blocks,
                          std::span<Offset> entry_offsets) {
     require(entry_offsets.size() == std::size_t(blocks.count) + 1,
@@ -81,6 +80,7 @@ void block_entry_offsets(const Context& context, const BlockPartition& blocks,
         context, blocks.block_offsets.data(), blocks.count, entry_offsets.data());
 }
 
+template BlockPartition find_blocks<float>(const Context&, const CsrView<float>&, Index, bool);
 template BlockPartition find_blocks<double>(const Context&, const CsrView<double>&, Index, bool);
 
 }  // namespace tessera
