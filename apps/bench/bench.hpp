@@ -40,8 +40,8 @@ Json block_jacobi(const Context& context, const Context& cpu, const std::string&
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
           const std::vector<std::string>& matrices);
 struct StudyOptions {
-    std::vector<int> bounds;  ///< 1 is scalar Jacobi.
-    std::string solver = "idr:4";
+    std::vector<int> bounds;                 ///< 1 is scalar Jacobi.
+    std::string solver = "idr:4,smoothing";  ///< As in the program of the paper.
     int seeds = 5;  ///< Runs an entry, each with a shadow space of its own.
     Offset max_iterations = 50000;
 };

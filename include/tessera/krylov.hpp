@@ -102,10 +102,14 @@ struct IdrOptions {
     int s = 4;               ///< Dimension of the shadow space, 1..16.
     std::uint64_t seed = 1;  ///< Of the shadow space: Philox normals, orthonormalised.
     double angle = 0.7;      ///< Of the "maintaining the convergence" strategy; 0: off.
-    bool smoothing = false;  ///< Residual smoothing; the smoothed x is returned.
+    /// Residual smoothing; the smoothed x is returned, and the angle is then applied with the
+    /// smoothed norm, which leaves the steps in a spike of the residual as they are.
+    bool smoothing = false;
 };
 
-/// IDR(s), biorthogonal variant (van Gijzen and Sonneveld, ACM TOMS 38, 2011, Algorithm 913).
+/// IDR(s), biorthogonal variant (van Gijzen and Sonneveld, ACM TOMS 38, 2011, Algorithm 913). When
+/// the residual has been so large that its rounding would hide the target, it is computed anew
+/// from x (one more product, two with smoothing) once it is back below where it started.
 template <class T>
 TESSERA_API SolveReport idr(const Context& context, const Operator<T>& matrix,
                             const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,

@@ -298,7 +298,7 @@ void Driver<T>::look() {
 template <class T>
 void Driver<T>::replace_residual() {
     if (!method_->replaces() || !seen_.running() || stopped_ || position_ != 0) return;
-    if (seen_.spiked == 0 || !(seen_.residual_norm < seen_.calm)) return;
+    if (seen_.settled == 0) return;
     report_.operator_applications += method_->replace_residual();
 }
 

@@ -119,7 +119,9 @@ struct IdrUpdate {
 
 /// length = omega = t^T r / t^T t, made longer where t and r are far from parallel: with
 /// rho = t^T r / (||t|| ||r||), |rho| < angle, omega is multiplied by angle / |rho|
-/// (Sleijpen and van der Vorst 1995). That is angle ||r|| / ||t|| with the sign of rho.
+/// (Sleijpen and van der Vorst 1995). That is angle ||r|| / ||t|| with the sign of rho. With
+/// smoothing ||r|| is here the norm of the smoothed residual, as in MAGMA's program: in a spike,
+/// where ||r|| is far above it, the step that minimises r stays as it is.
 template <class T>
 struct IdrOmega {
     IdrState<T>* state;
@@ -134,10 +136,10 @@ struct IdrOmega {
         if (!z.recurrence.running()) return;
         const T rt = z.r_t[0];
         const T norm_t = std::sqrt(z.r_t[1]);
-        const T norm_r = std::sqrt(z.rr);
+        const T norm_r = std::sqrt(*norm_square);
         if (!std::isfinite(rt) || !std::isfinite(norm_t)) {
             z.recurrence.stop(Outcome::non_finite);
-        } else if (!(norm_t > 0) || (angle == 0 && vanishes(rt, norm_t, norm_r))) {
+        } else if (!(norm_t > 0) || (angle == 0 && vanishes(rt, norm_t, std::sqrt(z.rr)))) {
             z.recurrence.stop(Outcome::breakdown, Cause::no_descent);
         } else if (std::abs(rt) < angle * norm_t * norm_r) {
             z.length = (rt < 0 ? -angle : angle) * (norm_r / norm_t);
@@ -163,7 +165,9 @@ struct IdrEnd {
 template <class T>
 struct IdrReplaced {
     IdrState<T>* state;
-    TESSERA_HOST_DEVICE void operator()() const { state->recurrence.spiked = 0; }
+    TESSERA_HOST_DEVICE void operator()() const {
+        state->recurrence.spiked = state->recurrence.settled = 0;
+    }
 };
 
 /// gamma = d^T r_s / d^T d, d = r_s - r: minimises ||r_s - gamma d||.

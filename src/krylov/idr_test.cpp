@@ -111,4 +111,67 @@ TEST(idr, rotation_is_solved_or_ends) {
     EXPECT_LE(off.report.iterations, 4);
 }
 
+namespace {
+
+/// A diagonal over five decades and neighbours nearly as large on one side: the residual rises far
+/// above where it began.
+CsrMatrix<double> spiky(Index n) {
+    return matrix_of<double>(n, [n](Index i, Index j) {
+        const double steep = std::pow(10.0, 5.0 * double(i) / n);
+        return i == j ? steep : j == i + 1 ? 0.9 * steep : j == i - 1 ? -0.8 : 0.0;
+    });
+}
+
+}  // namespace
+
+TEST(idr, replaces_the_residual_after_a_spike) {
+    const Context where = context();
+    auto random = generator();
+    const CsrMatrix<double> matrix = spiky(100);
+    const auto b = random_vector<double>(random, 100);
+    SolveOptions options;
+    options.rtol = 1e-12;
+    for (const bool smoothing : {false, true}) {
+        const auto solved = run(where, smoothing ? "idr:4,smoothing" : "idr:4", matrix, b, options);
+        const SolveReport& report = solved.report;
+        EXPECT_EQ(report.status, Status::converged);
+        const Residual truth = residual(matrix, b, solved.x);
+        EXPECT_LE(truth.norm, options.rtol * norm(b) + truth.rounding);
+        // One product at the start, one after each run of the recursion, five a cycle; the others
+        // belong to replacements: one each, or two with smoothing.
+        const Offset replacing =
+            report.operator_applications - 5 * report.iterations - 2 - report.restarts;
+        EXPECT_GT(replacing, 0);
+        if (smoothing) EXPECT_EQ(replacing % 2, 0);
+    }
+}
+
+TEST(idr, replacements_do_not_depend_on_the_check_interval) {
+    const Context where = context();
+    auto random = generator();
+    const CsrMatrix<double> matrix = spiky(100);
+    const auto b = random_vector<double>(random, 100);
+    for (const std::string solver : {"idr:4", "idr:4,smoothing"}) {
+        for (const Side side : {Side::right, Side::left}) {
+            for (const bool preconditioned : {false, true}) {
+                SCOPED_TRACE(solver);
+                const auto m = preconditioned ? inverse_diagonal(matrix) : std::vector<double>();
+                SolveOptions options;
+                options.rtol = 1e-12;
+                options.side = side;
+                options.check_interval = 1;
+                const auto first = run(where, solver, matrix, b, options, {}, m);
+                for (const int interval : {3, 16, 256}) {
+                    options.check_interval = interval;
+                    const auto other = run(where, solver, matrix, b, options, {}, m);
+                    EXPECT_EQ(other.report.operator_applications,
+                              first.report.operator_applications);
+                    EXPECT_EQ(other.report.residuals, first.report.residuals);
+                    EXPECT_TRUE(same_bits(other.x, first.x)) << interval;
+                }
+            }
+        }
+    }
+}
+
 }  // namespace tessera::test

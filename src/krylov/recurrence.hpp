@@ -41,7 +41,8 @@ struct Recurrence {
     T threshold;      ///< Residual norm at which the method has converged.
     T spike;          ///< Residual norm whose rounding alone is as large as `threshold`.
     T calm;           ///< Residual norm below which a spike is over.
-    int spiked;       ///< The residual was above `spike` since it was last computed from x.
+    int spiked;       ///< The residual was above `spike` since it was last computed from x,
+    int settled;      ///< and is below `calm` now.
     T residual_norm;  ///< The latest one.
     T history[ring];  ///< history[k % ring]: residual norm after iteration k + 1.
 
@@ -72,7 +73,9 @@ struct Recurrence {
 
     /// The norm of the residual that the recursion works with.
     TESSERA_HOST_DEVICE void note_spike(T norm) {
-        if (running() && norm > spike) spiked = 1;
+        if (!running()) return;
+        if (norm > spike) spiked = 1;
+        settled = spiked != 0 && norm < calm ? 1 : 0;
     }
 
     /// Last thing in an iteration. An iteration in which the method ended counts.
