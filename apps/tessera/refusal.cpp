@@ -47,9 +47,10 @@ std::string refusal_text(const SingularBlocks& singular,
                        (singular.count > Index(singular.first.size()) ? "; the first ones:" : ":") +
                        "\n";
     for (const SingularBlock& block : singular.first) {
-        text +=
-            format("  block %d, rows %d..%d, pivot %d of %d is zero or not finite\n", block.block,
-                   block.first_row, block.first_row + block.rows - 1, block.info, block.rows);
+        const char* inverse = block.info == block.rows ? ", or an entry of the inverse," : "";
+        text += format("  block %d, rows %d..%d, pivot %d of %d%s is zero or not finite\n",
+                       block.block, block.first_row, block.first_row + block.rows - 1, block.info,
+                       block.rows, inverse);
     }
     return text + "To shift these blocks until they can be inverted, try:\n  " +
            shifted_command(command_line) + "\n";

@@ -21,7 +21,9 @@ struct SingularBlock {
     Index block = 0;
     Index first_row = 0;
     Index rows = 0;
-    Index info = 0;  ///< The first pivot (1-based) that is zero or not finite.
+    /// The first pivot (1-based) that is zero or not finite, or has such a reciprocal; `rows` where
+    /// all pivots are usable, but an entry of the inverse overflows.
+    Index info = 0;
     int shift = -1;  ///< With SingularPolicy::shift the k that was used, else -1.
 };
 
@@ -66,7 +68,7 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
 
     const BlockPartition& blocks() const;
     /// The packed inverses (sum of size^2 values), where each starts (count + 1 offsets), and per
-    /// block 0 or the first pivot that is zero or not finite.
+    /// block 0 or what SingularBlock::info says.
     std::span<const T> inverses() const;
     std::span<const Offset> inverse_offsets() const;
     std::span<const Index> info() const;

@@ -52,7 +52,7 @@ class TESSERA_API Spec {
 };
 
 /// The candidate nearest to `word` (edit distance at most a third of its length, at least 1);
-/// empty if none is near.
+/// empty if none is near, or if `word` has more than 100 characters.
 TESSERA_API std::string nearest_word(std::string_view word,
                                      const std::vector<std::string>& candidates);
 

@@ -67,6 +67,8 @@ double to_real(std::string_view what, std::string_view text, double low, double 
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
     std::string nearest;
+    constexpr std::size_t longest = 100;  // The table of distances grows with both lengths.
+    if (word.size() > longest) return nearest;
     std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
     for (const std::string& candidate : candidates) {
         const std::size_t distance = edit_distance(word, candidate);

@@ -40,6 +40,13 @@ TEST(spec, unknown_key_names_the_nearest_and_all_valid_ones) {
               "Valid: singular, blocks");
 }
 
+TEST(spec, nothing_is_near_a_very_long_word) {
+    const std::string word(100, 'a');
+    EXPECT_EQ(nearest_word(word + "b", {word + "c"}), "");
+    EXPECT_EQ(nearest_word(word, {word + "c"}), word + "c");
+    EXPECT_EQ(nearest_word(std::string(std::size_t(1) << 20, 'a'), {"stop", word}), "");
+}
+
 TEST(spec, refuses_what_does_not_fit) {
     EXPECT_EQ(message_of([] { Spec::parse(""); }), "an option text needs a name: ''");
     EXPECT_EQ(message_of([] { Spec::parse("a:1,,b"); }), "nothing between the commas of 'a:1,,b'");

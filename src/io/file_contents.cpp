@@ -69,10 +69,17 @@ std::string read_all(const std::string& path, int descriptor) {
     return bytes;
 }
 
+/// What inflateInit2 allocates.
+struct Inflation {
+    z_stream stream{};
+    ~Inflation() { inflateEnd(&stream); }
+};
+
 /// All members of a gzip stream; zeros or other bytes behind the last one are left alone, as by
 /// gunzip.
 std::string unzip(const std::string& path, std::string_view zipped) {
-    z_stream stream{};
+    Inflation inflation;
+    z_stream& stream = inflation.stream;
     constexpr int gzip_window = 15 + 16;
     if (inflateInit2(&stream, gzip_window) != Z_OK) throw OutOfMemory("out of memory for gunzip");
     std::string bytes;
@@ -99,7 +106,6 @@ std::string unzip(const std::string& path, std::string_view zipped) {
         }
     }
     const std::string reason = stream.msg != nullptr ? stream.msg : "it ends too early";
-    inflateEnd(&stream);
     if (status != Z_STREAM_END) {
         throw ParseError(path, 0, "the gzip stream is broken: " + reason);
     }

@@ -19,7 +19,10 @@ void check_word(const std::string& name, const char* what, std::string_view word
     for (const std::string& candidate : valid) {
         if (word == candidate) return;
     }
-    throw ParseError(name, 1, unknown_word_message(what, word, valid));
+    const std::string text = shown(word);  // With quotes, which the message adds itself.
+    throw ParseError(
+        name, 1,
+        unknown_word_message(what, std::string_view(text).substr(1, text.size() - 2), valid));
 }
 
 void parse_banner(std::string_view line, const std::string& name, MatrixMarketHeader& header) {

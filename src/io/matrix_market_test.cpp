@@ -9,8 +9,8 @@ namespace tessera::io {
 namespace {
 
 struct Case {
-    const char* text;
-    const char* expected;  ///< The matrix as `described`, or the message.
+    std::string text;
+    std::string expected;  ///< The matrix as `described`, or the message.
 };
 
 const std::string general = "%%MatrixMarket matrix coordinate real general\n";
@@ -101,6 +101,9 @@ const Case bad[] = {
     {"%%MatrixMarket matrix coordinate real symetric\n",
      "f:1: unknown symmetry 'symetric'; did you mean 'symmetric'? Valid: general, symmetric, "
      "skew-symmetric"},
+    {"%%MatrixMarket matrix coordinate real " + std::string(1000000, 'x') + "\n",
+     "f:1: unknown symmetry '" + std::string(60, 'x') +
+         "...'. Valid: general, symmetric, skew-symmetric"},
     {"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
      "f:1: complex matrices are not supported"},
     {"%%MatrixMarket matrix coordinate real hermitian\n",
@@ -199,10 +202,9 @@ const Case bad[] = {
      "f: the entries of row 1, column 1 sum to a number that is not finite"},
 };
 
-std::string with_banner(const char* text) {
-    const std::string given = text;
-    const bool has = given.find("MatrixMarket") < 8 || given.find("matrixmarket") < 8;
-    return has ? given : general + given;
+std::string with_banner(const std::string& text) {
+    const bool has = text.find("MatrixMarket") < 8 || text.find("matrixmarket") < 8;
+    return has ? text : general + text;
 }
 
 template <class T = double>

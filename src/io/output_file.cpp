@@ -16,18 +16,28 @@ namespace tessera::io {
 
 namespace {
 
+/// Collects the bytes in PATH.part, which takes the place of PATH when it is complete. What is
+/// neither a regular file nor absent (a device, a pipe, a link such as /dev/stdout) is written in
+/// place.
 class OutputFile {
   public:
-    explicit OutputFile(const std::string& path) : path_(path) {
-        file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    explicit OutputFile(const std::string& path) : path_(path), written_(path) {
+        struct stat about {};
+        const bool exists = ::lstat(path.c_str(), &about) == 0;
+        in_place_ = exists && !S_ISREG(about.st_mode);
+        if (exists && !in_place_ && ::access(path.c_str(), W_OK) != 0) fail();
+        if (!in_place_) written_ += ".part";
+        const int no_link = in_place_ ? 0 : O_NOFOLLOW;
+        file_ = ::open(written_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | no_link, 0666);
         if (file_ < 0) fail();
-    }
-    ~OutputFile() {
-        if (file_ >= 0) {
-            ::close(file_);
-            remove_part();
+        if (exists && !in_place_ && ::fchmod(file_, about.st_mode & 07777) != 0) {
+            const int reason = errno;
+            discard();
+            errno = reason;
+            fail();
         }
     }
+    ~OutputFile() { discard(); }
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
@@ -44,9 +54,11 @@ class OutputFile {
     void close() {
         const int file = file_;
         file_ = -1;
-        if (::close(file) == 0) return;
+        if (::close(file) == 0 && (in_place_ || ::rename(written_.c_str(), path_.c_str()) == 0)) {
+            return;
+        }
         const int reason = errno;
-        remove_part();
+        if (!in_place_) ::unlink(written_.c_str());
         errno = reason;
         fail();
     }
@@ -56,17 +68,28 @@ class OutputFile {
         throw Error(path_ + ": cannot be written: " + std::strerror(errno));
     }
 
-    void remove_part() const {
-        struct stat about {};
-        if (::stat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode)) ::unlink(path_.c_str());
+    void discard() {
+        if (file_ < 0) return;
+        ::close(file_);
+        file_ = -1;
+        if (!in_place_) ::unlink(written_.c_str());
     }
 
     std::string path_;
+    std::string written_;  ///< PATH or PATH.part.
+    bool in_place_ = false;
     int file_ = -1;
 };
 
-std::string gzip_member(const std::string& text) {
+/// What deflateInit2 allocates.
+struct Deflation {
     z_stream stream{};
+    ~Deflation() { deflateEnd(&stream); }
+};
+
+std::string gzip_member(const std::string& text) {
+    Deflation deflation;
+    z_stream& stream = deflation.stream;
     constexpr int gzip_window = 15 + 16;
     constexpr int default_memory = 8;
     if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, default_memory,
@@ -80,7 +103,6 @@ std::string gzip_member(const std::string& text) {
     stream.avail_out = uInt(zipped.size());
     const int status = deflate(&stream, Z_FINISH);
     zipped.resize(stream.total_out);
-    deflateEnd(&stream);
     if (status != Z_STREAM_END) throw Error("gzip failed");
     return zipped;
 }

@@ -12,10 +12,12 @@
 // Source: Anzt, Dongarra, Flegar, Quintana-Orti, Variable-size batched Gauss-Jordan elimination for
 // block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019), Fig. 1 and 2.
 //
-// Both return 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; the
-// block is then left undefined. A pivot is the first of the largest magnitudes among the rows that
-// are left; NaN is taken only when nothing else but zeros is left, and then ends the elimination
-// (every NaN does in the end, because it spreads over all later columns).
+// Both return 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite,
+// or n where only an entry of the inverse is not finite; the block is then left undefined. A pivot
+// is the first of the largest magnitudes among the rows that are left; NaN is taken only when
+// nothing else but zeros is left, and then ends the elimination (every given NaN does in the end,
+// because it spreads over all later columns).
+//
 // Pivoting among rows bounds the left residual: ||X A - I|| / (n eps ||A|| ||X||) stays below
 // max(1, pivot growth); the right one, ||A X - I||, can be far larger.
 
@@ -24,6 +26,11 @@ namespace tessera::reference {
 template <class T>
 bool usable_pivot(T pivot) {
     return std::isfinite(pivot) && std::isfinite(T(1) / pivot);
+}
+
+template <class T>
+bool all_finite(Offset count, const T* values) {
+    return std::all_of(values, values + count, [](T value) { return std::isfinite(value); });
 }
 
 /// Fig. 1: rows are swapped. Overwrites `a` with its inverse.
@@ -53,6 +60,7 @@ Index gauss_jordan_explicit(Index n, T* a) {
         }
         for (Index j = 0; j < n; ++j) at(k, j) = (j == k ? T(1) : at(k, j)) / d;
     }
+    if (!all_finite(Offset(n) * n, a)) return n;
     const std::vector<T> d(a, a + Offset(n) * n);
     for (Index j = 0; j < n; ++j) {
         for (Index i = 0; i < n; ++i) {
@@ -97,6 +105,7 @@ Index gauss_jordan_implicit(Index n, T* a, double* pivot_growth = nullptr) {
     }
     largest_met = std::max(largest_met, largest_given);
     if (pivot_growth != nullptr) *pivot_growth = n > 0 ? double(largest_met / largest_given) : 1;
+    if (!all_finite(Offset(n) * n, a)) return n;
     const std::vector<T> d(a, a + Offset(n) * n);
     std::vector<Index> row_of_step(static_cast<std::size_t>(n));
     for (Index i = 0; i < n; ++i) row_of_step[std::size_t(p[std::size_t(i)])] = i;

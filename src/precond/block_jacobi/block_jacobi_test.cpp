@@ -321,6 +321,48 @@ TEST(block_jacobi, equal_rows_are_singular) {
     });
 }
 
+// [ s 1/s ] and its transpose have usable pivots on the CPU and on a GPU, in this order, but -1/s^2
+// [ 0  1  ] in the inverse; the other of the two has a second pivot that underflows to zero.
+TEST(block_jacobi, an_inverse_that_overflows_is_singular) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        const T small = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-1000);
+        auto blocks = random_blocks<T>(random, 40, 2, 2);
+        const auto clean = inverses(there, invert(there, make_case(random, blocks)));
+        blocks[5] = {small, 0, 1 / small, 1};
+        blocks[23] = {small, 1 / small, 0, 1};
+        const Case<T> given = make_case(random, blocks);
+        for (const auto policy :
+             {SingularPolicy::stop, SingularPolicy::identity, SingularPolicy::shift}) {
+            const BlockJacobi<T> jacobi = invert(there, given, policy);
+            ASSERT_EQ(jacobi.singular_blocks(), 2);
+            const auto first = jacobi.first_singular();
+            const auto found = inverses(there, jacobi);
+            for (const std::size_t s : {0u, 1u}) {
+                const std::size_t b = s == 0 ? 5 : 23;
+                EXPECT_EQ(first[s].block, Index(b));
+                EXPECT_EQ(first[s].info, 2);
+                if (policy == SingularPolicy::stop) {
+                    EXPECT_TRUE(all_nan(found[b]));
+                }
+                if (policy == SingularPolicy::identity) {
+                    EXPECT_EQ(found[b], (std::vector<T>{1, 0, 0, 1}));
+                }
+                if (policy == SingularPolicy::shift) {
+                    EXPECT_GE(first[s].shift, 0);
+                    for (const T value : found[b]) EXPECT_TRUE(std::isfinite(value)) << value;
+                }
+            }
+            for (std::size_t b = 0; b < blocks.size(); ++b) {
+                if (b == 5 || b == 23) continue;
+                EXPECT_TRUE(same_bits(found[b], clean[b])) << b;
+            }
+        }
+    });
+}
+
 TEST(block_jacobi, first_ten_singular) {
     auto random = generator();
     std::vector<std::vector<double>> blocks(25, std::vector<double>(4, 0.0));

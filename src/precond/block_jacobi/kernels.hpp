@@ -18,7 +18,7 @@ struct PackedBlocks {
 /// partial pivoting (Anzt et al., Fig. 2) and stores the inverses.
 ///   inverses  sum of size^2 values; block b column-major at entry_offsets[b].
 ///   info      per block 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not
-///             finite; on the GPU also the rows of B where only the inverse is not finite.
+///             finite; or the block's rows where only an entry of its inverse is not finite.
 ///   shifts    per block -1, or with SingularPolicy::shift the k that was used.
 /// The GPU kernel takes the block transposed from shared memory into registers and so pivots among
 /// the columns of B, bounding the right residual ||B X - I||; the CPU kernel pivots among

@@ -43,6 +43,24 @@ HWY_INLINE void update_columns(D d, Index n, const T* keep, const T* m, const T*
     }
 }
 
+/// Zero in the lanes where all `count` vectors at `a` are finite, NaN in the others.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> check_finite(D d, Index count, const T* a) {
+    const Index lanes = Index(hn::Lanes(d));
+    const auto zero = hn::Zero(d);
+    auto check0 = zero, check1 = zero, check2 = zero, check3 = zero;
+    Index e = 0;
+    for (; e + 4 <= count; e += 4) {
+        const T* from = a + e * lanes;
+        check0 = hn::MulAdd(hn::Load(d, from), zero, check0);
+        check1 = hn::MulAdd(hn::Load(d, from + lanes), zero, check1);
+        check2 = hn::MulAdd(hn::Load(d, from + 2 * lanes), zero, check2);
+        check3 = hn::MulAdd(hn::Load(d, from + 3 * lanes), zero, check3);
+    }
+    for (; e < count; ++e) check0 = hn::MulAdd(hn::Load(d, a + e * lanes), zero, check0);
+    return hn::Add(hn::Add(check0, check1), hn::Add(check2, check3));
+}
+
 /// Working vectors of invert_interleaved, besides the blocks: 4 n vectors.
 inline constexpr Index gauss_jordan_work_vectors = 4;
 
@@ -52,7 +70,8 @@ inline constexpr Index gauss_jordan_work_vectors = 4;
 ///   steps   steps[k lanes + l] receives lanes times the row p_k that was the pivot row of block l
 ///           in step k; the inverse is X(k, p_j) = A(p_k, j), A as left behind.
 ///   info    per lane 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not
-///           finite; A is then without meaning, steps are still rows.
+///           finite, or n where only an entry of the inverse is not finite; A is then without
+///           meaning, steps are still rows.
 /// The pivot row is not swapped but joins the rank-1 update: with its old content masked away and
 /// the multiplier 1/d, the update leaves pivot_row / d there. Lanes never meet, so a block's bits
 /// do not depend on its neighbours.
@@ -121,7 +140,9 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
             hn::Store(hn::Load(d, m + i * lanes), d, a + (k * n + i) * lanes);
         }
     }
-    hn::Store(first_bad, di, info);
+    const auto finite = hn::RebindMask(di, hn::Eq(check_finite(d, n * n, a), zero));
+    const auto overflow = hn::AndNot(finite, hn::Eq(first_bad, hn::Zero(di)));
+    hn::Store(hn::IfThenElse(overflow, hn::Set(di, TI(n)), first_bad), di, info);
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
