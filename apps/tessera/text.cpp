@@ -1,5 +1,6 @@
 #include "text.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,9 +73,12 @@ void check_output(const std::string& option, const std::string& path,
     if (std::filesystem::is_directory(file, error)) {
         throw InvalidArgument(option + ": '" + path + "' is a folder; name a file");
     }
-    // A file that is not there yet asks for the right to create one.
-    if (::access(path.c_str(), W_OK) != 0 &&
-        (errno != ENOENT || ::access(folder.c_str(), W_OK | X_OK) != 0)) {
+    // Only creating a file shows that it can be created: the system's rules are many.
+    const int created = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (created >= 0) {
+        ::close(created);
+        ::unlink(path.c_str());
+    } else if (errno != EEXIST || (::access(path.c_str(), W_OK) != 0 && errno != ENOENT)) {
         throw InvalidArgument(option + ": '" + path +
                               "' cannot be written: " + std::strerror(errno));
     }

@@ -21,7 +21,7 @@ std::string shell_word(const std::string& word);
 void write_text(const std::string& path, const std::string& text);
 
 /// Throws InvalidArgument unless a file can be written there and is none of `inputs`; words that
-/// name no file may be among those. Touches nothing. Empty and "-" pass.
+/// name no file may be among those. A file that is there stays as it is. Empty and "-" pass.
 void check_output(const std::string& option, const std::string& path,
                   const std::vector<std::string>& inputs);
 
