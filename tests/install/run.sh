@@ -36,6 +36,6 @@ fi
 folder=$(dirname "$(find "$prefix" -name tessera.pc)")
 flags=$(PKG_CONFIG_PATH=$folder pkg-config --static --cflags --libs tessera)
 # shellcheck disable=SC2086 # the flags are words
-quietly "$compiler" "$here/main.cpp" -o "$scratch/outside" $flags
+quietly "$compiler" -std=c++20 "$here/main.cpp" -o "$scratch/outside" $flags
 echo "pkg-config:"
 "$scratch/outside"
