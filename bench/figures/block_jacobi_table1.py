@@ -84,7 +84,8 @@ def main(paths):
     groups = rows(paths)
     numbers, within, within_true, failed, above = 0, 0, 0, [], []
     print(
-        f"{'matrix':10} {'bound':>5} {'paper':>7} {'recursive':>9} {'ratio':>6} {'true':>7} {'ratio':>6}"
+        f"{'matrix':10} {'bound':>5} {'paper':>7} {'recursive':>9} {'ratio':>6} "
+        f"{'true':>7} {'ratio':>6}"
     )
     for (matrix, bound), paper in expected().items():
         runs = groups.get((matrix, bound), [])

@@ -194,7 +194,9 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
     if (now.truth <= target_) return Status::converged;
     if (!std::isfinite(now.truth) || !std::isfinite(now.method)) return Status::non_finite;
     if (stopped_) return stopped_;
-    const bool gained = now.truth <= (1 - worthwhile) * before.truth;
+    // With Side::left the residual that the recursion shortens may be another one for long.
+    const bool gained = now.truth <= (1 - worthwhile) * before.truth ||
+                        now.method <= (1 - worthwhile) * before.method;
     // The recursion went on to shrink while the residual it stands for did not.
     const bool drifted = double(seen_.residual_norm) < now.method / 2;
     switch (seen_.outcome) {
