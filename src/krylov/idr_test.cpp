@@ -142,7 +142,9 @@ TEST(idr, replaces_the_residual_after_a_spike) {
         const Offset replacing =
             report.operator_applications - 5 * report.iterations - 2 - report.restarts;
         EXPECT_GT(replacing, 0);
-        if (smoothing) EXPECT_EQ(replacing % 2, 0);
+        if (smoothing) {
+            EXPECT_EQ(replacing % 2, 0);
+        }
     }
 }
 
