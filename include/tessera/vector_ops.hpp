@@ -16,8 +16,9 @@ struct Scalar {
 
 // The primitives that every Krylov method is written on. All vectors and pointers are in the memory
 // of `context`; sizes must agree (InvalidArgument otherwise). None allocates after the first call
-// with a given size, none waits. Sums run over fixed chunks of 4096 elements in a fixed tree, so
-// results are bitwise repeatable and independent of the number of threads.
+// with a given size. None waits, except that a GPU context reads its events after every 4096 timed
+// calls. Sums run over fixed chunks of 4096 elements in a fixed tree, so results are bitwise
+// repeatable and independent of the number of threads.
 // A coefficient that is exactly 0 means that its vector is not read (as in BLAS).
 
 /// x_i = value.
