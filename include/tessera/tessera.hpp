@@ -1,6 +1,7 @@
 #pragma once
 
 /// All of Tessera's public API.
+#include "tessera/batched.hpp"
 #include "tessera/blocks.hpp"
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"

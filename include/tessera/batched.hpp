@@ -1,0 +1,198 @@
+#pragma once
+
+#include <type_traits>
+
+#include "tessera/context.hpp"
+
+/// Batches of many small dense square matrices, of one size or of many.
+///
+/// All arrays lie in the memory of the Context that they are used with: host arrays with a CPU
+/// Context, device arrays with a CUDA one. Sizes are 0..128; the kernels for 1..32 are the fast
+/// ones. A matrix's results do not depend on its neighbours, on their order, on the plan, the
+/// stream or the number of threads, to the last bit.
+namespace tessera::batched {
+
+/// Largest number of rows of a matrix of a batch.
+inline constexpr Index largest_size = 128;
+
+/// Which index of a matrix runs fastest in memory.
+enum class Layout : std::uint8_t { column_major, row_major };
+
+/// Where the matrices of a batch lie. Matrix b is n_b x n_b; its element (i, j) is
+///   start_b[i + j ld_b] (column_major) or start_b[i ld_b + j] (row_major).
+/// Made by one of the factories below; a view of T converts to a view of const T.
+template <class T>
+struct BatchView {
+    Index count = 0;                  ///< Matrices.
+    Index size = 0;                   ///< n of all of them, when `sizes` is null.
+    const Index* sizes = nullptr;     ///< n_b; ld_b = n_b then.
+    Offset leading_dimension = 0;     ///< ld of all of them, when `sizes` is null; at least `size`.
+    Offset stride = 0;                ///< start_b = values + b stride, when nothing below is given.
+    const Offset* offsets = nullptr;  ///< start_b = values + offsets[b].
+    T* values = nullptr;
+    T* const* starts = nullptr;  ///< start_b.
+    Layout layout = Layout::column_major;
+
+    /// Matrices of different sizes without padding: matrix b has sizes[b]^2 values from offsets[b].
+    static BatchView packed(Index count, const Index* sizes, const Offset* offsets, T* values,
+                            Layout layout = Layout::column_major) {
+        BatchView view;
+        view.count = count;
+        view.sizes = sizes;
+        view.offsets = offsets;
+        view.values = values;
+        view.layout = layout;
+        return view;
+    }
+    /// n x n matrices `stride` values apart.
+    static BatchView strided(Index count, Index n, Offset leading_dimension, Offset stride,
+                             T* values, Layout layout = Layout::column_major) {
+        BatchView view;
+        view.count = count;
+        view.size = n;
+        view.leading_dimension = leading_dimension;
+        view.stride = stride;
+        view.values = values;
+        view.layout = layout;
+        return view;
+    }
+    /// n x n matrices one after the other.
+    static BatchView uniform(Index count, Index n, T* values,
+                             Layout layout = Layout::column_major) {
+        return strided(count, n, n, Offset(n) * n, values, layout);
+    }
+    /// n x n matrices wherever the array `starts` (of `count` addresses) says.
+    static BatchView pointers(Index count, Index n, Offset leading_dimension, T* const* starts,
+                              Layout layout = Layout::column_major) {
+        BatchView view;
+        view.count = count;
+        view.size = n;
+        view.leading_dimension = leading_dimension;
+        view.starts = starts;
+        view.layout = layout;
+        return view;
+    }
+    operator BatchView<const T>() const requires(!std::is_const_v<T>) {
+        return {count, size, sizes, leading_dimension, stride, offsets, values, starts, layout};
+    }
+};
+
+/// `vectors` right-hand sides, or solutions, of every matrix of a batch: element i of vector v of
+/// matrix b is start_b[i + v leading_dimension].
+template <class T>
+struct VectorsView {
+    Index vectors = 1;
+    Offset leading_dimension = 0;     ///< Not looked at for a single vector.
+    Offset stride = 0;                ///< start_b = values + b stride, when nothing below is given.
+    const Offset* offsets = nullptr;  ///< start_b = values + offsets[b].
+    T* values = nullptr;
+    T* const* starts = nullptr;  ///< start_b.
+
+    operator VectorsView<const T>() const requires(!std::is_const_v<T>) {
+        return {vectors, leading_dimension, stride, offsets, values, starts};
+    }
+};
+
+/// The matrices of a variable-size batch in ascending order of size, so that each size class runs
+/// with the registers and lanes that suit it. Made once, used for every batch of the same sizes.
+class TESSERA_API Plan {
+  public:
+    Plan() = default;
+    /// Counts and sorts `sizes` (count values in the memory of `context`) there. Waits: the numbers
+    /// of matrices per size go to the host. Throws InvalidArgument that names the first size
+    /// outside 0..128.
+    Plan(const Context& context, Index count, const Index* sizes);
+
+    Index count() const { return count_; }
+    /// Rows of the largest matrix.
+    Index largest() const { return largest_; }
+    /// The matrices with n rows are order()[begin(n)] .. order()[begin(n + 1) - 1], ascending;
+    /// n in 0..129.
+    Index begin(Index n) const { return begin_[static_cast<std::size_t>(n)]; }
+    const Index* order() const { return order_.data(); }
+
+  private:
+    Index count_ = 0;
+    Index largest_ = 0;
+    std::vector<Index> begin_;
+    Buffer<Index> order_;
+};
+
+/// What is told about each matrix: arrays of `count` in the memory of the Context; null where it is
+/// not wanted.
+template <class T>
+struct Results {
+    /// 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not finite; or n where only
+    /// an element of the inverse is not finite. The inverse is then all NaN, its reciprocal
+    /// condition number 0 (the condition number infinity) and its pivot growth infinity.
+    Index* info = nullptr;
+    /// 1 / (||A|| ||A^-1||) in the infinity norm; 1 for an empty matrix.
+    T* reciprocal_condition = nullptr;
+    /// max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right of their pivots when they are
+    /// chosen: the factor U of Gaussian elimination.
+    T* pivot_growth = nullptr;
+};
+
+/// X_b = A_b^-1 by Gauss-Jordan elimination with implicit partial pivoting among rows. `a` and `x`
+/// have equal counts and sizes and the same layout; they are the same arrays (in place) or do not
+/// overlap. A batch with `sizes` needs a Plan of these sizes; without one it makes its own, which
+/// waits. Only `results.info` is written.
+/// For column-major matrices ||X A - I|| stays below n eps ||A|| ||X|| max(1, pivot growth) in the
+/// infinity norm; row-major ones are inverted as the transposes that they are, which bounds
+/// ||A X - I|| in the one norm instead. No wait. Throws InvalidArgument on views that disagree.
+/// Source: Anzt, Dongarra, Flegar, Quintana-Orti, Variable-size batched Gauss-Jordan elimination
+/// for block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019).
+template <class T>
+TESSERA_API void invert(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
+                        const BatchView<T>& x, const Results<std::type_identity_t<T>>& results = {},
+                        const Plan* plan = nullptr);
+
+/// The same, with the reciprocal condition number and, where wanted, the pivot growth, found while
+/// the matrices are at hand. The condition number differs from the exact one by less than
+/// 10 n eps kappa, relatively. Row-major matrices are pivoted among their rows here, so ||X A - I||
+/// is bounded for both layouts.
+/// Source: Anzt, Dongarra, Flegar, Gruetzmacher, Variable-size batched condition number calculation
+/// on GPUs, SBAC-PAD 2018.
+template <class T>
+TESSERA_API void invert_with_condition(const Context& context,
+                                       const BatchView<std::type_identity_t<const T>>& a,
+                                       const BatchView<T>& x,
+                                       const Results<std::type_identity_t<T>>& results,
+                                       const Plan* plan = nullptr);
+
+/// The same results without storing the inverses; T is not const.
+template <class T>
+TESSERA_API void condition(const Context& context, const BatchView<const T>& a,
+                           const Results<T>& results, const Plan* plan = nullptr);
+
+/// norms[b] = max_i sum_j |a_ij| (infinity norm) or max_j sum_i |a_ij| (one norm) of matrix b; NaN
+/// where an element is NaN; 0 for an empty matrix. Sums run in ascending order of the index. No
+/// wait but for a missing plan.
+template <class T>
+TESSERA_API void norm_inf(const Context& context, const BatchView<const T>& a, T* norms,
+                          const Plan* plan = nullptr);
+template <class T>
+TESSERA_API void norm_one(const Context& context, const BatchView<const T>& a, T* norms,
+                          const Plan* plan = nullptr);
+
+enum class Transpose : std::uint8_t { no, yes };
+
+/// y_b = alpha op(A_b) x_b + beta y_b for all vectors, op(A) = A or its transpose; beta 0 does not
+/// read y. x and y have equal numbers of vectors and do not overlap. The matrices are read once. No
+/// wait but for a missing plan. Each sum has an error below n eps sum |alpha a_ij x_j|, plus a
+/// rounding of the result.
+template <class T>
+TESSERA_API void multiply(const Context& context, std::type_identity_t<T> alpha,
+                          const BatchView<const T>& a, Transpose transpose,
+                          const VectorsView<const T>& x, std::type_identity_t<T> beta,
+                          const VectorsView<T>& y, const Plan* plan = nullptr);
+
+/// How many matrices failed, and which one first (-1: none).
+struct Failures {
+    Index count = 0;
+    Index first = -1;
+};
+/// Looks through `count` values of info. Waits: the verdict goes to the host.
+TESSERA_API Failures failures(const Context& context, Index count, const Index* info);
+
+}  // namespace tessera::batched

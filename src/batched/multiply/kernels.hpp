@@ -1,0 +1,20 @@
+#pragma once
+
+#include "tessera/batched.hpp"
+
+namespace tessera::batched {
+
+/// y_b = alpha op(A_b) x_b + beta y_b for column-major matrices and all vectors of x; beta 0 does
+/// not read y. `plan` is null for batches of one size. No wait.
+namespace cpu {
+template <class T>
+void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
+              const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan);
+}
+namespace cuda {
+template <class T>
+void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
+              const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan);
+}
+
+}  // namespace tessera::batched

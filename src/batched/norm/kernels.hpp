@@ -1,0 +1,22 @@
+#pragma once
+
+#include "tessera/batched.hpp"
+
+namespace tessera::batched {
+
+/// norms[b] = max_i sum_j |a_ij| over rows, or max_j sum_i |a_ij| over columns, of column-major
+/// matrices; the sums run in ascending order of their index. NaN where an element is NaN. `plan` is
+/// null for batches of one size. No wait.
+enum class Sums : std::uint8_t { rows, columns };
+namespace cpu {
+template <class T>
+void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
+          const Plan* plan);
+}
+namespace cuda {
+template <class T>
+void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
+          const Plan* plan);
+}
+
+}  // namespace tessera::batched
