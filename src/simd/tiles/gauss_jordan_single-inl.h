@@ -21,8 +21,8 @@ inline constexpr Index panel_width = 8;
 /// Columns that are updated together; divides panel_width.
 inline constexpr Index panel_columns = 4;
 
-/// Where one matrix of n rows is inverted. Columns lie `rows` values apart: n and, up to whole
-/// vectors, zeros; `columns` of them: n and, up to a multiple of panel_columns, zeros.
+/// Where one matrix of n rows is inverted. `rows` and `columns` are n, rounded up to whole vectors
+/// and to a multiple of panel_columns; columns lie `rows` values apart and are padded with zeros.
 template <class T>
 struct SingleMatrix {
     Index n;
@@ -32,94 +32,107 @@ struct SingleMatrix {
     T* multipliers;  ///< rows x panel_width values, aligned: -a_ik / d, and 1 / d in the pivot row.
     T* pivot_rows;   ///< columns x panel_width values, aligned: u_kj for each column j.
     T* done;         ///< rows values: the sign bit is set in rows that were pivot rows.
+    T* keep;         ///< rows values: all ones, or zeros in the pivot row.
 };
 
-/// Vectors of `lanes` values that a matrix of n rows needs, besides its own: see SingleMatrix.
-inline constexpr Index single_work_columns = 2 * panel_width + 1;
+/// Columns of `rows` values that SingleMatrix needs besides `a`.
+inline constexpr Index single_work_columns = 2 * panel_width + 2;
 
 /// The row with the first largest magnitude among those that are left, or -1 where nothing but
 /// zeros and NaN is.
 template <class D, class T>
 HWY_INLINE Index find_pivot(D d, const SingleMatrix<T>& m, const T* HWY_RESTRICT column) {
     const Index lanes = Index(hn::Lanes(d));
-    const auto size_at = [&](Index i) HWY_ATTR {
-        return hn::Or(hn::Abs(hn::Load(d, column + i)), hn::Load(d, m.done + i));
-    };
     auto largest = hn::Zero(d);
+    auto start = hn::Zero(d);  // Of the vector of rows in which a lane's largest was met.
     for (Index i = 0; i < m.rows; i += lanes) {
-        const auto size = size_at(i);
-        largest = hn::IfThenElse(hn::Gt(size, largest), size, largest);
+        const auto size = hn::Or(hn::Abs(hn::Load(d, column + i)), hn::Load(d, m.done + i));
+        const auto larger = hn::Gt(size, largest);
+        largest = hn::IfThenElse(larger, size, largest);
+        start = hn::IfThenElse(larger, hn::Set(d, T(i)), start);
     }
-    largest = hn::MaxOfLanes(d, largest);
-    if (!(hn::GetLane(largest) > T(0))) return -1;
-    for (Index i = 0; i < m.rows; i += lanes) {
-        const auto found = hn::FindFirstTrue(d, hn::Eq(size_at(i), largest));
-        if (found >= 0) return i + Index(found);
-    }
-    return -1;
+    const auto overall = hn::MaxOfLanes(d, largest);
+    if (!(hn::GetLane(overall) > T(0))) return -1;
+    const auto row = hn::Add(start, hn::Iota(d, T(0)));
+    const auto none = hn::Set(d, T(m.rows));
+    const auto first = hn::IfThenElse(hn::Eq(largest, overall), row, none);
+    return Index(hn::GetLane(hn::MinOfLanes(d, first)));
 }
 
 /// One step of elimination in the columns first .. last-1 of a panel, with the pivot row `row`.
+/// Single values are replaced in registers: a vector read after a write to one of its values waits.
 template <class D, class T>
 HWY_INLINE void eliminate_in_panel(D d, const SingleMatrix<T>& m, Index first, Index last, Index k,
-                                   Index row, T pivot, T reciprocal) {
+                                   Index row) {
     const Index lanes = Index(hn::Lanes(d));
-    T* HWY_RESTRICT multiplier = m.multipliers + (k - first) * m.rows;
+    T* HWY_RESTRICT multipliers = m.multipliers + (k - first) * m.rows;
     T* HWY_RESTRICT column = m.a + k * m.rows;
-    const auto pivots = hn::Set(d, pivot), reciprocals = hn::Set(d, reciprocal);
+    const auto pivot = hn::Set(d, column[row]);
+    const auto reciprocal = hn::Div(hn::Set(d, T(1)), pivot);
+    const auto ones = hn::BitCast(d, hn::Set(hn::RebindToSigned<D>(), -1));
+    const auto pivot_row = hn::Set(d, T(row));
+    auto row_of_lane = hn::Iota(d, T(0));
     for (Index i = 0; i < m.rows; i += lanes) {
-        hn::Store(hn::Neg(divide(hn::Load(d, column + i), pivots, reciprocals)), d, multiplier + i);
+        const auto is_pivot = hn::Eq(row_of_lane, pivot_row);
+        row_of_lane = hn::Add(row_of_lane, hn::Set(d, T(lanes)));
+        const auto quotient = hn::Neg(divide(hn::Load(d, column + i), pivot, reciprocal));
+        const auto multiplier = hn::IfThenElse(is_pivot, reciprocal, quotient);
+        hn::Store(multiplier, d, multipliers + i);
+        hn::Store(multiplier, d, column + i);
+        hn::Store(hn::IfThenZeroElse(is_pivot, ones), d, m.keep + i);
+        const auto done = hn::Load(d, m.done + i);
+        hn::Store(hn::IfThenElse(is_pivot, hn::Set(d, T(-0.0)), done), d, m.done + i);
     }
-    multiplier[row] = reciprocal;
-    for (Index j = first; j < last; ++j) {
+    const auto eliminate = [&](Index j) HWY_ATTR {
         T* HWY_RESTRICT to = m.a + j * m.rows;
-        if (j == k) continue;
         const auto u = hn::Set(d, to[row]);
-        to[row] = T(0);
         for (Index i = 0; i < m.rows; i += lanes) {
-            hn::Store(hn::MulAdd(hn::Load(d, multiplier + i), u, hn::Load(d, to + i)), d, to + i);
+            const auto old = hn::And(hn::Load(d, m.keep + i), hn::Load(d, to + i));
+            hn::Store(hn::MulAdd(hn::Load(d, multipliers + i), u, old), d, to + i);
         }
-    }
-    for (Index i = 0; i < m.rows; i += lanes) {
-        hn::Store(hn::Load(d, multiplier + i), d, column + i);
-    }
+    };
+    for (Index j = k + 1; j < last; ++j) eliminate(j);
+    for (Index j = first; j < k; ++j) eliminate(j);
 }
 
-/// The pivot rows of a panel in the columns outside of it, each as it is when it is chosen; their
-/// places become zero. chain[k panel_width + l] is the multiplier of step l in pivot row k.
-template <class T>
-HWY_INLINE void take_pivot_rows(const SingleMatrix<T>& m, Index first, Index last,
+/// The pivot rows of a panel in all columns, each as it is when it is chosen; their places become
+/// zero outside of the panel, and what is said about columns of the panel has no meaning.
+/// chain[k panel_width + l] is the multiplier of step l in pivot row k.
+template <class D, class T>
+HWY_INLINE void take_pivot_rows(D d, const SingleMatrix<T>& m, Index first, Index last,
                                 const Index* pivot_row, const T* chain) {
-    const hn::CappedTag<T, panel_columns> d;
+    const hn::RebindToSigned<D> di;
+    using TI = hn::TFromD<decltype(di)>;
     const Index lanes = Index(hn::Lanes(d));
     const Index steps = last - first;
-    for (Index j = 0; j < m.columns; j += lanes) {
-        if (j >= first && j < last) continue;
-        hn::Vec<decltype(d)> u[panel_width];
-        for (Index k = 0; k < steps; ++k) {
-            HWY_ALIGN T row[panel_columns];
-            for (Index c = 0; c < lanes; ++c) {
-                T* element = m.a + (j + c) * m.rows + pivot_row[k];
-                row[c] = *element;
-                *element = T(0);
-            }
-            u[k] = hn::Load(d, row);
+    const auto column = hn::Mul(hn::Iota(di, 0), hn::Set(di, TI(m.rows)));
+    for (Index k = 0; k < steps; ++k) {
+        for (Index j = 0; j < m.columns; j += lanes) {
+            auto u = hn::GatherIndex(d, m.a + j * m.rows + pivot_row[k], column);
             for (Index l = 0; l < k; ++l) {
-                u[k] = hn::MulAdd(hn::Set(d, chain[k * panel_width + l]), u[l], u[k]);
+                const auto u_l = hn::Load(d, m.pivot_rows + l * m.columns + j);
+                u = hn::MulAdd(hn::Set(d, chain[k * panel_width + l]), u_l, u);
             }
-            hn::Store(u[k], d, m.pivot_rows + k * m.columns + j);
+            hn::Store(u, d, m.pivot_rows + k * m.columns + j);
         }
+    }
+    for (Index j = 0; j < m.n; ++j) {
+        if (j >= first && j < last) continue;
+        for (Index k = 0; k < steps; ++k) m.a[j * m.rows + pivot_row[k]] = T(0);
     }
 }
 
 /// The largest magnitude in the pivot rows of a panel right of it.
-template <class T>
-HWY_INLINE T largest_right_of_panel(const SingleMatrix<T>& m, Index last, Index steps) {
-    const hn::CappedTag<T, panel_columns> d;
+template <class D, class T>
+HWY_INLINE T largest_right_of_panel(D d, const SingleMatrix<T>& m, Index last, Index steps) {
+    const Index lanes = Index(hn::Lanes(d));
     auto largest = hn::Zero(d);
     for (Index k = 0; k < steps; ++k) {
-        for (Index j = last; j < m.columns; j += Index(hn::Lanes(d))) {
-            largest = hn::Max(largest, hn::Abs(hn::Load(d, m.pivot_rows + k * m.columns + j)));
+        const T* HWY_RESTRICT u = m.pivot_rows + k * m.columns;
+        for (Index j = last / lanes * lanes; j < m.columns; j += lanes) {
+            const auto column = hn::Add(hn::Iota(d, T(0)), hn::Set(d, T(j)));
+            const auto right = hn::Ge(column, hn::Set(d, T(last)));
+            largest = hn::Max(largest, hn::IfThenElseZero(right, hn::Abs(hn::Load(d, u + j))));
         }
     }
     return hn::GetLane(hn::MaxOfLanes(d, largest));
@@ -181,10 +194,8 @@ HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTR
             const Index row = find_pivot(d, m, column);
             if (row < 0) return k + 1;
             const T pivot = column[row];
-            const T reciprocal = T(1) / pivot;
-            if (!(pivot * T(0) == T(0)) || !(reciprocal * T(0) == T(0))) return k + 1;
+            if (!(pivot * T(0) == T(0)) || !(T(1) / pivot * T(0) == T(0))) return k + 1;
             steps[k] = row;
-            m.done[row] = T(-0.0);
             if (largest_met != nullptr) {
                 for (Index j = k + 1; j < last; ++j) {
                     const T u = m.a[j * m.rows + row];
@@ -192,7 +203,7 @@ HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTR
                     if (size > met) met = size;
                 }
             }
-            eliminate_in_panel(d, m, first, last, k, row, pivot, reciprocal);
+            eliminate_in_panel(d, m, first, last, k, row);
         }
         // Pivot row k starts again from zero in its own step: earlier steps leave zeros there.
         for (Index k = 0; k < last - first; ++k) {
@@ -202,7 +213,7 @@ HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTR
                 multiplier = T(0);
             }
         }
-        take_pivot_rows(m, first, last, steps + first, chain);
+        take_pivot_rows(d, m, first, last, steps + first, chain);
         for (Index j = 0; j < m.columns; j += panel_columns) {
             if (j >= first && j < last) continue;
             Index i = 0;
@@ -210,7 +221,7 @@ HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTR
             if (i < m.rows) take_steps<1>(d, m, last - first, i, j);
         }
         if (largest_met != nullptr && last < n) {
-            const T size = largest_right_of_panel(m, last, last - first);
+            const T size = largest_right_of_panel(d, m, last, last - first);
             if (size > met) met = size;
         }
     }
