@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <type_traits>
 
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
@@ -60,17 +62,20 @@ struct SizeClasses {
     }
 };
 
-/// A launch for the sizes from..to of a batch: classes, number of thread blocks and of bytes of
-/// shared memory.
+/// A launch for some sizes of a batch.
 struct StagedLaunch {
     SizeClasses classes;
-    unsigned blocks = 0;
-    int team_values = 0;
+    unsigned blocks = 0;  ///< Thread blocks.
+    int team_bytes = 0;   ///< Of shared memory, a multiple of 16.
 };
 
-/// `line_values` values of shared memory are wanted for each row of a matrix besides it.
-inline StagedLaunch staged_launch(Index count, Index size, const batched::Plan* plan, Index from,
-                                  Index to, int line_values) {
+/// The launch for the sizes from..to. Besides the matrices, `line_bytes` of shared memory are
+/// wanted for each of their rows.
+template <class T>
+StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* plan, Index from,
+                           Index to, int line_bytes) {
+    const Index count = a.count;
+    const Index size = a.size;
     constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
     const bool warps = to <= largest_warp_size;
     const int teams = warps ? staged_threads / 32 : 1;
@@ -92,8 +97,8 @@ inline StagedLaunch staged_launch(Index count, Index size, const batched::Plan* 
         classes.first_block[n] = launch.blocks;
         launch.blocks += blocks_for(here, teams * matrices);
         if (here > 0) {
-            launch.team_values =
-                std::max(launch.team_values, matrices * (values + n * line_values));
+            const int bytes = matrices * (values * int(sizeof(T)) + n * line_bytes);
+            launch.team_bytes = std::max(launch.team_bytes, (bytes + 15) / 16 * 16);
         }
     }
     if (plan != nullptr) classes.begin[batched::largest_size + 1] = plan->count();
@@ -105,13 +110,6 @@ template <class View>
 __device__ __forceinline__ auto start_of(const View& view, Offset b) {
     if (view.starts != nullptr) return view.starts[b];
     return view.values + (view.offsets != nullptr ? view.offsets[b] : b * view.stride);
-}
-
-/// Whether matrix b + 1 follows matrix b in memory, without gaps.
-template <class T>
-bool is_one_run(const batched::BatchView<T>& a) {
-    return a.sizes == nullptr && a.offsets == nullptr && a.starts == nullptr &&
-           a.leading_dimension == a.size && a.stride == Offset(a.size) * a.size;
 }
 
 template <int Team>
@@ -140,72 +138,164 @@ __device__ __forceinline__ int small_quotient(int x, float inverse_n) {
     return int((float(x) + 0.5f) * inverse_n);
 }
 
-/// A team's walk over the elements of its matrices in steps of `Team`: element (i, j) of matrix m.
-template <int Team>
-struct ElementWalk {
-    int n;
-    int step_i, step_j, step_m;
-    int i, j, m;
-
-    __device__ __forceinline__ ElementWalk(int n_, float inverse_n, int thread) : n(n_) {
-        const int columns = small_quotient(Team, inverse_n);
-        step_i = Team - columns * n;
-        step_m = Team == 32 ? small_quotient(columns, inverse_n) : 0;
-        step_j = columns - step_m * n;
-        const int column = small_quotient(thread, inverse_n);
-        i = thread - column * n;
-        m = Team == 32 ? small_quotient(column, inverse_n) : 0;
-        j = column - m * n;
-    }
-    __device__ __forceinline__ void advance() {
-        i += step_i;
-        j += step_j;
-        m += step_m;
-        if (i >= n) {
-            i -= n;
-            ++j;
-        }
-        if (Team == 32 && j >= n) {  // A larger team has one matrix.
-            j -= n;
-            ++m;
-        }
-    }
+/// Several adjacent values, read by one instruction where their address is a multiple of their
+/// size.
+template <class T, int Width>
+struct Unit;
+template <>
+struct Unit<float, 1> {
+    using type = float;
 };
+template <>
+struct Unit<float, 2> {
+    using type = float2;
+};
+template <>
+struct Unit<float, 4> {
+    using type = float4;
+};
+template <>
+struct Unit<double, 1> {
+    using type = double;
+};
+template <>
+struct Unit<double, 2> {
+    using type = double2;
+};
+
+template <class T>
+__device__ __forceinline__ void store_unit(T* to, T value) {
+    *to = value;
+}
+__device__ __forceinline__ void store_unit(float* to, float2 value) {
+    to[0] = value.x;
+    to[1] = value.y;
+}
+__device__ __forceinline__ void store_unit(float* to, float4 value) {
+    to[0] = value.x;
+    to[1] = value.y;
+    to[2] = value.z;
+    to[3] = value.w;
+}
+__device__ __forceinline__ void store_unit(double* to, double2 value) {
+    to[0] = value.x;
+    to[1] = value.y;
+}
+
+/// Copies `units` units of `Width` values to shared memory, `column` of them to each column, with
+/// `pad` values between the columns. address(u, i, c) is that of unit u, the i-th of column c. Up
+/// to 128 bytes of each thread are under way at once.
+template <int Team, int Width, class T, class Address>
+__device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
+                                            T* to) {
+    using Value = typename Unit<T, Width>::type;
+    constexpr int depth = Width > 1 ? 128 / int(sizeof(Value)) : sizeof(T) == 8 ? 8 : 12;
+    const int thread = int(threadIdx.x) % Team;
+    const float inverse = reciprocal_of(column);
+    const int step_c = small_quotient(Team, inverse);
+    const int step_i = Team - step_c * column;
+    const int step_place = Width * Team + pad * step_c;
+    int c = small_quotient(thread, inverse);
+    int i = thread - c * column;
+    T* place = to + Width * thread + pad * c;
+#pragma unroll 1
+    for (int base = thread; base < units; base += depth * Team) {
+        Value value[depth];
+        T* places[depth];
+#pragma unroll
+        for (int u = 0; u < depth; ++u) {
+            const int unit = base + u * Team;
+            const T* from = unit < units ? address(unit, i, c) : nullptr;
+            value[u] = load_if(unit < units, reinterpret_cast<const Value*>(from), Value{});
+            places[u] = place;
+            i += step_i;
+            c += step_c;
+            place += step_place;
+            if (i >= column) {
+                i -= column;
+                ++c;
+                place += pad;
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < depth; ++u) {
+            if (base + u * Team < units) store_unit(places[u], value[u]);
+        }
+    }
+}
 
 /// Copies `matrices` n x n matrices to shared memory: element (i, j) of matrix m goes to
 ///   to[(m n + j) column_pitch(n) + i].
-/// Lane m of a warp gives the start of matrix m, every thread of a larger team that of its one.
-/// Eight reads of each thread (more where values have four bytes) are under way at once.
-/// OneRun: the matrices follow each other without gaps; `start` is then that of the first one.
-template <int Team, bool OneRun, class T>
-__device__ __forceinline__ void stage_matrices(const T* start, int n, Offset leading_dimension,
-                                               int matrices, T* to) {
-    constexpr int depth = sizeof(T) == 8 ? 8 : OneRun ? 16 : 12;
+/// This one takes matrices that follow each other in memory, without gaps, from `start` on, in
+/// units of `Width` values. Odd n: any `start`. Even n: a multiple of Width, `start` aligned.
+template <int Team, int Width, class T>
+__device__ __forceinline__ void stage_run(const T* start, int n, int matrices, T* to) {
     const int thread = int(threadIdx.x) % Team;
     const int total = matrices * n * n;
-    const int pad = column_pitch(n) - n;
-    ElementWalk<Team> walk(n, reciprocal_of(n), thread);
-#pragma unroll 1
-    for (int base = 0; base < total; base += depth * Team) {
-        const T* const run = start + base + thread;
-        T value[depth];
-        int place[depth];
-#pragma unroll
-        for (int u = 0; u < depth; ++u) {
-            const int e = base + u * Team + thread;
-            place[u] = e < total ? e + pad * (walk.m * n + walk.j) : -1;
-            const T* from = run + u * Team;
-            if constexpr (!OneRun) {
-                from = from_team<Team>(start, walk.m) + walk.j * leading_dimension + walk.i;
-            }
-            value[u] = load_if(e < total, from, T(0));
-            walk.advance();
-        }
-#pragma unroll
-        for (int u = 0; u < depth; ++u) {
-            if (place[u] >= 0) to[place[u]] = value[u];
-        }
+    const bool odd = n % 2 == 1;  // No pads then: one run in shared memory, too.
+    const auto past = int(reinterpret_cast<unsigned long long>(start) / sizeof(T) % Width);
+    const int head = odd ? min((Width - past) % Width, total) : 0;
+    const int units = (total - head) / Width;
+    const int tail = head + units * Width;
+    const T* const run = start + head;
+    if (thread < head) to[thread] = start[thread];
+    stage_units<Team, Width>(
+        units, odd ? 1 : n / Width, column_pitch(n) - n,
+        [=](int unit, int, int) { return run + unit * Width; }, to + head);
+    if (thread < total - tail) to[tail + thread] = start[tail + thread];
+}
+
+/// The same of matrices anywhere. Lane m of a warp gives the start of matrix m, every thread of a
+/// larger team that of its only one. `columns` is scratch memory of the team: an address for each
+/// column.
+template <int Team, class T>
+__device__ __forceinline__ void stage_columns(const T* start, int n, Offset leading_dimension,
+                                              int matrices, const T** columns, T* to) {
+    constexpr int wide = 16 / int(sizeof(T));
+    const int thread = int(threadIdx.x) % Team;
+    const int lines = matrices * n;
+    const float inverse_n = reciprocal_of(n);
+    for (int base = 0; base < lines; base += Team) {
+        const int r = base + thread;
+        const int m = matrices == 1 ? 0 : small_quotient(r, inverse_n);
+        const T* first = from_team<Team>(start, m);
+        if (r < lines) columns[r] = first + (r - m * n) * leading_dimension;
     }
+    bool aligned = reinterpret_cast<unsigned long long>(start) % 16 == 0;
+    if constexpr (Team == 32) aligned = __all_sync(full_warp, aligned || thread >= matrices);
+    sync_team<Team>();
+    const int pad = column_pitch(n) - n;
+    if (aligned && n % wide == 0 && leading_dimension % wide == 0) {
+        stage_units<Team, wide>(
+            lines * (n / wide), n / wide, pad,
+            [=](int, int i, int c) { return columns[c] + i * wide; }, to);
+    } else {
+        stage_units<Team, 1>(
+            lines * n, n, pad, [=](int, int i, int c) { return columns[c] + i; }, to);
+    }
+}
+
+/// Values that a thread reads at once of a batch that is one run; 1 where it is none, or where its
+/// matrices are to be read with stage_columns.
+template <class T>
+int run_width(const batched::BatchView<T>& a) {
+    const bool one_run = a.sizes == nullptr && a.offsets == nullptr && a.starts == nullptr &&
+                         a.leading_dimension == a.size && a.stride == Offset(a.size) * a.size;
+    if (!one_run) return 1;
+    constexpr int widest = 16 / int(sizeof(T));
+    if (a.size % 2 == 1) return widest;
+    const int width = a.size % widest == 0 ? widest : 2;
+    return reinterpret_cast<std::uintptr_t>(a.values) % (width * sizeof(T)) == 0 ? width : 1;
+}
+
+/// f(std::integral_constant<int, width>()).
+template <class T, class F>
+void with_width(int width, F&& f) {
+    if (width == 1) return f(std::integral_constant<int, 1>());
+    if constexpr (sizeof(T) == 4) {
+        if (width == 4) return f(std::integral_constant<int, 4>());
+    }
+    f(std::integral_constant<int, 2>());
 }
 
 /// Line r = m n + k of the staged matrices, their rows or their columns k: entry x of it is

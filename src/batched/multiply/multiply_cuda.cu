@@ -22,7 +22,7 @@ struct MultiplyJob {
 
 /// Entries of the vectors v0 .. v0 + Together - 1 of x: that of line m n + k goes to
 ///   to[(v - v0) matrices n + m n + k].
-/// `start` as in stage_matrices.
+/// `start` as in stage_columns.
 template <int Team, int Together, class T>
 __device__ __forceinline__ void gather_vectors(const VectorsView<const T>& x, const T* start, int n,
                                                float inverse_n, int matrices, int v0, T* to) {
@@ -94,10 +94,11 @@ __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* st
 }
 
 /// y_b = alpha op(A_b) x_b + beta y_b. Each sum runs in ascending order of its index.
-template <class T, int Team, int Threads, int Together, bool OneRun>
+/// Width: see run_width.
+template <class T, int Team, int Threads, int Together, int Width>
 __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
     multiply_kernel(const __grid_constant__ SizeClasses classes,
-                    const __grid_constant__ MultiplyJob<T> job, int team_values) {
+                    const __grid_constant__ MultiplyJob<T> job, int team_bytes) {
     extern __shared__ __align__(16) unsigned char memory[];
     const int team = int(threadIdx.x) / Team;
     const int thread = int(threadIdx.x) % Team;
@@ -106,7 +107,9 @@ __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1
     const Offset first = batch.first + team * batch.matrices;
     if (first >= batch.end) return;
     const int matrices = int(min(Offset(batch.matrices), batch.end - first));
-    T* const staged = reinterpret_cast<T*>(memory) + team * team_values;
+    unsigned char* const mine = memory + team * team_bytes;
+    const T** const columns = reinterpret_cast<const T**>(mine);
+    T* const staged = reinterpret_cast<T*>(Width == 1 ? mine + matrices * n * sizeof(T*) : mine);
     T* const vectors = staged + matrices * n * column_pitch(n);
 
     const T* a = nullptr;
@@ -118,11 +121,14 @@ __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1
         x = start_of(job.x, b);
         y = start_of(job.y, b);
     }
-    if constexpr (OneRun) a = from_team<Team>(a, 0);
     const float inverse_n = reciprocal_of(n);
     gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, 0, vectors);
-    stage_matrices<Team, OneRun>(a, n, job.a.sizes != nullptr ? n : job.a.leading_dimension,
-                                 matrices, staged);
+    if constexpr (Width > 1) {
+        stage_run<Team, Width>(job.a.values + first * job.a.stride, n, matrices, staged);
+    } else {
+        stage_columns<Team>(a, n, job.a.sizes != nullptr ? n : job.a.leading_dimension, matrices,
+                            columns, staged);
+    }
     sync_team<Team>();
     multiply_staged<Team, Together>(job, y, n, inverse_n, matrices, 0, staged, vectors);
     if constexpr (Together > 1) {
@@ -136,31 +142,35 @@ __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1
     }
 }
 
-template <class T, int Team, int Threads, int Together, bool OneRun>
+template <class T, int Team, int Threads, int Together, int Width>
 void launch_multiply(const Context& context, const MultiplyJob<T>& job,
                      const StagedLaunch& launch) {
-    const int bytes = Threads / Team * launch.team_values * int(sizeof(T));
-    const auto kernel = multiply_kernel<T, Team, Threads, Together, OneRun>;
+    const int bytes = Threads / Team * launch.team_bytes;
+    const auto kernel = multiply_kernel<T, Team, Threads, Together, Width>;
     const cudaStream_t stream = stream_of(context);
     TESSERA_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<launch.blocks, Threads, bytes, stream>>>(launch.classes, job, launch.team_values);
+    kernel<<<launch.blocks, Threads, bytes, stream>>>(launch.classes, job, launch.team_bytes);
     TESSERA_CUDA(cudaGetLastError());
 }
 
 template <int Together, class T>
 void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* plan) {
-    const BatchView<const T>& a = job.a;
-    const StagedLaunch small = staged_launch(a.count, a.size, plan, 0, largest_warp_size, Together);
-    if (small.blocks > 0 && is_one_run(a)) {
-        launch_multiply<T, 32, staged_threads, Together, true>(context, job, small);
-    } else if (small.blocks > 0) {
-        launch_multiply<T, 32, staged_threads, Together, false>(context, job, small);
+    // Entries of the vectors, and an address of a column where needed.
+    const int width = run_width(job.a);
+    const int line_bytes = int(Together * sizeof(T) + (width == 1 ? sizeof(T*) : 0));
+    const StagedLaunch small = staged_launch(job.a, plan, 0, largest_warp_size, line_bytes);
+    if (small.blocks > 0) {
+        with_width<T>(width, [&](auto w) {
+            launch_multiply<T, 32, staged_threads, Together, w()>(context, job, small);
+        });
     }
     const StagedLaunch large =
-        staged_launch(a.count, a.size, plan, largest_warp_size + 1, largest_size, Together);
+        staged_launch(job.a, plan, largest_warp_size + 1, largest_size, line_bytes);
     if (large.blocks > 0) {
         constexpr int threads = staged_block_threads;
-        launch_multiply<T, threads, threads, Together, false>(context, job, large);
+        with_width<T>(width, [&](auto w) {
+            launch_multiply<T, threads, threads, Together, w()>(context, job, large);
+        });
     }
 }
 

@@ -34,12 +34,12 @@ __device__ __forceinline__ void largest_sums(const SizeClasses& classes, Offset 
     if (lane < matrices) norms[classes.matrix(first + lane)] = largest;
 }
 
-template <class T, int Team, int Threads, bool OneRun>
+/// Width: see run_width.
+template <class T, int Team, int Threads, int Width>
 __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
     norm_kernel(const __grid_constant__ SizeClasses classes,
-                const __grid_constant__ BatchView<const T> a, bool rows, int team_values,
-                T* norms) {
-    extern __shared__ unsigned char memory[];
+                const __grid_constant__ BatchView<const T> a, bool rows, int team_bytes, T* norms) {
+    extern __shared__ __align__(16) unsigned char memory[];
     const int team = int(threadIdx.x) / Team;
     const int thread = int(threadIdx.x) % Team;
     const TeamBatch batch = classes.of_block(Threads / Team);
@@ -47,15 +47,21 @@ __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1
     const Offset first = batch.first + team * batch.matrices;
     if (first >= batch.end) return;
     const int matrices = int(min(Offset(batch.matrices), batch.end - first));
-    T* const staged = reinterpret_cast<T*>(memory) + team * team_values;
+    unsigned char* const mine = memory + team * team_bytes;
+    const T** const columns = reinterpret_cast<const T**>(mine);
+    T* const staged = reinterpret_cast<T*>(Width == 1 ? mine + matrices * n * sizeof(T*) : mine);
     T* const sums = staged + matrices * n * column_pitch(n);
 
-    const T* start = nullptr;
-    if (OneRun || Team > 32 || thread < matrices) {
-        start = start_of(a, classes.matrix(first + (OneRun || Team > 32 ? 0 : thread)));
+    if constexpr (Width > 1) {
+        stage_run<Team, Width>(a.values + first * a.stride, n, matrices, staged);
+    } else {
+        const T* start = nullptr;
+        if (Team > 32 || thread < matrices) {
+            start = start_of(a, classes.matrix(first + (Team > 32 ? 0 : thread)));
+        }
+        stage_columns<Team>(start, n, a.sizes != nullptr ? n : a.leading_dimension, matrices,
+                            columns, staged);
     }
-    stage_matrices<Team, OneRun>(start, n, a.sizes != nullptr ? n : a.leading_dimension, matrices,
-                                 staged);
     sync_team<Team>();
     const float inverse_n = reciprocal_of(n);
     const int line_pad = column_pitch(n) - n;
@@ -72,15 +78,15 @@ __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1
     if (thread < 32) largest_sums(classes, first, n, matrices, sums, norms);
 }
 
-template <class T, int Team, int Threads, bool OneRun>
+template <class T, int Team, int Threads, int Width>
 void launch_norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
                  const StagedLaunch& launch) {
-    const int bytes = Threads / Team * launch.team_values * int(sizeof(T));
-    const auto kernel = norm_kernel<T, Team, Threads, OneRun>;
+    const int bytes = Threads / Team * launch.team_bytes;
+    const auto kernel = norm_kernel<T, Team, Threads, Width>;
     const cudaStream_t stream = stream_of(context);
     TESSERA_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     kernel<<<launch.blocks, Threads, bytes, stream>>>(launch.classes, a, sums == Sums::rows,
-                                                      launch.team_values, norms);
+                                                      launch.team_bytes, norms);
     TESSERA_CUDA(cudaGetLastError());
 }
 
@@ -89,19 +95,22 @@ void launch_norm(const Context& context, Sums sums, const BatchView<const T>& a,
 template <class T>
 void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
           const Plan* plan) {
-    constexpr int line_values = 2;  // Sums, the lines of a matrix padded to an odd number.
-    const StagedLaunch small =
-        staged_launch(a.count, a.size, plan, 0, largest_warp_size, line_values);
-    if (small.blocks > 0 && is_one_run(a)) {
-        launch_norm<T, 32, staged_threads, true>(context, sums, a, norms, small);
-    } else if (small.blocks > 0) {
-        launch_norm<T, 32, staged_threads, false>(context, sums, a, norms, small);
+    // An address of a column (where needed), and the sums padded as the lines of a matrix are.
+    const int width = run_width(a);
+    const int line_bytes = int(2 * sizeof(T) + (width == 1 ? sizeof(T*) : 0));
+    const StagedLaunch small = staged_launch(a, plan, 0, largest_warp_size, line_bytes);
+    if (small.blocks > 0) {
+        with_width<T>(width, [&](auto w) {
+            launch_norm<T, 32, staged_threads, w()>(context, sums, a, norms, small);
+        });
     }
     const StagedLaunch large =
-        staged_launch(a.count, a.size, plan, largest_warp_size + 1, largest_size, line_values);
+        staged_launch(a, plan, largest_warp_size + 1, largest_size, line_bytes);
     if (large.blocks > 0) {
         constexpr int threads = staged_block_threads;
-        launch_norm<T, threads, threads, false>(context, sums, a, norms, large);
+        with_width<T>(width, [&](auto w) {
+            launch_norm<T, threads, threads, w()>(context, sums, a, norms, large);
+        });
     }
 }
 
