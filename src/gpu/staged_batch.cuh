@@ -182,45 +182,63 @@ __device__ __forceinline__ void store_unit(double* to, double2 value) {
     to[1] = value.y;
 }
 
+/// A thread's walk over the units of columns of `column` units each, in steps of `Team`: the i-th
+/// of column c.
+template <int Team>
+struct UnitWalk {
+    int column;
+    int step_i;
+    int step_c;
+    int i;
+    int c;
+
+    __device__ __forceinline__ UnitWalk(int column_, int thread) : column(column_) {
+        const float inverse = reciprocal_of(column);
+        step_c = small_quotient(Team, inverse);
+        step_i = Team - step_c * column;
+        c = small_quotient(thread, inverse);
+        i = thread - c * column;
+    }
+    __device__ __forceinline__ void advance() {
+        i += step_i;
+        c += step_c;
+        if (i >= column) {
+            i -= column;
+            ++c;
+        }
+    }
+};
+
 /// Copies `units` units of `Width` values to shared memory, `column` of them to each column, with
-/// `pad` values between the columns. address(u, i, c) is that of unit u, the i-th of column c. Up
-/// to 128 bytes of each thread are under way at once.
+/// `pad` values between the columns. address(inside, unit, i, c) is that of a unit, the i-th of
+/// column c; of none unless `inside`. About 64 bytes of each thread are under way at once.
 template <int Team, int Width, class T, class Address>
 __device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
                                             T* to) {
     using Value = typename Unit<T, Width>::type;
-    constexpr int depth = Width > 1 ? 128 / int(sizeof(Value)) : sizeof(T) == 8 ? 8 : 12;
+    constexpr int depth = Width == 1 && sizeof(T) == 4 ? 12 : 64 / int(sizeof(Value));
     const int thread = int(threadIdx.x) % Team;
-    const float inverse = reciprocal_of(column);
-    const int step_c = small_quotient(Team, inverse);
-    const int step_i = Team - step_c * column;
-    const int step_place = Width * Team + pad * step_c;
-    int c = small_quotient(thread, inverse);
-    int i = thread - c * column;
-    T* place = to + Width * thread + pad * c;
+    UnitWalk<Team> reads(column, thread);
+    UnitWalk<Team> writes = reads;  // Its own, for fewer registers.
+    to += Width * thread;
 #pragma unroll 1
-    for (int base = thread; base < units; base += depth * Team) {
+    for (int first = thread; first < units; first += depth * Team) {
         Value value[depth];
-        T* places[depth];
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
-            const int unit = base + u * Team;
-            const T* from = unit < units ? address(unit, i, c) : nullptr;
-            value[u] = load_if(unit < units, reinterpret_cast<const Value*>(from), Value{});
-            places[u] = place;
-            i += step_i;
-            c += step_c;
-            place += step_place;
-            if (i >= column) {
-                i -= column;
-                ++c;
-                place += pad;
+            const bool inside = u * Team < units - first;
+            const T* from = address(inside, first + u * Team, reads.i, reads.c);
+            value[u] = load_if(inside, reinterpret_cast<const Value*>(from), Value{});
+            reads.advance();
+        }
+#pragma unroll
+        for (int u = 0; u < depth; ++u) {
+            if (u * Team < units - first) {
+                store_unit(to + (u * Width * Team + pad * writes.c), value[u]);
             }
+            writes.advance();
         }
-#pragma unroll
-        for (int u = 0; u < depth; ++u) {
-            if (base + u * Team < units) store_unit(places[u], value[u]);
-        }
+        to += depth * Width * Team;
     }
 }
 
@@ -241,7 +259,7 @@ __device__ __forceinline__ void stage_run(const T* start, int n, int matrices, T
     if (thread < head) to[thread] = start[thread];
     stage_units<Team, Width>(
         units, odd ? 1 : n / Width, column_pitch(n) - n,
-        [=](int unit, int, int) { return run + unit * Width; }, to + head);
+        [=](bool, int unit, int, int) { return run + unit * Width; }, to + head);
     if (thread < total - tail) to[tail + thread] = start[tail + thread];
 }
 
@@ -268,10 +286,11 @@ __device__ __forceinline__ void stage_columns(const T* start, int n, Offset lead
     if (aligned && n % wide == 0 && leading_dimension % wide == 0) {
         stage_units<Team, wide>(
             lines * (n / wide), n / wide, pad,
-            [=](int, int i, int c) { return columns[c] + i * wide; }, to);
+            [=](bool inside, int, int i, int c) { return columns[inside ? c : 0] + i * wide; }, to);
     } else {
         stage_units<Team, 1>(
-            lines * n, n, pad, [=](int, int i, int c) { return columns[c] + i; }, to);
+            lines * n, n, pad,
+            [=](bool inside, int, int i, int c) { return columns[inside ? c : 0] + i; }, to);
     }
 }
 
