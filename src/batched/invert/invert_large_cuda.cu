@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "batched/invert/kernels.hpp"
 #include "gpu/staged_batch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
@@ -109,15 +112,18 @@ template <class T, int Columns>
 __device__ __forceinline__ bool share_pivot(Tile<T, Columns>& tile, int n, int k, int pivot_row,
                                             Exchange<T, Columns>& shared) {
     const int thread = int(threadIdx.x);
-    const bool owner = tile.x == k % grid_columns;
+    if (tile.x == k % grid_columns) {
 #pragma unroll
-    for (int i = 0; i < tile_rows; ++i) {
-        const bool mine = tile.row(i) == pivot_row;
-        if (owner) tile.a[i][0] = T(mine ? 1 : 0);
-        if (mine) {
+        for (int i = 0; i < tile_rows; ++i) tile.a[i][0] = T(tile.row(i) == pivot_row ? 1 : 0);
+    }
+    if (pivot_row % (4 * Columns) / 4 == thread / 32) {  // A warp's four rows of a slot.
 #pragma unroll
-            for (int j = 0; j < Columns; ++j) {
-                shared.pivot_row[grid_columns * j + tile.x] = tile.a[i][j];
+        for (int i = 0; i < tile_rows; ++i) {
+            if (tile.row(i) == pivot_row) {
+#pragma unroll
+                for (int j = 0; j < Columns; ++j) {
+                    shared.pivot_row[grid_columns * j + tile.x] = tile.a[i][j];
+                }
             }
         }
     }
@@ -165,33 +171,40 @@ __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
     }
 }
 
-/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. Returns info, in thread 0. Where
-/// `largest_met` is given it receives the largest |u_kj| that this thread met.
+/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. Returns info, in thread 0;
+/// `largest_met` receives, where wanted, the largest |u_kj| that this thread met. The registers end
+/// up rotated (n + 15) / 16 times.
 template <class T, int Columns>
 __device__ __forceinline__ int eliminate(Tile<T, Columns>& tile, int n,
-                                         Exchange<T, Columns>& shared, T* largest_met) {
+                                         Exchange<T, Columns>& shared, bool want_growth,
+                                         T& largest_met) {
     const int thread = int(threadIdx.x);
     unsigned chosen = 0;
     for (int q = 0; q < 4; ++q) chosen |= thread % 32 + 32 * q < n ? 0u : 1u << q;
     int info = 0;
 #pragma unroll 1
-    for (int k = 0; k < n; ++k) {
-        if (tile.x == k % grid_columns) {
+    for (int start = 0; start < n; start += grid_columns) {
+        const int end = min(start + grid_columns, n);
+#pragma unroll 1
+        for (int k = start; k < end; ++k) {
+            if (tile.x == k - start) {
 #pragma unroll
-            for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][0];
+                for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][0];
+            }
+            __syncthreads();
+            const int pivot_row = find_pivot_row(shared, chosen);
+            const bool usable = share_pivot(tile, n, k, pivot_row, shared);
+            if (info == 0 && !usable) info = k + 1;
+            __syncthreads();
+            if (want_growth && thread < Exchange<T, Columns>::capacity) {
+                const int slot = (thread + start) / grid_columns % Columns;
+                if (thread % grid_columns + grid_columns * slot > k) {
+                    largest_met = fmax(largest_met, fabs(shared.pivot_row[thread]));
+                }
+            }
+            update(tile, shared);
         }
-        __syncthreads();
-        const int pivot_row = find_pivot_row(shared, chosen);
-        const bool usable = share_pivot(tile, n, k, pivot_row, shared);
-        if (info == 0 && !usable) info = k + 1;
-        __syncthreads();
-        if (largest_met != nullptr && thread < Exchange<T, Columns>::capacity) {
-            const int column = thread % grid_columns +
-                               (thread / grid_columns + k / grid_columns) % Columns * grid_columns;
-            if (column > k) *largest_met = fmax(*largest_met, fabs(shared.pivot_row[thread]));
-        }
-        update(tile, shared);
-        if (k % grid_columns == grid_columns - 1) rotate(tile);
+        rotate(tile);
     }
     __syncthreads();
     return info;
@@ -224,7 +237,7 @@ __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int 
     const T nan = std::numeric_limits<T>::quiet_NaN();
 #pragma unroll
     for (int j = 0; j < Columns; ++j) {
-        const int k = tile.column(j, n / grid_columns);
+        const int k = tile.column(j, (n + grid_columns - 1) / grid_columns);
         const int to_column = k < n ? shared.row_of_step[k] : 0;
 #pragma unroll
         for (int i = 0; i < tile_rows; ++i) {
@@ -267,7 +280,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     const T norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
 
     T largest_met = T(0);
-    int info = eliminate(tile, n, shared, want_growth ? &largest_met : nullptr);
+    int info = eliminate(tile, n, shared, want_growth, largest_met);
     T check = T(0);  // Becomes NaN when an element is not finite.
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
