@@ -16,7 +16,8 @@ Json document(const Context& context, const std::string& bench) {
 
 namespace {
 
-double seconds_of(const Context& context, int count, const std::function<void()>& work) {
+double seconds_of([[maybe_unused]] const Context& context, int count,
+                  const std::function<void()>& work) {
 #if TESSERA_WITH_CUDA
     if (context.on_gpu()) return seconds_on_gpu(context, count, work);
 #endif

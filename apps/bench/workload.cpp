@@ -111,9 +111,8 @@ batched::BatchView<T> Workload<T>::view(T* values, const Buffer<T*>& starts, Off
 }
 
 template <class T>
-template <class U>
-batched::VectorsView<U> Workload<T>::vectors(U* values, Offset set) const {
-    batched::VectorsView<U> view;
+batched::VectorsView<T> Workload<T>::vectors(T* values, Offset set) const {
+    batched::VectorsView<T> view;
     view.values = values + set * vector_step_;
     view.stride = shape_.n;
     if (shape_.varies()) view.offsets = vector_offsets_.data();

@@ -46,7 +46,9 @@ class Workload {
     }
     batched::BatchView<T> x(Offset set) { return view(x_.data(), x_starts_, set); }
     /// Right-hand sides v and their products w, one vector a matrix.
-    batched::VectorsView<const T> v(Offset set) const { return vectors(v_.data(), set); }
+    batched::VectorsView<const T> v(Offset set) const {
+        return vectors(const_cast<T*>(v_.data()), set);
+    }
     batched::VectorsView<T> w(Offset set) { return vectors(w_.data(), set); }
     Index* info(Offset set) { return info_.data() + set * shape_.batch; }
     /// Three arrays of one number a matrix.
@@ -77,8 +79,7 @@ class Workload {
     Offset start(Index b) const;
     Offset vector_start(Index b) const;
     batched::BatchView<T> view(T* values, const Buffer<T*>& starts, Offset set) const;
-    template <class U>
-    batched::VectorsView<U> vectors(U* values, Offset set) const;
+    batched::VectorsView<T> vectors(T* values, Offset set) const;
     template <class Start>
     T* const* addresses(Buffer<T>& values, Buffer<T*>& starts, Offset set, Offset step,
                         const Start& start_of);
