@@ -50,6 +50,8 @@ part[1] == "include" {
 part[1] == "apps" {
     fine = quoted ? is_public(name) || name !~ /\// : is_standard(name) || is_posix(name)
     if (name ~ /^CLI\//) fine = 1
+    # The one program file that reads JSON; the library writes it.
+    if (FILENAME == "apps/tessera/compare.cpp" && name == "nlohmann/json.hpp") fine = 1
     if (part[2] == "bench") {
         if (name ~ /^(nlohmann|Eigen)\//) fine = 1
         if (is_toolkit(name) && FILENAME ~ /cuda\.(cu|cpp|hpp|cuh)$/) fine = 1
