@@ -90,7 +90,7 @@ part[1] == "apps" {
     sub(/\/[^\/]*$/, "", home)
     if (rank[to[1]] > rank[family])
         wrong("a header of a higher layer")
-    else if (to[1] == "base" || home == folder || name ~ /_reference\.hpp$/)
+    else if (to[1] == "base" || home == folder || home == "src/" family || name ~ /_reference\.hpp$/)
         next
     else if (to[1] == "simd" || to[1] == "gpu") {
         if (rank[family] == 1 && to[1] != family)
