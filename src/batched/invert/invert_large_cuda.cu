@@ -96,7 +96,7 @@ __device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared
     for (int q = 0; q < rows_a_lane; ++q) {
         if ((chosen >> q & 1) == 0) {
             const int row = lane + 32 * q;
-            key = max(key, (magnitude_key(shared.column[row]) & ~127u) | unsigned(127 - row));
+            key = max(key, (high_word(shared.column[row]) & 0x7fffff80u) | unsigned(127 - row));
         }
     }
     const int found = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
@@ -136,7 +136,7 @@ __device__ __forceinline__ bool share_pivot(Tile<T, Columns>& tile, int n, int k
         shared.step_of_row[thread] = k;
         shared.row_of_step[k] = thread;
     } else if (thread < n) {
-        multiplier = -quotient(shared.column[thread], pivot, reciprocal);
+        multiplier = minus_quotient(shared.column[thread], pivot, -reciprocal);
     }
     shared.multiplier[thread] = multiplier;
     return isfinite(pivot) && isfinite(reciprocal);
