@@ -104,15 +104,13 @@ __device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared
     return found;
 }
 
-/// The pivot column of step k, which is in register 0 or 1 of the threads that hold it.
+/// The pivot column of step k, which register j of the threads that hold it has.
 template <class T, int Columns>
 __device__ __forceinline__ void share_column(const Tile<T, Columns>& tile, int k, int j,
                                              Exchange<T, Columns>& shared) {
     if (tile.x != k % grid_columns) return;
 #pragma unroll
-    for (int i = 0; i < tile_rows; ++i) {
-        shared.column[tile.row(i)] = j == 0 ? tile.a[i][0] : tile.a[i][1];
-    }
+    for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][j];
 }
 
 /// The multipliers of step k, by the first threads, one for each row. Returns, in these, whether
@@ -185,49 +183,72 @@ __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
     }
 }
 
-/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. Returns info, in thread 0;
-/// `largest_met` receives, where wanted, the largest |u_kj| that this thread met. The registers end
-/// up rotated (n + 15) / 16 times.
+/// What a thread knows of the elimination.
+template <class T>
+struct Progress {
+    unsigned chosen = 0;  ///< See find_pivot_row.
+    int pivot_row = 0;
+    int info = 0;          ///< In the first threads, one for each row.
+    T largest_met = T(0);  ///< Of the |u_kj| that this thread met.
+};
+
+/// Updates the matrix by step k and prepares the next one, if there is one. Turn: the pivot column
+/// of the next step is in register 1; the registers are rotated.
 /// The next pivot column is updated and shared ahead of the others: some warps look for the pivot
 /// and divide by it while others are still at work on the rest of the matrix.
-template <class T, int Columns>
-__device__ __forceinline__ int eliminate(Tile<T, Columns>& tile, int n,
-                                         Exchange<T, Columns>& shared, bool want_growth,
-                                         T& largest_met) {
+template <bool Turn, class T, int Columns>
+__device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, int k,
+                                               Exchange<T, Columns>& shared, bool want_growth,
+                                               Progress<T>& progress) {
+    constexpr int ahead = Turn ? 2 : 1;
     const int thread = int(threadIdx.x);
-    unsigned chosen = 0;
-    for (int q = 0; q < 4; ++q) chosen |= thread % 32 + 32 * q < n ? 0u : 1u << q;
+    const int next = k + 1;
+    if (want_growth && thread < Exchange<T, Columns>::capacity) {
+        const int slot = (thread / grid_columns + k / grid_columns) % Columns;
+        if (thread % grid_columns + grid_columns * slot > k) {
+            progress.largest_met =
+                fmax(progress.largest_met, fabs(shared.pivot_row[k % 2][thread]));
+        }
+    }
+    update<0, ahead>(tile, k, shared);
+    if (next < n) {
+        share_column(tile, next, ahead - 1, shared);
+        __syncthreads();
+        progress.pivot_row = find_pivot_row(shared, progress.chosen);
+        const bool usable = share_multipliers(n, next, progress.pivot_row, shared);
+        if (progress.info == 0 && !usable) progress.info = next + 1;
+    }
+    update<ahead, Columns>(tile, k, shared);
+    if (Turn) rotate(tile);
+    if (next < n) share_pivot_row(tile, next, progress.pivot_row, shared);
+    __syncthreads();
+}
 
+/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. The registers end up rotated
+/// (n + 15) / 16 times.
+template <class T, int Columns>
+__device__ __forceinline__ Progress<T> eliminate(Tile<T, Columns>& tile, int n,
+                                                 Exchange<T, Columns>& shared, bool want_growth) {
+    Progress<T> progress;
+    for (int q = 0; q < 4; ++q) {
+        progress.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
+    }
     share_column(tile, 0, 0, shared);
     __syncthreads();
-    int pivot_row = find_pivot_row(shared, chosen);
-    int info = share_multipliers(n, 0, pivot_row, shared) ? 0 : 1;
-    share_pivot_row(tile, 0, pivot_row, shared);
+    progress.pivot_row = find_pivot_row(shared, progress.chosen);
+    if (!share_multipliers(n, 0, progress.pivot_row, shared)) progress.info = 1;
+    share_pivot_row(tile, 0, progress.pivot_row, shared);
     __syncthreads();
 #pragma unroll 1
-    for (int k = 0; k < n; ++k) {
-        const int next = k + 1;
-        const bool turn = next % grid_columns == 0 || next == n;
-        if (want_growth && thread < Exchange<T, Columns>::capacity) {
-            const int slot = (thread + k / grid_columns * grid_columns) / grid_columns % Columns;
-            if (thread % grid_columns + grid_columns * slot > k) {
-                largest_met = fmax(largest_met, fabs(shared.pivot_row[k % 2][thread]));
-            }
+    for (int start = 0; start < n; start += grid_columns) {
+        const int last = min(start + grid_columns, n) - 1;
+#pragma unroll 1
+        for (int k = start; k < last; ++k) {
+            eliminate_step<false>(tile, n, k, shared, want_growth, progress);
         }
-        update<0, 2>(tile, k, shared);
-        if (next < n) {
-            share_column(tile, next, turn ? 1 : 0, shared);
-            __syncthreads();
-            pivot_row = find_pivot_row(shared, chosen);
-            const bool usable = share_multipliers(n, next, pivot_row, shared);
-            if (info == 0 && !usable) info = next + 1;
-        }
-        update<2, Columns>(tile, k, shared);
-        if (turn) rotate(tile);
-        if (next < n) share_pivot_row(tile, next, pivot_row, shared);
-        __syncthreads();
+        eliminate_step<true>(tile, n, last, shared, want_growth, progress);
     }
-    return info;
+    return progress;
 }
 
 /// One matrix: where its elements lie and what is wanted of it.
@@ -299,8 +320,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     const bool want_growth = job.results.pivot_growth != nullptr;
     const T norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
 
-    T largest_met = T(0);
-    int info = eliminate(tile, n, shared, want_growth, largest_met);
+    Progress<T> progress = eliminate(tile, n, shared, want_growth);
     T check = T(0);  // Becomes NaN when an element is not finite.
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
@@ -311,12 +331,12 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
             check = fma(tile.a[i][j], T(0), check);
         }
     }
-    const bool failed = __syncthreads_or(info != 0 || !(check == T(0)));
-    if (info == 0 && failed) info = n;
+    const bool failed = __syncthreads_or(progress.info != 0 || !(check == T(0)));
+    const int info = progress.info == 0 && failed ? n : progress.info;
     const T inverse_norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
     if (want_growth) {
         largest_given = block_max(largest_given, shared);
-        largest_met = block_max(largest_met, shared);
+        progress.largest_met = block_max(progress.largest_met, shared);
     }
     if (threadIdx.x == 0) {
         const Results<T>& results = job.results;
@@ -326,7 +346,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
         }
         if (want_growth) {
             results.pivot_growth[b] = failed ? std::numeric_limits<T>::infinity()
-                                             : fmax(largest_met / largest_given, T(1));
+                                             : fmax(progress.largest_met / largest_given, T(1));
         }
     }
     if (job.store)
