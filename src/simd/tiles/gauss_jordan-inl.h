@@ -15,6 +15,21 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// a / d for |a| <= |d|, with the reciprocal r of d at hand: where there are fused operations, one
+/// step of correction makes the rounded quotient of the product a r (Markstein), exactly so where
+/// the quotient is a value, at a fraction of the time of a division. A plain product would not do:
+/// 49 * (1 / 49) is not 1, and equal rows would not cancel, so that singular blocks would pass.
+template <class V>
+HWY_INLINE V divide(V a, V d, V r) {
+#if HWY_NATIVE_FMA
+    const V q = hn::Mul(a, r);
+    return hn::MulAdd(hn::NegMulAdd(q, d, a), r, q);
+#else
+    static_cast<void>(r);
+    return hn::Div(a, d);
+#endif
+}
+
 /// Columns j .. j + columns - 1 of the rank-1 update: a_ij = keep_i a_ij + m_i p_j.
 template <int columns, class D, class T>
 HWY_INLINE void update_columns(D d, Index n, const T* keep, const T* m, const T* pivot_row, T* a) {
@@ -72,13 +87,16 @@ inline constexpr Index gauss_jordan_work_vectors = 4;
 ///   info    per lane 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not
 ///           finite, or n where only an entry of the inverse is not finite; A is then without
 ///           meaning, steps are still rows.
+///   largest_met  null, or per lane the largest magnitude right of a pivot in its row when it was
+///           chosen (of the factor U of Gaussian elimination).
 /// The pivot row is not swapped but joins the rank-1 update: with its old content masked away and
 /// the multiplier 1/d, the update leaves pivot_row / d there. Lanes never meet, so a block's bits
 /// do not depend on its neighbours.
 template <class D, class T = hn::TFromD<D>, class DI = hn::RebindToSigned<D>,
           class TI = hn::TFromD<DI>>
 HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RESTRICT work,
-                                     TI* HWY_RESTRICT steps, TI* HWY_RESTRICT info) {
+                                     TI* HWY_RESTRICT steps, TI* HWY_RESTRICT info,
+                                     T* HWY_RESTRICT largest_met = nullptr) {
     const DI di;
     const Index lanes = Index(hn::Lanes(d));
     T* keep = work;                       // All ones, or zeros in the pivot row.
@@ -92,6 +110,7 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
     const auto lane = hn::Iota(di, 0);
     for (Index i = 0; i < n; ++i) hn::Store(zero, d, done + i * lanes);
     auto first_bad = hn::Zero(di);
+    auto met = zero;
 
     for (Index k = 0; k < n; ++k) {
         // The first largest magnitude; rows that are done count as negative. Without any the pivot
@@ -117,9 +136,8 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
 
         for (Index i = 0; i < n; ++i) {
             const auto is_pivot = hn::RebindMask(d, hn::Eq(row, hn::Set(di, TI(i * lanes))));
-            // A quotient, not a product with the reciprocal: 49 * (1 / 49) is not 1, and equal rows
-            // would not cancel, so that singular blocks would pass.
-            const auto multiplier = hn::Neg(hn::Div(hn::Load(d, column + i * lanes), pivot));
+            const auto multiplier =
+                hn::Neg(divide(hn::Load(d, column + i * lanes), pivot, reciprocal));
             hn::Store(hn::IfThenElse(is_pivot, reciprocal, multiplier), d, m + i * lanes);
             hn::Store(hn::IfThenZeroElse(is_pivot, ones), d, keep + i * lanes);
             const auto was_done = hn::Load(d, done + i * lanes);
@@ -128,6 +146,11 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
         const auto at = hn::Add(row, lane);
         for (Index j = 0; j < n; ++j) {
             hn::Store(hn::GatherIndex(d, a + j * n * lanes, at), d, pivot_row + j * lanes);
+        }
+        if (largest_met != nullptr) {
+            for (Index j = k + 1; j < n; ++j) {
+                met = hn::Max(met, hn::Abs(hn::Load(d, pivot_row + j * lanes)));
+            }
         }
         Index j = 0;
         for (; j + 4 <= n; j += 4) {
@@ -140,6 +163,7 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
             hn::Store(hn::Load(d, m + i * lanes), d, a + (k * n + i) * lanes);
         }
     }
+    if (largest_met != nullptr) hn::Store(met, d, largest_met);
     const auto finite = hn::RebindMask(di, hn::Eq(check_finite(d, n * n, a), zero));
     const auto overflow = hn::AndNot(finite, hn::Eq(first_bad, hn::Zero(di)));
     hn::Store(hn::IfThenElse(overflow, hn::Set(di, TI(n)), first_bad), di, info);

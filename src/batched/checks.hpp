@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/dispatch.hpp"
+#include "tessera/batched.hpp"
+
+// What the public entries of the batched operations ask of their arguments.
+
+namespace tessera::batched {
+
+/// Throws InvalidArgument, as `name`, unless `holds`.
+inline void require_of(bool holds, const char* name, const char* message) {
+    if (!holds) throw InvalidArgument(std::string(name) + ": " + message);
+}
+
+/// A batch that is only looked at. What lies in device memory is not checked.
+template <class T>
+void check_batch(const char* name, const BatchView<T>& a) {
+    require_of(a.count >= 0, name, "the number of matrices is negative");
+    if (a.sizes == nullptr && (a.size < 0 || a.size > largest_size)) {
+        throw InvalidArgument(std::string(name) + ": the matrices have " + std::to_string(a.size) +
+                              " rows; a matrix of a batch has 0.." + std::to_string(largest_size));
+    }
+    require_of(a.sizes != nullptr || a.leading_dimension >= a.size, name,
+               "the leading dimension is smaller than the number of rows");
+    const bool empty = a.count == 0 || (a.sizes == nullptr && a.size == 0);
+    require_of(empty || a.values != nullptr || a.starts != nullptr, name,
+               "the values of the matrices are missing");
+}
+
+/// A batch, or vectors, that are written: a stride of 0 would put all at one place.
+template <class View>
+void check_written(const char* name, Index count, const View& written) {
+    require_of(count <= 1 || written.starts != nullptr || written.offsets != nullptr ||
+                   written.stride != 0,
+               name, "the results lie on top of each other; give a stride, offsets or starts");
+}
+
+/// The plan that the kernels need: none for matrices of one size; else the given one, or one made
+/// here, which lives in `own`.
+template <class T>
+const Plan* plan_of(const char* name, const Context& context, const BatchView<T>& a,
+                    const Plan* given, std::optional<Plan>& own) {
+    require_of(given == nullptr || given->count() == a.count, name,
+               "the plan was made for another number of matrices");
+    if (a.sizes == nullptr) return nullptr;
+    if (given == nullptr) given = &own.emplace(context, a.count, a.sizes);
+    return given;
+}
+
+/// Values in all matrices, or rows of all matrices (power 1).
+template <class T>
+double values_of(const BatchView<T>& a, const Plan* plan, int power = 2) {
+    const auto values = [&](Index n) { return power == 2 ? double(n) * n : double(n); };
+    if (plan == nullptr) return double(a.count) * values(a.size);
+    double sum = 0;
+    for (Index n = 1; n <= plan->largest(); ++n) {
+        sum += double(plan->begin(n + 1) - plan->begin(n)) * values(n);
+    }
+    return sum;
+}
+
+}  // namespace tessera::batched

@@ -1,0 +1,72 @@
+#include "base/phases.hpp"
+#include "batched/checks.hpp"
+#include "batched/invert/kernels.hpp"
+
+namespace tessera::batched {
+
+namespace {
+
+template <class T>
+void check_inverses(const char* name, const BatchView<const T>& a, const BatchView<T>& x) {
+    check_batch(name, x);
+    require_of(a.count == x.count, name, "a and x differ in their number of matrices");
+    require_of(
+        (a.sizes == nullptr) == (x.sizes == nullptr) && (a.sizes != nullptr || a.size == x.size),
+        name, "a and x differ in the sizes of their matrices");
+    require_of(a.layout == x.layout, name, "a and x differ in their layout");
+    check_written(name, x.count, x);
+}
+
+template <class T>
+void run(const char* name, const Context& context, InvertJob<T> job) {
+    check_batch(name, job.a);
+    if (job.store) check_inverses(name, job.a, job.x);
+    std::optional<Plan> own;
+    job.plan = plan_of(name, context, job.a, job.plan, own);
+    if (job.a.count == 0) return;
+    const double passes = job.store ? 2 : 1;
+    const double told = (job.results.info != nullptr ? sizeof(Index) : 0) +
+                        (job.results.reciprocal_condition != nullptr ? sizeof(T) : 0) +
+                        (job.results.pivot_growth != nullptr ? sizeof(T) : 0);
+    const Phase phase(context, name,
+                      passes * values_of(job.a, job.plan) * sizeof(T) + told * job.a.count);
+    select(context, &cpu::invert<T>, TESSERA_IF_CUDA(cuda::invert<T>))(context, job);
+}
+
+}  // namespace
+
+template <class T>
+void invert(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
+            const BatchView<T>& x, const Results<std::type_identity_t<T>>& results,
+            const Plan* plan) {
+    InvertJob<T> job{a, x, true, {}, plan};
+    job.results.info = results.info;
+    if (a.layout == x.layout) job.a.layout = job.x.layout = Layout::column_major;  // Transposes.
+    run("invert", context, job);
+}
+
+template <class T>
+void invert_with_condition(const Context& context,
+                           const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& x,
+                           const Results<std::type_identity_t<T>>& results, const Plan* plan) {
+    run("invert_with_condition", context, InvertJob<T>{a, x, true, results, plan});
+}
+
+template <class T>
+void condition(const Context& context, const BatchView<const T>& a, const Results<T>& results,
+               const Plan* plan) {
+    run("condition", context, InvertJob<T>{a, {}, false, results, plan});
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                   \
+    template void invert<T>(const Context&, const BatchView<const T>&, const BatchView<T>&,      \
+                            const Results<T>&, const Plan*);                                     \
+    template void invert_with_condition<T>(const Context&, const BatchView<const T>&,            \
+                                           const BatchView<T>&, const Results<T>&, const Plan*); \
+    template void condition<T>(const Context&, const BatchView<const T>&, const Results<T>&,     \
+                               const Plan*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::batched

@@ -1,0 +1,191 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "batched/multiply/multiply_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "simd/dispatch.hpp"
+#include "simd/tiles/interleave-inl.h"
+
+#ifndef TESSERA_BATCHED_MULTIPLY_CPU_ONCE
+#define TESSERA_BATCHED_MULTIPLY_CPU_ONCE
+namespace tessera::batched::cpu {
+
+/// Values of each matrix that are in the lanes of vectors at a time, or one column.
+inline constexpr Index panel_values = 256;
+
+/// Products with matrices of equal size.
+template <class T>
+struct EqualProducts {
+    Index n = 0;
+    Index count = 0;
+    Index vectors = 0;
+    bool transpose = false;
+    T alpha = 0;
+    T beta = 0;
+    const T* const* a = nullptr;  ///< Starts, repeated up to whole vectors of lanes.
+    const T* const* x = nullptr;
+    T* const* y = nullptr;
+    Offset a_leading_dimension = 0;
+    Offset x_leading_dimension = 0;
+    Offset y_leading_dimension = 0;
+    T* panel = nullptr;      ///< One panel of vectors of A.
+    T* vectors_x = nullptr;  ///< vectors x n vectors of lanes of x; as many of the sums follow.
+};
+
+}  // namespace tessera::batched::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::batched::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using namespace tessera::cpu::HWY_NAMESPACE;
+
+/// sums_i += sum_j a_ij x_j over the columns of a panel, ascending; x points at the first of these.
+template <class D, class T>
+HWY_INLINE void add_columns(D d, Index n, Index columns, const T* HWY_RESTRICT panel,
+                            const T* HWY_RESTRICT x, T* HWY_RESTRICT sums) {
+    const Index lanes = Index(hn::Lanes(d));
+    const Index column = n * lanes;
+    for (Index j = 0; j < columns; ++j) {
+        const auto x_j = hn::Load(d, x + j * lanes);
+        for (Index i = 0; i < column; i += lanes) {
+            const auto a_ij = hn::Load(d, panel + j * column + i);
+            hn::Store(hn::MulAdd(a_ij, x_j, hn::Load(d, sums + i)), d, sums + i);
+        }
+    }
+}
+
+/// sums_j = sum_i a_ij x_i for the columns of a panel; sums points at the first of these.
+template <class D, class T>
+HWY_INLINE void add_rows(D d, Index n, Index columns, const T* HWY_RESTRICT panel,
+                         const T* HWY_RESTRICT x, T* HWY_RESTRICT sums) {
+    const Index lanes = Index(hn::Lanes(d));
+    for (Index j = 0; j < columns; ++j) {
+        auto sum = hn::Zero(d);
+        for (Index i = 0; i < n; ++i) {
+            sum = hn::MulAdd(hn::Load(d, panel + (i + j * n) * lanes), hn::Load(d, x + i * lanes),
+                             sum);
+        }
+        hn::Store(sum, d, sums + j * lanes);
+    }
+}
+
+/// y = alpha sums + beta y for the matrices first .. first + Lanes(d) - 1; `old` takes n vectors.
+template <class D, class T>
+HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, Index vector,
+                               T* HWY_RESTRICT sums, T* HWY_RESTRICT old) {
+    const Index lanes = Index(hn::Lanes(d));
+    const Index count = set.count - first < lanes ? set.count - first : lanes;
+    const Offset start = vector * set.y_leading_dimension;
+    if (set.beta != T(0)) {
+        interleave(d, set.n, const_cast<const T* const*>(set.y + first), start, old, lanes);
+    }
+    const auto alpha = hn::Set(d, set.alpha), beta = hn::Set(d, set.beta);
+    for (Index i = 0; i < set.n * lanes; i += lanes) {
+        auto value = hn::Mul(alpha, hn::Load(d, sums + i));
+        if (set.beta != T(0)) value = hn::MulAdd(beta, hn::Load(d, old + i), value);
+        hn::Store(value, d, sums + i);
+    }
+    T* to[hn::MaxLanes(D())];
+    for (Index lane = 0; lane < count; ++lane) to[lane] = set.y[first + lane] + start;
+    separate(d, count, set.n, sums, to);
+}
+
+/// Products with the matrices first .. first + Lanes(d) - 1, one in each lane.
+template <class T>
+void multiply_equal(const EqualProducts<T>& set) {
+    const hn::ScalableTag<T> d;
+    const Index lanes = Index(hn::Lanes(d));
+    const Index n = set.n;
+    const Index wide = n < panel_values ? panel_values / n : 1;
+    T* HWY_RESTRICT x = set.vectors_x;
+    T* HWY_RESTRICT sums = x + set.vectors * n * lanes;
+    for (Index b = 0; b < set.count; b += lanes) {
+        for (Index v = 0; v < set.vectors; ++v) {
+            interleave(d, n, set.x + b, v * set.x_leading_dimension, x + v * n * lanes, lanes);
+        }
+        for (Index i = 0; i < set.vectors * n; ++i) hn::Store(hn::Zero(d), d, sums + i * lanes);
+        for (Index first = 0; first < n; first += wide) {
+            const Index columns = n - first < wide ? n - first : wide;
+            interleave_columns(d, n, first, columns, set.a + b, set.a_leading_dimension, set.panel);
+            for (Index v = 0; v < set.vectors; ++v) {
+                const T* x_v = x + v * n * lanes;
+                T* sums_v = sums + v * n * lanes;
+                if (set.transpose) {
+                    add_rows(d, n, columns, set.panel, x_v, sums_v + first * lanes);
+                } else {
+                    add_columns(d, n, columns, set.panel, x_v + first * lanes, sums_v);
+                }
+            }
+        }
+        for (Index v = 0; v < set.vectors; ++v) {
+            store_products(d, set, b, v, sums + v * n * lanes, set.panel);
+        }
+    }
+}
+
+}  // namespace tessera::batched::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <vector>
+
+#include "batched/multiply/kernels.hpp"
+#include "simd/batch.hpp"
+
+namespace tessera::batched::cpu {
+
+namespace {
+
+struct alignas(64) CacheLine {
+    char bytes[64];
+};
+
+}  // namespace
+
+template <class T>
+void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
+              const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan) {
+    const auto multiply_equal = TESSERA_SIMD(context, multiply_equal<T>);
+    const Index largest = plan != nullptr ? plan->largest() : a.size;
+    const auto work = [&](Index n) { return double(n) * (n + 4) * x.vectors + 4; };
+    for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
+        const Offset panel = std::max(panel_values, largest);
+        std::vector<CacheLine> scratch(std::size_t(panel + 2 * Offset(x.vectors) * largest));
+        const T* a_starts[batch_set];
+        const T* x_starts[batch_set];
+        T* y_starts[batch_set];
+        for_sets([&](const BatchSet& set) {
+            if (set.n == 0) return;
+            list_starts(a, set, a_starts);
+            list_starts(x, set, x_starts);
+            list_starts(y, set, y_starts);
+            EqualProducts<T> equal;
+            equal.n = set.n;
+            equal.count = set.count;
+            equal.vectors = x.vectors;
+            equal.transpose = transpose == Transpose::yes;
+            equal.alpha = alpha;
+            equal.beta = beta;
+            equal.a = a_starts;
+            equal.x = x_starts;
+            equal.y = y_starts;
+            equal.a_leading_dimension = a.sizes != nullptr ? set.n : a.leading_dimension;
+            equal.x_leading_dimension = x.leading_dimension;
+            equal.y_leading_dimension = y.leading_dimension;
+            equal.panel = reinterpret_cast<T*>(scratch.data());
+            equal.vectors_x = equal.panel + panel * Offset(sizeof(CacheLine) / sizeof(T));
+            multiply_equal(equal);
+        });
+    });
+}
+
+#define TESSERA_INSTANTIATE(T)                                                         \
+    template void multiply<T>(const Context&, T, const BatchView<const T>&, Transpose, \
+                              const VectorsView<const T>&, T, const VectorsView<T>&, const Plan*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::batched::cpu
+#endif

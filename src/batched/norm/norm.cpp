@@ -1,0 +1,45 @@
+#include "base/phases.hpp"
+#include "batched/checks.hpp"
+#include "batched/norm/kernels.hpp"
+
+namespace tessera::batched {
+
+namespace {
+
+template <class T>
+void norm(const char* name, const Context& context, Sums sums, const BatchView<const T>& given,
+          T* norms, const Plan* plan) {
+    check_batch(name, given);
+    require_of(given.count == 0 || norms != nullptr, name, "the array of norms is missing");
+    std::optional<Plan> own;
+    plan = plan_of(name, context, given, plan, own);
+    if (given.count == 0) return;
+    BatchView<const T> a = given;
+    if (a.layout == Layout::row_major) {
+        a.layout = Layout::column_major;
+        sums = sums == Sums::rows ? Sums::columns : Sums::rows;
+    }
+    const Phase phase(context, "norm", (values_of(a, plan) + a.count) * double(sizeof(T)));
+    select(context, &cpu::norm<T>, TESSERA_IF_CUDA(cuda::norm<T>))(context, sums, a, norms, plan);
+}
+
+}  // namespace
+
+template <class T>
+void norm_inf(const Context& context, const BatchView<const T>& a, T* norms, const Plan* plan) {
+    norm("norm_inf", context, Sums::rows, a, norms, plan);
+}
+
+template <class T>
+void norm_one(const Context& context, const BatchView<const T>& a, T* norms, const Plan* plan) {
+    norm("norm_one", context, Sums::columns, a, norms, plan);
+}
+
+#define TESSERA_INSTANTIATE(T)                                                             \
+    template void norm_inf<T>(const Context&, const BatchView<const T>&, T*, const Plan*); \
+    template void norm_one<T>(const Context&, const BatchView<const T>&, T*, const Plan*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::batched

@@ -1,0 +1,33 @@
+#include "base/dispatch.hpp"
+#include "batched/plan/kernels.hpp"
+
+namespace tessera::batched {
+
+Plan::Plan(const Context& context, Index count, const Index* sizes)
+    : count_(count), begin_(std::size_t(largest_size) + 2) {
+    require(count >= 0, "Plan: the number of matrices is negative");
+    require(sizes != nullptr || count == 0, "Plan: the array of sizes is missing");
+    if (count == 0) return;
+    order_ = Buffer<Index>(context, count);
+    const Index wrong = select(context, &cpu::sort_by_size, TESSERA_IF_CUDA(cuda::sort_by_size))(
+        context, count, sizes, begin_.data(), order_.data());
+    if (wrong >= 0) {
+        Index size = 0;
+        copy_to_host(context, std::span<const Index>(sizes + wrong, 1), std::span<Index>(&size, 1));
+        throw InvalidArgument("Plan: matrix " + std::to_string(wrong) + " has " +
+                              std::to_string(size) + " rows; a matrix of a batch has 0.." +
+                              std::to_string(largest_size));
+    }
+    for (Index n = 0; n <= largest_size; ++n) {
+        if (begin(n + 1) > begin(n)) largest_ = n;
+    }
+}
+
+Failures failures(const Context& context, Index count, const Index* info) {
+    require(count >= 0, "failures: the number of matrices is negative");
+    require(info != nullptr || count == 0, "failures: the array of info is missing");
+    if (count == 0) return {};
+    return select(context, &cpu::failures, TESSERA_IF_CUDA(cuda::failures))(context, count, info);
+}
+
+}  // namespace tessera::batched

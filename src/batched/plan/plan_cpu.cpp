@@ -1,0 +1,73 @@
+#include <array>
+#include <utility>
+
+#include "base/parallel.hpp"
+#include "batched/plan/kernels.hpp"
+
+namespace tessera::batched::cpu {
+
+namespace {
+
+Offset parts_of(const Context& context, Index count) {
+    return std::clamp<Offset>(count / parallel_grain, 1, context.threads());
+}
+
+}  // namespace
+
+Index sort_by_size(const Context& context, Index count, const Index* sizes, Index* begin,
+                   Index* order) {
+    const Offset parts = parts_of(context, count);
+    struct Part {
+        Index first_wrong = -1;
+        std::array<Index, largest_size + 1> next{};  ///< Matrices per size; then places for them.
+    };
+    std::vector<Part> found(static_cast<std::size_t>(parts));
+    parallel_parts(context.threads(), count, parts, [&](Offset p, Offset first, Offset last) {
+        Part& part = found[std::size_t(p)];
+        for (Offset b = first; b < last; ++b) {
+            if (sizes[b] < 0 || sizes[b] > largest_size) {
+                part.first_wrong = Index(b);
+                return;
+            }
+            ++part.next[std::size_t(sizes[b])];
+        }
+    });
+    for (const Part& part : found) {
+        if (part.first_wrong >= 0) return part.first_wrong;
+    }
+    Index place = 0;
+    for (Index n = 0; n <= largest_size; ++n) {
+        begin[n] = place;
+        for (Part& part : found) place += std::exchange(part.next[std::size_t(n)], place);
+    }
+    begin[largest_size + 1] = place;
+    parallel_parts(context.threads(), count, parts, [&](Offset p, Offset first, Offset last) {
+        Part& part = found[std::size_t(p)];
+        for (Offset b = first; b < last; ++b) {
+            order[part.next[std::size_t(sizes[b])]++] = Index(b);
+        }
+    });
+    return -1;
+}
+
+Failures failures(const Context& context, Index count, const Index* info) {
+    const Offset parts = parts_of(context, count);
+    std::vector<Failures> found(static_cast<std::size_t>(parts));
+    parallel_parts(context.threads(), count, parts, [&](Offset p, Offset first, Offset last) {
+        Failures part;
+        for (Offset b = first; b < last; ++b) {
+            if (info[b] == 0) continue;
+            if (part.count == 0) part.first = Index(b);
+            ++part.count;
+        }
+        found[std::size_t(p)] = part;
+    });
+    Failures all;
+    for (const Failures& part : found) {
+        if (all.count == 0) all.first = part.first;
+        all.count += part.count;
+    }
+    return all;
+}
+
+}  // namespace tessera::batched::cpu

@@ -1,0 +1,182 @@
+// Moves equal-sized matrices into the lanes of vectors and back. Included once for each instruction
+// set (see simd/dispatch.hpp).
+#if defined(TESSERA_SIMD_TILES_INTERLEAVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_TILES_INTERLEAVE_INL_H_
+#undef TESSERA_SIMD_TILES_INTERLEAVE_INL_H_
+#else
+#define TESSERA_SIMD_TILES_INTERLEAVE_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "tessera/types.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Transposes the square of Lanes(d) vectors at `v`: first within blocks of 16 bytes, then blocks.
+template <class D>
+HWY_INLINE void transpose_lanes(D d, hn::Vec<D>* HWY_RESTRICT v) {
+    constexpr Index lanes = Index(hn::MaxLanes(D()));
+    constexpr Index block = 16 / Index(sizeof(hn::TFromD<D>));
+    if constexpr (block == 2) {
+#pragma GCC unroll 16
+        for (Index r = 0; r < lanes; r += 2) {
+            const auto low = hn::InterleaveLower(d, v[r], v[r + 1]);
+            v[r + 1] = hn::InterleaveUpper(d, v[r], v[r + 1]);
+            v[r] = low;
+        }
+    } else {
+        const hn::Repartition<double, D> pairs;
+#pragma GCC unroll 16
+        for (Index r = 0; r < lanes; r += 4) {
+            const auto a = hn::BitCast(pairs, hn::InterleaveLower(d, v[r], v[r + 1]));
+            const auto b = hn::BitCast(pairs, hn::InterleaveUpper(d, v[r], v[r + 1]));
+            const auto e = hn::BitCast(pairs, hn::InterleaveLower(d, v[r + 2], v[r + 3]));
+            const auto f = hn::BitCast(pairs, hn::InterleaveUpper(d, v[r + 2], v[r + 3]));
+            v[r] = hn::BitCast(d, hn::InterleaveLower(pairs, a, e));
+            v[r + 1] = hn::BitCast(d, hn::InterleaveUpper(pairs, a, e));
+            v[r + 2] = hn::BitCast(d, hn::InterleaveLower(pairs, b, f));
+            v[r + 3] = hn::BitCast(d, hn::InterleaveUpper(pairs, b, f));
+        }
+    }
+    if constexpr (lanes == 4 * block) {
+#pragma GCC unroll 16
+        for (Index r = 0; r < lanes; ++r) {
+            if ((r / block) % 2 != 0) continue;
+            const auto a = v[r], b = v[r + block];
+            v[r] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
+            v[r + block] = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
+        }
+    }
+    if constexpr (lanes >= 2 * block) {
+#pragma GCC unroll 16
+        for (Index r = 0; r < lanes / 2; ++r) {
+            const auto a = v[r], b = v[r + lanes / 2];
+            v[r] = hn::ConcatLowerLower(d, b, a);
+            v[r + lanes / 2] = hn::ConcatUpperUpper(d, b, a);
+        }
+    }
+}
+
+/// to[e step + l] = from[l][e] for e < length, l < lanes, in squares of Lanes(d). The last square
+/// of a line covers some elements of the one before it again.
+template <class D, class T>
+HWY_INLINE void interleave_squares(D d, Index lanes, Index length, const T* const* from,
+                                   Offset first, T* HWY_RESTRICT to, Index step) {
+    constexpr Index width = Index(hn::MaxLanes(D()));
+    for (Index at = 0; at < length; at += width) {
+        const Index e = at + width <= length ? at : length - width;
+        for (Index lane = 0; lane < lanes; lane += width) {
+            hn::Vec<D> v[width];
+#pragma GCC unroll 16
+            for (Index l = 0; l < width; ++l) v[l] = hn::LoadU(d, from[lane + l] + first + e);
+            transpose_lanes(d, v);
+            T* HWY_RESTRICT corner = to + e * step + lane;
+#pragma GCC unroll 16
+            for (Index r = 0; r < width; ++r) hn::Store(v[r], d, corner + r * step);
+        }
+    }
+}
+
+/// to[e step + l] = from[l][first + e] for e < length and all Lanes(d) lanes l. `to` is aligned,
+/// step a multiple of Lanes(d).
+template <class D, class T>
+HWY_INLINE void interleave(D d, Index length, const T* const* from, Offset first,
+                           T* HWY_RESTRICT to, Index step) {
+    constexpr Index lanes = Index(hn::MaxLanes(D()));
+    constexpr Index block = 16 / Index(sizeof(T));
+    if (length >= lanes) {
+        interleave_squares(d, lanes, length, from, first, to, step);
+    } else if (lanes > 2 * block && length >= 2 * block) {
+        interleave_squares(hn::CappedTag<T, 2 * block>(), lanes, length, from, first, to, step);
+    } else if (lanes > block && length >= block) {
+        interleave_squares(hn::CappedTag<T, block>(), lanes, length, from, first, to, step);
+    } else {
+        for (Index l = 0; l < lanes; ++l) {
+            for (Index e = 0; e < length; ++e) to[e * step + l] = from[l][first + e];
+        }
+    }
+}
+
+/// Element (i, j) of the n x n matrix from[l] goes to to[(i + j n) lanes + l]. Element (i, j) lies
+/// at i + j leading_dimension, or at i leading_dimension + j where `row_major`.
+template <class D, class T>
+HWY_INLINE void interleave_matrices(D d, Index n, const T* const* from, Offset leading_dimension,
+                                    bool row_major, T* HWY_RESTRICT to) {
+    const Index lanes = Index(hn::Lanes(d));
+    if (leading_dimension == n && !row_major) {
+        interleave(d, n * n, from, 0, to, lanes);
+        return;
+    }
+    for (Index line = 0; line < n; ++line) {
+        T* first = to + (row_major ? line : line * n) * lanes;
+        interleave(d, n, from, line * leading_dimension, first, row_major ? n * lanes : lanes);
+    }
+}
+
+/// The columns first .. first + columns - 1 of n x n column-major matrices: element (i, first + j)
+/// goes to to[(i + j n) lanes + l].
+template <class D, class T>
+HWY_INLINE void interleave_columns(D d, Index n, Index first, Index columns, const T* const* from,
+                                   Offset leading_dimension, T* HWY_RESTRICT to) {
+    const Index lanes = Index(hn::Lanes(d));
+    if (leading_dimension == n) {
+        interleave(d, columns * n, from, Offset(first) * n, to, lanes);
+        return;
+    }
+    for (Index j = 0; j < columns; ++j) {
+        interleave(d, n, from, (first + j) * leading_dimension, to + j * n * lanes, lanes);
+    }
+}
+
+/// to[l][e] = from[e lanes + l] for e < length, in squares of Lanes(d) columns of `lanes` lanes.
+template <class D, class T>
+HWY_INLINE void separate_squares(D d, Index lanes, Index count, Index length,
+                                 const T* HWY_RESTRICT from, T* const* to) {
+    constexpr Index width = Index(hn::MaxLanes(D()));
+    for (Index at = 0; at < length; at += width) {
+        const Index e = at + width <= length ? at : length - width;
+        for (Index lane = 0; lane < count; lane += width) {
+            hn::Vec<D> v[width];
+            const T* HWY_RESTRICT corner = from + e * lanes + lane;
+#pragma GCC unroll 16
+            for (Index r = 0; r < width; ++r) v[r] = hn::Load(d, corner + r * lanes);
+            transpose_lanes(d, v);
+            if (lane + width <= count) {
+#pragma GCC unroll 16
+                for (Index l = 0; l < width; ++l) hn::StoreU(v[l], d, to[lane + l] + e);
+                continue;
+            }
+            HWY_ALIGN T square[width * width];
+            for (Index l = 0; l < width; ++l) hn::Store(v[l], d, square + l * width);
+            for (Index l = 0; l < count - lane; ++l) {
+                hn::StoreU(hn::Load(d, square + l * width), d, to[lane + l] + e);
+            }
+        }
+    }
+}
+
+/// The way back: to[l][e] = from[e lanes + l] for e < length and the first `count` lanes.
+template <class D, class T>
+HWY_INLINE void separate(D d, Index count, Index length, const T* HWY_RESTRICT from, T* const* to) {
+    constexpr Index lanes = Index(hn::MaxLanes(D()));
+    constexpr Index block = 16 / Index(sizeof(T));
+    if (length >= lanes) {
+        separate_squares(d, lanes, count, length, from, to);
+    } else if (lanes > 2 * block && length >= 2 * block) {
+        separate_squares(hn::CappedTag<T, 2 * block>(), lanes, count, length, from, to);
+    } else if (lanes > block && length >= block) {
+        separate_squares(hn::CappedTag<T, block>(), lanes, count, length, from, to);
+    } else {
+        for (Index l = 0; l < count; ++l) {
+            for (Index e = 0; e < length; ++e) to[l][e] = from[e * lanes + l];
+        }
+    }
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
