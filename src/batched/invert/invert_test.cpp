@@ -218,4 +218,45 @@ TEST(invert, what_is_not_finite_fails_alone) {
     });
 }
 
+// A short batch repeated until the values pass 2^31; every repetition must give the same bits.
+TEST(invert, more_values_than_32_bits_count) {
+    const Context where = context();
+    constexpr Offset needed = Offset(20) << 30;
+    if (!full_run()) GTEST_SKIP() << "needs TESSERA_FULL=1";
+    if (where.free_memory() < needed) GTEST_SKIP() << "needs 20 GiB of free memory";
+    auto random = generator();
+    const HostBatch<float> period = random_batch<float>(random, 1 << 20, 1, 4);
+    const auto length = Offset(period.values.size());
+    const Offset repeats = (Offset(1) << 31) / length + 1;
+    const Offset count = repeats * period.count();
+    Buffer<float> values(where, repeats * length);
+    Buffer<Index> sizes(where, count), info(where, count);
+    Buffer<Offset> offsets(where, count);
+    std::vector<Offset> starts = period.offsets;
+    const auto part = [](auto& buffer, Offset first, Offset many) {
+        return buffer.view().subspan(std::size_t(first), std::size_t(many));
+    };
+    for (Offset r = 0; r < repeats; ++r) {
+        copy_from_host(where, std::span(period.values), part(values, r * length, length));
+        copy_from_host(where, std::span(period.sizes),
+                       part(sizes, r * period.count(), period.count()));
+        copy_from_host(where, std::span<const Offset>(starts),
+                       part(offsets, r * period.count(), period.count()));
+        for (Offset& start : starts) start += length;
+    }
+    const auto batch = batched::BatchView<float>::packed(Index(count), sizes.data(), offsets.data(),
+                                                         values.data());
+    batched::invert(where, batch, batch, {info.data()});
+    const Outcome<float> expected = only_inverted(where, period);
+    expect_inverses(period, expected, "one period");
+    Outcome<float> found = expected;
+    for (Offset r = 0; r < repeats; ++r) {
+        copy_to_host(where, std::span<const float>(part(values, r * length, length)),
+                     std::span(found.inverses));
+        copy_to_host(where, std::span<const Index>(part(info, r * period.count(), period.count())),
+                     std::span(found.info));
+        ASSERT_TRUE(same_bits(found, expected)) << "repetition " << r;
+    }
+}
+
 }  // namespace tessera::test
