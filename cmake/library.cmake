@@ -27,13 +27,13 @@ target_include_directories(tessera_internal INTERFACE ${PROJECT_SOURCE_DIR}/src
 target_include_directories(tessera_internal SYSTEM INTERFACE ${TESSERA_HIGHWAY_INCLUDE}
                            ${TESSERA_FMT_INCLUDE} ${TESSERA_FAST_FLOAT_INCLUDE}
                            ${TESSERA_JSON_INCLUDE})
-set(tile_mask 0)  # Bit w/4 for the register width w.
+set(tile_mask 0)  # Bit w/2 for the register width w.
 foreach(width IN LISTS TESSERA_TILES)
-  math(EXPR remainder "${width} % 4")
-  if(NOT remainder EQUAL 0 OR width LESS 4 OR width GREATER 32)
-    message(FATAL_ERROR "TESSERA_TILES holds ${width}; widths are multiples of 4 in 4..32")
+  math(EXPR remainder "${width} % 2")
+  if(NOT remainder EQUAL 0 OR width LESS 2 OR width GREATER 32)
+    message(FATAL_ERROR "TESSERA_TILES holds ${width}; widths are even numbers in 2..32")
   endif()
-  math(EXPR tile_mask "${tile_mask} | (1 << (${width} / 4))")
+  math(EXPR tile_mask "${tile_mask} | (1 << (${width} / 2))")
 endforeach()
 if(NOT 32 IN_LIST TESSERA_TILES)
   message(FATAL_ERROR "TESSERA_TILES must hold 32, the largest block")

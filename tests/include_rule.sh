@@ -10,7 +10,8 @@
 #              cuSPARSE inside the library
 #   public     headers include the standard library and each other
 #   apps       include the public headers, their own folder, the standard library and CLI11;
-#              the benchmarks also nlohmann/json and the peers they compare with
+#              the benchmarks also nlohmann/json and the peers they compare with, and
+#              apps/tessera/compare.cpp, which reads their results, nlohmann/json
 # Tests may include everything.
 set -euo pipefail
 export LC_ALL=C
@@ -43,6 +44,7 @@ self_test() {
     allowed src/precond/jacobi/jacobi.cpp '"batched/invert/invert_reference.hpp"'
     allowed apps/tessera/main.cpp '<CLI/CLI.hpp>'
     allowed apps/tessera/main.cpp '"tessera/tessera.hpp"'
+    allowed apps/tessera/compare.cpp '<nlohmann/json.hpp>'
     found=$(check_tree "$scratch")
     if [[ -n $found ]]; then
         printf 'the rule refuses what is allowed:\n%s\n' "$found"

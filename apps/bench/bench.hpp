@@ -24,6 +24,14 @@ struct Timing {
 /// nine times and for at least `seconds`; short work is repeated inside one sample.
 Timing measure(const Context& context, const std::function<void()>& work, double seconds = 0.3);
 
+/// The same for work that overwrites its inputs: before each sample of at most `runs` runs comes
+/// `restore`, which is not timed.
+Timing measure(const Context& context, const std::function<void()>& work, double seconds,
+               const std::function<void()>& restore, Offset runs);
+
+/// Bytes a second of one pass over a large array on a GPU; 0 on the CPU.
+double read_rate(const Context& context);
+
 /// Adds milliseconds, spread, bytes and fraction_of_copy to a row.
 void add_timing(Json& row, const Context& context, const Timing& timing, double bytes);
 

@@ -14,8 +14,30 @@ double seconds_on_gpu(const Context& context, int count, const std::function<voi
 /// One pass over the arrays of a CSR matrix: the cheapest kernel that reads every byte of them.
 void read_csr(const Context& context, const CsrView<double>& matrix, double* sink);
 
-/// The paper's inversion kernel, several problems a warp: one row a lane, the pivot loop unrolled
-/// for n = 4, 8, 16 or 32, blocks padded to a power of two.
-void paper_invert(const Context& context, int n, Offset batch, const double* in, double* out);
+/// One pass over an array.
+void read_values(const Context& context, const double* values, Offset count, double* sink);
+
+/// The paper's inversion kernels on `batch` column-major n x n matrices one after the other,
+/// 1 <= n <= 32. In both a thread holds one row in registers and every loop is unrolled.
+///   single    one problem a warp, padded to 32 x 32; the first n steps are run;
+///   multiple  32 / p problems a warp, p the smallest power of two not below n; a kernel for each
+///             n.
+/// Singular matrices give non-finite values; there is no info.
+template <class T>
+void paper_single(const Context& context, int n, Offset batch, const T* in, T* out);
+template <class T>
+void paper_multiple(const Context& context, int n, Offset batch, const T* in, T* out);
+
+/// What a kernel takes of a multiprocessor.
+struct KernelUse {
+    int registers = 0;    ///< Per thread.
+    int local_bytes = 0;  ///< Per thread: spilled registers and arrays that are indexed.
+    int threads = 0;      ///< Per thread block.
+    int blocks = 0;       ///< Active thread blocks per multiprocessor.
+};
+template <class T>
+KernelUse paper_single_use();
+template <class T>
+KernelUse paper_multiple_use(int n);
 
 }  // namespace tessera::bench

@@ -16,7 +16,8 @@ Json document(const Context& context, const std::string& bench) {
 
 namespace {
 
-double seconds_of(const Context& context, int count, const std::function<void()>& work) {
+double seconds_of([[maybe_unused]] const Context& context, int count,
+                  const std::function<void()>& work) {
 #if TESSERA_WITH_CUDA
     if (context.on_gpu()) return seconds_on_gpu(context, count, work);
 #endif
@@ -29,13 +30,23 @@ double seconds_of(const Context& context, int count, const std::function<void()>
 }  // namespace
 
 Timing measure(const Context& context, const std::function<void()>& work, double seconds) {
-    for (int k = 0; k < 3; ++k) work();
-    context.synchronize();
-    const double once = std::max(1e-7, seconds_of(context, 3, work));
-    const int inside = int(std::clamp(2e-4 / once, 1.0, 200.0));
+    return measure(
+        context, work, seconds, [] {}, 200);
+}
+
+Timing measure(const Context& context, const std::function<void()>& work, double seconds,
+               const std::function<void()>& restore, Offset runs) {
+    const int warm_up = int(std::min<Offset>(3, runs));
+    double once = 0;
+    for (int k = 0; k < 2; ++k) {
+        restore();
+        once = std::max(1e-7, seconds_of(context, warm_up, work));
+    }
+    const int inside = int(std::clamp(2e-4 / once, 1.0, double(std::min<Offset>(runs, 200))));
     std::vector<double> samples;
     double total = 0;
     while (samples.size() < 9 || (total < seconds && samples.size() < 200)) {
+        restore();
         samples.push_back(seconds_of(context, inside, work));
         total += samples.back() * inside;
     }
@@ -43,6 +54,20 @@ Timing measure(const Context& context, const std::function<void()>& work, double
     const double median = samples[samples.size() / 2];
     const double range = samples[3 * samples.size() / 4] - samples[samples.size() / 4];
     return {1e3 * median, range / median};
+}
+
+double read_rate([[maybe_unused]] const Context& context) {
+#if TESSERA_WITH_CUDA
+    if (context.on_gpu()) {
+        const Offset count = Offset(1) << 27;
+        Buffer<double> values(context, count), sink(context, 1);
+        fill(context, 1.0, values.view());
+        const Timing timing = measure(
+            context, [&] { read_values(context, values.data(), count, sink.data()); }, 0.05);
+        return 8.0 * double(count) / (1e-3 * timing.milliseconds);
+    }
+#endif
+    return 0;
 }
 
 void add_timing(Json& row, const Context& context, const Timing& timing, double bytes) {

@@ -53,4 +53,9 @@ void read_csr(const Context& context, const CsrView<double>& matrix, double* sin
         Offset(matrix.rows) / 2, sink);
 }
 
+void read_values(const Context& context, const double* values, Offset count, double* sink) {
+    read_kernel<<<132 * 16, 256, 0, static_cast<cudaStream_t>(context.stream())>>>(
+        reinterpret_cast<const double2*>(values), nullptr, nullptr, count / 2, 0, 0, sink);
+}
+
 }  // namespace tessera::bench

@@ -2,7 +2,30 @@
 #include <fstream>
 #include <iostream>
 
-#include "bench.hpp"
+#include "batched.hpp"
+
+namespace {
+
+void add_batched(CLI::App& app, tessera::bench::BatchedOptions& to, std::string& sizes) {
+    CLI::App* sub = app.add_subcommand("batched", "Inversion, condition, norm, multiplication");
+    const auto list = [&](const char* name, std::vector<std::string>& words, const char* help,
+                          const std::vector<std::string>& known) {
+        sub->add_option(name, words, help)->delimiter(',')->check(CLI::IsMember(known));
+    };
+    list("--op", to.ops, "What is measured",
+         {"invert", "condition", "norm", "norm_one", "multiply", "accuracy", "registers"});
+    list("--type", to.types, "Of the values", {"f32", "f64"});
+    list("--layout", to.layouts, "Where the matrices are",
+         {"uniform", "strided", "variable", "pointers"});
+    sub->add_option("--sizes", sizes, "Rows, such as 4,8,16-32; drawn from where they vary");
+    sub->add_option("--batch", to.batches, "Matrices")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 27));
+    sub->add_option("--seconds", to.seconds, "Measure each row at least so long");
+    sub->add_flag("--peers", to.peers, "Also the papers' kernels, cuBLAS, OpenBLAS, Eigen");
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
     using namespace tessera;
@@ -14,17 +37,24 @@ int main(int argc, char** argv) {
     std::vector<std::string> matrices;
     std::vector<int> bounds;
     const auto common = [&](CLI::App* sub) {
-        sub->add_option("matrices", matrices, "Files of --folder, or generator texts")->required();
         sub->add_option("--device", device, "auto, cpu, cuda[:k]");
         sub->add_option("--threads", threads, "Threads of the CPU");
-        sub->add_option("--folder", folder, "Where the matrix files are");
         sub->add_option("--json", json, "Result file, or - for stdout");
         return sub;
     };
-    CLI::App* jacobi = common(app.add_subcommand("block_jacobi", "Find blocks, setup, apply"));
+    const auto on_matrices = [&](CLI::App* sub) {
+        sub->add_option("matrices", matrices, "Files of --folder, or generator texts")->required();
+        sub->add_option("--folder", folder, "Where the matrix files are");
+        return common(sub);
+    };
+    bench::BatchedOptions batched_options;
+    std::string sizes;
+    add_batched(app, batched_options, sizes);
+    CLI::App* batched = common(app.get_subcommand("batched"));
+    CLI::App* jacobi = on_matrices(app.add_subcommand("block_jacobi", "Find blocks, setup, apply"));
     jacobi->add_option("--bounds", bounds, "Block size bounds");
-    CLI::App* spmv = common(app.add_subcommand("spmv", "CSR products, every number of lanes"));
-    CLI::App* study = common(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
+    CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "CSR products, every number of lanes"));
+    CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi");
     study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
     study->add_option("--seeds", options.seeds, "Shadow seeds an entry");
@@ -36,12 +66,14 @@ int main(int argc, char** argv) {
     }
     try {
         options.bounds = bounds;
+        if (!sizes.empty()) batched_options.sizes = bench::parse_sizes(sizes);
         const Context cpu = Context::cpu(threads);
         const Context context = Context::from_name(device, threads);
         const bench::Json result =
-            jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, bounds)
-            : spmv->parsed() ? bench::spmv(context, cpu, folder, matrices)
-                             : bench::study(context, cpu, folder, matrices, options);
+            batched->parsed()  ? bench::batched(context, batched_options)
+            : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, bounds)
+            : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices)
+                               : bench::study(context, cpu, folder, matrices, options);
         if (json == "-") {
             std::cout << result.dump(1) << "\n";
         } else {
@@ -49,6 +81,7 @@ int main(int argc, char** argv) {
             file << result.dump(1) << "\n";
             if (!file) throw Error("cannot write " + json);
         }
+        if (result.value("failed_checks", 0) > 0) return 1;
     } catch (const std::exception& error) {
         std::cerr << "tessera-bench: " << error.what() << "\n";
         return 1;

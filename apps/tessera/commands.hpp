@@ -12,7 +12,8 @@ namespace tessera::cli {
 enum ExitCode : int {
     exit_converged = 0,
     exit_internal = 1,
-    exit_usage = 2,  ///< Wrong arguments, unreadable input, or more memory than there is.
+    exit_slower = 1,  ///< Of compare.
+    exit_usage = 2,   ///< Wrong arguments, unreadable input, or more memory than there is.
     exit_not_converged = 3,
     exit_breakdown = 4,
     exit_no_device = 5,
@@ -70,10 +71,27 @@ struct DevicesArguments {
     bool test = false;
 };
 
+struct CompareArguments {
+    std::string before;
+    std::string after;
+};
+
 /// Each runs one subcommand and returns its exit code; errors are thrown.
 int solve(const SolveArguments& arguments);
 int info(const InfoArguments& arguments);
 int convert(const ConvertArguments& arguments);
 int devices(const DevicesArguments& arguments);
+
+/// Two result files of tessera-bench. Rows of equal keys, those of measured values apart, are
+///   SAME     when their medians differ by at most 3 %;
+///   UNCLEAR  when they differ by more, but not by more than half the sum of the two interquartile
+///            ranges, so that the middle halves of the samples may overlap;
+///   FASTER or SLOWER otherwise.
+/// Lists them with the ratio new over old, and the rows that one file lacks. 1 when a row is
+/// slower.
+int compare(const CompareArguments& arguments);
+
+/// Becomes the program tessera-bench that lies beside this one, with these arguments.
+int bench(const std::vector<std::string>& words);
 
 }  // namespace tessera::cli

@@ -56,6 +56,7 @@ struct Arguments {
     InfoArguments info;
     ConvertArguments convert;
     DevicesArguments devices;
+    CompareArguments compare;
 };
 
 const char* const matrix_help = "A matrix file, or a problem such as poisson2d:200";
@@ -182,6 +183,15 @@ void add_others(CLI::App& app, Arguments& to) {
     CLI::App& devices = *app.add_subcommand("devices", "What there is to run on");
     devices.add_flag("--test", to.devices.test, "Solve and invert something small on each");
     devices.add_option("--json", to.devices.json, json_help)->check(file_name());
+
+    CLI::App& compare = *app.add_subcommand("compare", "Two results of tessera-bench, row by row");
+    compare.add_option("OLD", to.compare.before, "JSON of tessera-bench")->required();
+    compare.add_option("NEW", to.compare.after, "JSON of tessera-bench")->required();
+    compare.footer(
+        "SAME: within 3 %. UNCLEAR: more than that, but within half the sum of the interquartile\n"
+        "ranges. Exit code 1 when a row is SLOWER.\n");
+
+    app.add_subcommand("bench", "Runs tessera-bench; tessera bench --help lists its benchmarks");
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -239,10 +249,13 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int dispatch(const CLI::App& app, const Arguments& arguments) {
+    const std::vector<std::string>& words = arguments.solve.command_line;
+    if (words[1] == "bench") return bench({words.begin() + 2, words.end()});
     const std::string name = app.get_subcommands().front()->get_name();
     if (name == "solve") return solve(arguments.solve);
     if (name == "info") return info(arguments.info);
     if (name == "convert") return convert(arguments.convert);
+    if (name == "compare") return compare(arguments.compare);
     return devices(arguments.devices);
 }
 
@@ -303,6 +316,8 @@ int run(int argc, char** argv) {
         !message.empty()) {
         return fail(exit_usage, message, {});
     }
+    // The words behind it are for the other program.
+    if (argc > 1 && std::string_view(argv[1]) == "bench") return guarded(app, arguments);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) {

@@ -25,4 +25,23 @@ __device__ __forceinline__ int load_if(bool wanted, const int* address, int othe
     return otherwise;
 }
 
+__device__ __forceinline__ float2 load_if(bool wanted, const float2* address, float2 otherwise) {
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
+        : "+f"(otherwise.x), "+f"(otherwise.y)
+        : "l"(address), "r"(int(wanted)));
+    return otherwise;
+}
+__device__ __forceinline__ float4 load_if(bool wanted, const float4* address, float4 otherwise) {
+    asm("{ .reg .pred p; setp.ne.s32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
+        : "+f"(otherwise.x), "+f"(otherwise.y), "+f"(otherwise.z), "+f"(otherwise.w)
+        : "l"(address), "r"(int(wanted)));
+    return otherwise;
+}
+__device__ __forceinline__ double2 load_if(bool wanted, const double2* address, double2 otherwise) {
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.f64 {%0, %1}, [%2]; }"
+        : "+d"(otherwise.x), "+d"(otherwise.y)
+        : "l"(address), "r"(int(wanted)));
+    return otherwise;
+}
+
 }  // namespace tessera::cuda

@@ -26,6 +26,10 @@ void invert(const Context& context, const InvertJob<T>& job);
 namespace cuda {
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job);
+/// The matrices of 0..32 rows: those of `plan` before begin(33), or all where `plan` is null and
+/// these are so small.
+template <class T>
+void invert_small(const Context& context, const InvertJob<T>& job);
 /// The matrices of 33..128 rows: those of `plan` from begin(33) on, or all where `plan` is null.
 template <class T>
 void invert_large(const Context& context, const InvertJob<T>& job);

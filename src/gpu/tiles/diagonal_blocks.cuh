@@ -44,6 +44,12 @@ struct WarpBlocks {
     __device__ explicit WarpBlocks(unsigned char* memory)
         : value(reinterpret_cast<T*>(memory)),
           row(reinterpret_cast<BlockRow*>(memory + values * sizeof(T))) {}
+
+    /// The steps of the elimination of block `group`; takes the place of the row table.
+    __device__ PivotStep<T>* steps(int group) const {
+        static_assert(sizeof(PivotStep<T>) <= sizeof(BlockRow));
+        return reinterpret_cast<PivotStep<T>*>(row) + group * Tile;
+    }
 };
 
 /// Fills the row table and zeroes the values. Lane s holds in `start` the first row of block s of
@@ -172,38 +178,61 @@ __device__ __forceinline__ int staged(int e) {
     return e ^ (e >> bits & ((1 << bits) - 1));
 }
 
-/// Stores the inverses of the blocks of this warp, packed and column-major, from what gauss_jordan
-/// left of their transposes; X = inverse of the block has X(row_of_step[k], step_of_row[r]) = D(r,
-/// k). Where `info` is not 0, `fill` takes the place of X(i, j) for i != j, `diagonal` for i == j.
+/// Inverts the transposed blocks in registers, of n rows each, `steps` the largest n of the warp;
+/// all other registers and rows are +0. Returns 0, or k where the k-th pivot (1-based), or its
+/// reciprocal, is zero or not finite, or n where only the result is not finite.
+template <class T, int Tile, int Lanes, int Rows>
+__device__ __forceinline__ int invert_blocks(const WarpBlocks<T, Tile, Lanes>& shared,
+                                             T (&a)[Rows][Tile], int n, int steps) {
+    const int lane = int(threadIdx.x) % Lanes;
+    PivotStep<T>* const table = shared.steps(int(threadIdx.x) % 32 / Lanes);
+    T none = T(0);
+    const int info =
+        gauss_jordan<Lanes, false, true>(a, n, steps, lane, shared_address(table), none);
+    invert_order<Lanes>(table, n, lane);
+    T check = T(0);  // Becomes NaN when an entry is not finite.
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        const bool inside = info == 0 && lane + Lanes * i < n;
+        const T scale = inside ? table[table[lane + Lanes * i].step].reciprocal : T(0);
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) {
+            a[i][j] *= scale;
+            check = fma(a[i][j], T(0), check);
+        }
+    }
+    const bool overflow = any_of_lanes<Lanes>(!(check == T(0)));
+    return info == 0 && overflow ? n : info;
+}
+
+/// Stores the inverses of the blocks of this warp, packed and column-major, from what invert_blocks
+/// left of their transposes; the inverse X of the block has X(row of step k, step of row r) =
+/// D(r, k). Where `info` is not 0, `fill` takes the place of X(i, j) for i != j, `diagonal` for
+/// i == j.
 ///   place      where the inverse of this group's block starts within those of the warp;
 ///   total      values of the warp's inverses, which start at `inverses`.
 template <class T, int Tile, int Lanes, int Rows>
 __device__ __forceinline__ void store_inverses(const WarpBlocks<T, Tile, Lanes>& shared,
-                                               const T (&a)[Rows][Tile],
-                                               const PivotOrder<Rows>& order, int n, int steps,
-                                               int info, T fill, T diagonal, int place, int total,
+                                               const T (&a)[Rows][Tile], int n, int steps, int info,
+                                               T fill, T diagonal, int place, int total,
                                                T* inverses) {
     const int warp_lane = int(threadIdx.x) % 32;
     const int lane = warp_lane % Lanes;
+    const PivotStep<T>* const table = shared.steps(warp_lane / Lanes);
     __syncwarp();  // The extracted values are about to be overwritten.
 #pragma unroll
     for (int m = 0; m < Tile; ++m) {
         const int k = m - (Tile - steps);
-        if (k < 0) continue;
-        int pivot_row = order.row_of_step[0];
-#pragma unroll
-        for (int i = 1; i < Rows; ++i) {
-            pivot_row = k >= Lanes * i ? order.row_of_step[i] : pivot_row;
-        }
-        pivot_row = __shfl_sync(full_warp, pivot_row, k % Lanes, Lanes);
+        if (k < 0 || k >= n) continue;
+        const int pivot_row = info == 0 ? int(table[k].row) : k;
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
-            const int column = order.step_of_row[i];
+            const int row = lane + Lanes * i;
+            if (row >= n) continue;
+            const int column = info == 0 ? int(table[row].step) : row;
             const T other = column == pivot_row ? diagonal : fill;
-            if (lane + Lanes * i < n && k < n) {
-                const int e = staged<T>(place + column * n + pivot_row);
-                shared.value[e] = info == 0 ? a[i][m] : other;
-            }
+            const int e = staged<T>(place + column * n + pivot_row);
+            shared.value[e] = info == 0 ? a[i][m] : other;
         }
     }
     __syncwarp();

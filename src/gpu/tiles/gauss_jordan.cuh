@@ -6,126 +6,183 @@
 /// of a group of `Lanes` lanes holds the rows l + Lanes i, i < Rows, each in `Tile` registers.
 namespace tessera::cuda {
 
-/// The permutation that pivoting found. Entry i belongs to row, or step, lane + Lanes i.
-template <int Rows>
-struct PivotOrder {
-    int step_of_row[Rows];
-    int row_of_step[Rows];
+/// What a step of the elimination leaves in shared memory for the end. Entry k of a matrix's table
+/// holds the reciprocal of the pivot of step k and the row it was found in; `step` of entry r is
+/// the step in which row r was the pivot row (written by invert_order).
+template <class T>
+struct PivotStep;
+template <>
+struct alignas(16) PivotStep<double> {
+    double reciprocal;
+    int row;
+    int step;
+};
+template <>
+struct alignas(8) PivotStep<float> {
+    float reciprocal;
+    short row;
+    short step;
 };
 
-/// The bits of |x| that order magnitudes, the last five zero to take a row number. Two normal
-/// magnitudes with equal keys differ by less than 2^-15 of the larger. A key is zero only for
-/// magnitudes whose reciprocal overflows, which are no pivots anyway; infinity and NaN have the
-/// largest keys.
-__device__ __forceinline__ unsigned magnitude_key(double x) {
-    return unsigned(__double2hiint(x)) & 0x7fffffe0u;
-}
-__device__ __forceinline__ unsigned magnitude_key(float x) {
-    return __float_as_uint(x) & 0x7fffffe0u;
+__device__ __forceinline__ unsigned shared_address(const void* shared) {
+    return unsigned(__cvta_generic_to_shared(shared));
 }
 
-/// a / d, correctly rounded (Markstein) where nothing over- or underflows, from the rounded 1 / d:
-/// so that equal rows cancel to exact zeros and a singular matrix shows.
+/// table[k] = {reciprocal, row} where `wanted`, in one predicated store: the compiler would branch.
+__device__ __forceinline__ void store_step(bool wanted, unsigned table, double reciprocal,
+                                           unsigned row) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.shared.v2.b64 [%0], {%1, %2}; }" ::"r"(table),
+        "l"(__double_as_longlong(reciprocal)), "l"((unsigned long long)row), "r"(int(wanted))
+        : "memory");
+}
+__device__ __forceinline__ void store_step(bool wanted, unsigned table, float reciprocal,
+                                           unsigned row) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.shared.v2.b32 [%0], {%1, %2}; }" ::"r"(table),
+        "r"(__float_as_uint(reciprocal)), "r"(row), "r"(int(wanted))
+        : "memory");
+}
+
+/// The high word of x, whose bits order magnitudes.
+__device__ __forceinline__ unsigned high_word(double x) { return unsigned(__double2hiint(x)); }
+__device__ __forceinline__ unsigned high_word(float x) { return __float_as_uint(x); }
+
+/// Bits of a magnitude that take part in the search for a pivot; the five others hold its row. Two
+/// normal magnitudes with equal bits differ by less than 2^-15 of the larger. All bits are zero
+/// only for magnitudes whose reciprocal overflows, which are no pivots; infinity and NaN are
+/// largest.
+inline constexpr unsigned magnitude_bits = 0x7fffffe0u;
+
+/// The magnitudes whose reciprocal is found by fast_reciprocal: lowest high word, and how many.
 template <class T>
-__device__ __forceinline__ T quotient(T a, T d, T reciprocal) {
-    const T rough = a * reciprocal;
-    return fma(fma(-rough, d, a), reciprocal, rough);
+inline constexpr unsigned plain_low = sizeof(T) == 8 ? 0x00300000u : 0x01800000u;
+template <class T>
+inline constexpr unsigned plain_span = (sizeof(T) == 8 ? 0x7fb00000u : 0x7d800000u) - plain_low<T>;
+
+/// 1 / d by Newton's iteration from the hardware's estimate, for d and 1 / d away from the ends of
+/// the range.
+__device__ __forceinline__ double fast_reciprocal(double d) {
+    double r;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(d));
+    double e = fma(-d, r, 1.0);
+    e = fma(e, e, e);
+    r = fma(r, e, r);
+    e = fma(-d, r, 1.0);
+    return fma(r, e, r);
+}
+__device__ __forceinline__ float fast_reciprocal(float d) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));
+    const float e = fmaf(-d, r, 1.0F);
+    return fmaf(r, e, r);
 }
 
-/// The row among those not yet chosen whose first register is largest; the first of equals.
-template <int Lanes, int Rows, class T, int Tile>
-__device__ __forceinline__ int find_pivot_row(const T (&a)[Rows][Tile], int lane,
-                                              const PivotOrder<Rows>& order) {
-    unsigned key = 0;
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-        const unsigned mine = magnitude_key(a[i][0]) | unsigned(31 - (lane + Lanes * i));
-        if (order.step_of_row[i] < 0) key = max(key, mine);
-    }
-    return 31 - int(lanes_max<Lanes>(key) & 31u);
+/// -a / d from -1 / d, correctly rounded (Markstein) where nothing over- or underflows: so that
+/// equal rows cancel to exact zeros and a singular matrix shows.
+template <class T>
+__device__ __forceinline__ T minus_quotient(T a, T d, T minus_reciprocal) {
+    const T rough = a * minus_reciprocal;
+    return fma(fma(rough, d, a), minus_reciprocal, rough);
 }
 
-/// Register `j` of row lane_of_row + Lanes * slot, in all lanes of the group.
-template <int Lanes, int Rows, class T, int Tile>
-__device__ __forceinline__ T broadcast(const T (&a)[Rows][Tile], int j, int lane_of_row, int slot) {
-    T value = a[0][j];
-#pragma unroll
-    for (int i = 1; i < Rows; ++i) value = slot == i ? a[i][j] : value;
-    return __shfl_sync(full_warp, value, lane_of_row, Lanes);
+/// 1 where `one` (x is then zero), else x: only the high word is chosen.
+__device__ __forceinline__ double one_or(bool one, double x) {
+    return __hiloint2double(one ? 0x3ff00000 : __double2hiint(x), __double2loint(x));
 }
+__device__ __forceinline__ float one_or(bool one, float x) { return one ? 1.0F : x; }
 
-/// Inverts an n x n matrix by Gauss-Jordan elimination with implicit partial pivoting among its
-/// rows (Anzt et al., Fig. 2); n may differ between the groups of a warp, `steps` is the largest n
-/// of the warp, at most Tile. Columns 0..n-1 come in registers 0..n-1; all other registers and all
-/// rows from n on must be +0. Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is
-/// zero or not finite, or n where only the result is not finite; the registers are then without
-/// meaning, `order` holds permutations all the same.
+/// Inverts n x n matrices by Gauss-Jordan elimination with implicit partial pivoting among their
+/// rows (Anzt et al., Fig. 2). Columns 0..n-1 come in registers 0..n-1; other registers and rows
+/// from n on may hold anything finite. Unless Mixed, n is the same, `steps`, in all groups of the
+/// warp, 1..Tile; where Mixed, `steps` is the largest n of the warp, and all other registers and
+/// rows are +0.
+///   table   shared address of this group's `steps` entries of PivotStep.
+///   largest where Growth: receives max |u_kj| over the entries right of the pivots when these are
+///           chosen.
+/// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; the
+/// registers are then without meaning, and rows of the table may repeat.
 ///
 /// The registers rotate: each step writes column j to register j - 1, so that the pivot column is
 /// always register 0 and one rolled loop serves every n. On return register Tile - steps + k holds
-/// column k of the array D of Fig. 2, and the inverse is
-///     X(step_of_row[r], row_of_step[k]) = D(r, k).
+/// column k of the array D of Fig. 2 but for the scaling of its rows; the inverse is
+///     X(step of row r, row of step k) = D(r, k) / (pivot of row r).
 /// Pivot rows stay unscaled until the end (multiplier 0, own entry 1): scaling them on the way by
 /// r += (1/d - 1) r would lose digits. A group that has done its n steps takes null steps, which
-/// multiply a zero row by -0 and so change no bit: results do not depend on neighbours.
-/// The left residual ||X A - I|| is below n eps ||A|| ||X|| max(1, growth).
-template <int Lanes, class T, int Rows, int Tile>
+/// multiply a zero row by -0 and so change no bit: results do not depend on neighbours. The left
+/// residual ||X A - I|| is below n eps ||A|| ||X|| max(1, growth).
+template <int Lanes, bool Growth, bool Mixed, class T, int Rows, int Tile>
 __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps, int lane,
-                                            PivotOrder<Rows>& order) {
-    static_assert(Lanes * Rows >= Tile && Lanes * Rows <= 32, "rows are numbered by five bits");
-    T scale[Rows];
+                                            unsigned table, T& largest) {
+    static_assert((Lanes & (Lanes - 1)) == 0 && Lanes * Rows <= 32 && Lanes * Rows >= Tile);
+    constexpr unsigned slot_bits = 31u & ~unsigned(Lanes - 1);
+    unsigned candidates[Rows];  // magnitude_bits for the rows not yet chosen.
     int info = 0;
 #pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-        order.step_of_row[i] = lane + Lanes * i < n ? -1 : Tile;
-        order.row_of_step[i] = 0;
-        scale[i] = T(1);
-    }
+    for (int i = 0; i < Rows; ++i) candidates[i] = lane + Lanes * i < n ? magnitude_bits : 0u;
 #pragma unroll 1
     for (int k = 0; k < steps; ++k) {
-        const int found = find_pivot_row<Lanes>(a, lane, order);
-        const int pivot_row = k < n ? found : n;
-        const int owner = pivot_row % Lanes;
-        const int slot = pivot_row / Lanes;
-        T pivot = broadcast<Lanes>(a, 0, owner, slot);
-        if (k >= n) pivot = T(1);
-        const T reciprocal = T(1) / pivot;
-        if (info == 0 && !(isfinite(pivot) && isfinite(reciprocal))) info = k + 1;
-
-        T multiplier[Rows];
+        unsigned key = 0;  // The largest magnitude, and its row in the last five bits.
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
-            const int row = lane + Lanes * i;
-            const bool chosen = row == pivot_row;
-            multiplier[i] = chosen || row >= n ? T(0) : -quotient(a[i][0], pivot, reciprocal);
-            if (chosen) {
-                order.step_of_row[i] = k;
-                scale[i] = reciprocal;
-            }
-            if (row == k) order.row_of_step[i] = pivot_row;
+            key = max(key, (high_word(a[i][0]) & candidates[i]) | unsigned(Lanes * i));
         }
+        key = lanes_max<Lanes>(key | unsigned(lane));
+        const bool idle = Mixed && k >= n;
+        if (idle) key = unsigned(n);  // A row of zeros.
+        const auto from_pivot_row = [&](int j) {
+            T value = a[0][j];
+#pragma unroll
+            for (int i = 1; i < Rows; ++i) {
+                value = (key & slot_bits) == unsigned(Lanes * i) ? a[i][j] : value;
+            }
+            // The last bits of the key name the lane.
+            return Lanes == 1 ? value : __shfl_sync(full_warp, value, int(key), Lanes);
+        };
+        const T pivot = from_pivot_row(0);
+        T reciprocal = fast_reciprocal(pivot);
+        if (key - plain_low<T> >= plain_span<T>) {
+            reciprocal = T(1) / pivot;
+            const bool usable = key >= 32u && isfinite(pivot) && isfinite(reciprocal);
+            if (info == 0 && !usable && !idle) info = k + 1;
+        }
+        T multiplier[Rows];
+        bool chosen[Rows];
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {
+            chosen[i] = (key & 31u) == unsigned(lane + Lanes * i);
+            multiplier[i] = minus_quotient(a[i][0], pivot, -reciprocal);
+            if (chosen[i]) {
+                multiplier[i] = T(0);
+                candidates[i] = 0;
+            }
+            if (Mixed && lane + Lanes * i >= n) multiplier[i] = T(0);
+            if (idle) multiplier[i] = -T(0);
+        }
+        store_step(lane == 0, table + unsigned(k * int(sizeof(PivotStep<T>))), reciprocal,
+                   key & 31u);
 #pragma unroll
         for (int j = 1; j < Tile; ++j) {
-            const T pivot_entry = broadcast<Lanes>(a, j, owner, slot);
+            const T pivot_entry = from_pivot_row(j);
+            if (Growth && j < n - k) largest = fmax(largest, fabs(pivot_entry));
 #pragma unroll
             for (int i = 0; i < Rows; ++i) a[i][j - 1] = fma(multiplier[i], pivot_entry, a[i][j]);
         }
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
-            a[i][Tile - 1] = lane + Lanes * i == pivot_row ? T(1) : multiplier[i];
+            a[i][Tile - 1] = idle ? T(0) : one_or(chosen[i], multiplier[i]);
         }
     }
-    T check = T(0);  // Becomes NaN when an entry is not finite.
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-#pragma unroll
-        for (int j = 0; j < Tile; ++j) {
-            a[i][j] *= scale[i];
-            check = fma(a[i][j], T(0), check);
-        }
-    }
-    const bool overflow = any_of_lanes<Lanes>(!(check == T(0)));
-    return info == 0 && overflow ? n : info;
+    return info;
+}
+
+/// Fills in `step` of the n entries of each group's table; rows that are no permutation leave some
+/// undefined. Wants all lanes of the warp.
+template <int Lanes, class T>
+__device__ __forceinline__ void invert_order(PivotStep<T>* table, int n, int lane) {
+    __syncwarp();
+    for (int k = lane; k < n; k += Lanes) table[table[k].row].step = k;
+    __syncwarp();
 }
 
 }  // namespace tessera::cuda

@@ -5,18 +5,18 @@
 namespace tessera::cuda {
 
 /// Whether the small-block kernels are compiled for this register width (CMake: TESSERA_TILES,
-/// whose width w is bit w/4 of the mask).
-constexpr bool tile_compiled(int width) { return (TESSERA_TILE_MASK >> (width / 4) & 1) != 0; }
+/// whose width w is bit w/2 of the mask).
+constexpr bool tile_compiled(int width) { return (TESSERA_TILE_MASK >> (width / 2) & 1) != 0; }
 static_assert(tile_compiled(32), "TESSERA_TILES must hold 32, the largest block");
 
-/// f(std::integral_constant<int, width>()) with the smallest compiled width that holds n rows, n at
-/// most 32.
-template <int Width = 4, class F>
+/// f(std::integral_constant<int, width>()) with the smallest width that holds n rows, n at most 32,
+/// among the compiled ones that are multiples of `Step`.
+template <int Step = 2, int Width = Step, class F>
 void with_tile(int n, F&& f) {
-    if constexpr (tile_compiled(Width)) {
+    if constexpr (Width == 32 || tile_compiled(Width)) {
         if (n <= Width) return f(std::integral_constant<int, Width>());
     }
-    if constexpr (Width < 32) with_tile<Width + 4>(n, f);
+    if constexpr (Width < 32) with_tile<Step, Width + Step>(n, f);
 }
 
 }  // namespace tessera::cuda

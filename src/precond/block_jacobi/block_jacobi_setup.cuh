@@ -93,16 +93,15 @@ __global__ void __launch_bounds__(32 * setup_warps, thread_blocks<T, Tile>)
     const int n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
     const int steps = lanes_max(n);
     const bool finite = all_finite<lanes>(a);
-    PivotOrder<rows> order;
-    const int failure = gauss_jordan<lanes>(a, n, steps, lane, order);
+    const int failure = invert_blocks(shared, a, n, steps);
 
     const Offset* entry_offsets = blocks.entry_offsets + first_block;
     const Offset begin = entry_offsets[0];
     const bool identity = policy == SingularPolicy::identity && finite;
     const T nan = std::numeric_limits<T>::quiet_NaN();
-    store_inverses(shared, a, order, n, steps, failure, identity ? T(0) : nan,
-                   identity ? T(1) : nan, int(entry_offsets[min(group, here)] - begin),
-                   int(entry_offsets[here] - begin), inverses + begin);
+    store_inverses(shared, a, n, steps, failure, identity ? T(0) : nan, identity ? T(1) : nan,
+                   int(entry_offsets[min(group, here)] - begin), int(entry_offsets[here] - begin),
+                   inverses + begin);
     if (lane == 0 && group < here) {
         info[first_block + group] = failure;
         shifts[first_block + group] = -1;
@@ -134,14 +133,13 @@ __device__ __forceinline__ void invert_shifted(const CsrView<T>& matrix,
     take_transposed(shared, a);
     if (!all_finite<32>(a)) return;
     const T norm = block_norm(shared, n);
-    PivotOrder<1> order;
     for (int k = 0; k <= 60; ++k) {
         take_transposed(shared, a);
         const T shift = ldexp(root_epsilon, k) * norm;
 #pragma unroll
         for (int j = 0; j < 32; ++j) a[0][j] = j == lane && j < n ? a[0][j] + shift : a[0][j];
-        if (gauss_jordan<32>(a, n, n, lane, order) != 0) continue;
-        store_inverses(shared, a, order, n, n, 0, T(0), T(0), 0, n * n,
+        if (invert_blocks(shared, a, n, n) != 0) continue;
+        store_inverses(shared, a, n, n, 0, T(0), T(0), 0, n * n,
                        inverses + blocks.entry_offsets[block]);
         if (lane == 0) shifts[block] = std::int8_t(k);
         break;
@@ -174,7 +172,7 @@ void setup(const Context& context, const CsrView<T>& matrix, const PackedBlocks<
            SingularPolicy policy, T* inverses, Index* info, std::int8_t* shifts) {
     if (blocks.count == 0) return;
     const cudaStream_t stream = stream_of(context);
-    with_tile(blocks.largest, [&](auto tile) {
+    with_tile<4>(blocks.largest, [&](auto tile) {
         constexpr int width = decltype(tile)::value;
         using Warp = WarpBlocks<T, width, Spread<width>::lanes>;
         constexpr int bytes = setup_warps * Warp::bytes;

@@ -1,0 +1,3 @@
+#include "paper_multiple.cuh"
+
+template const void* tessera::bench::paper::multiple_kernel<double, 28, 32>(int);

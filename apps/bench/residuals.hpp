@@ -1,0 +1,47 @@
+#pragma once
+
+#include <vector>
+
+#include "tessera/types.hpp"
+
+/// What results are worth, in units of their bounds, computed in long double. Matrices are
+/// column-major without padding. All return NaN where a result is.
+namespace tessera::bench {
+
+/// The larger of both; NaN where one is.
+template <class Real>
+Real larger(Real a, Real b) {
+    return a > b || a != a ? a : b;
+}
+
+/// The inverse by Gauss-Jordan elimination with partial pivoting, and what bounds are made of.
+struct Inverse {
+    bool singular = false;         ///< A pivot was exactly zero.
+    long double condition = 0;     ///< ||A|| ||A^-1||, infinity norm.
+    long double pivot_growth = 1;  ///< max(1, max |u_kj| / max |a_ij|).
+};
+template <class T>
+Inverse invert_exactly(Index n, const std::vector<T>& a);
+
+struct InverseResiduals {
+    double left = 0;   ///< ||X A - I||.
+    double right = 0;  ///< ||A X - I||.
+};
+/// In units of n eps ||A|| ||X|| max(1, pivot growth), infinity norm.
+template <class T>
+InverseResiduals inverse_residuals(Index n, const std::vector<T>& a, const std::vector<T>& x);
+
+/// |c / kappa - 1| in units of 10 n eps kappa.
+template <class T>
+double condition_error(Index n, const std::vector<T>& a, double condition);
+
+/// |norm - exact| in units of n eps exact; the sums run over rows or columns.
+template <class T>
+double norm_error(Index n, const std::vector<T>& a, bool rows, T norm);
+
+/// The worst row of |w - A v| in units of (n + 1) eps |A| |v|.
+template <class T>
+double product_error(Index n, const std::vector<T>& a, const std::vector<T>& v,
+                     const std::vector<T>& w);
+
+}  // namespace tessera::bench

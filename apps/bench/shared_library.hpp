@@ -1,0 +1,27 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+namespace tessera::bench {
+
+/// A library that is looked for when the program runs, so that the program starts without it.
+class SharedLibrary {
+  public:
+    /// The first of `names` that can be opened, by the loader's rules (LD_LIBRARY_PATH among
+    /// them); says on stderr that `peer` is left out when there is none.
+    SharedLibrary(const char* peer, std::initializer_list<const char*> names);
+
+    bool found() const { return handle_ != nullptr; }
+    /// Throws Error where the library lacks the symbol.
+    template <class Function>
+    Function symbol(const std::string& name) const {
+        return reinterpret_cast<Function>(address(name));
+    }
+
+  private:
+    void* address(const std::string& name) const;
+    void* handle_ = nullptr;
+};
+
+}  // namespace tessera::bench

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/batched.hpp"
+
+namespace tessera::bench {
+
+/// The matrices of one row: how many, how large, where.
+struct Shape {
+    Index n = 0;               ///< 0 where sizes vary.
+    Index batch = 0;           ///< At least 1.
+    std::string layout;        ///< uniform, strided, variable or pointers.
+    std::vector<Index> sizes;  ///< Of every matrix; empty unless they vary.
+
+    bool varies() const { return !sizes.empty(); }
+    Index size(Index b) const { return varies() ? sizes[std::size_t(b)] : n; }
+    Offset leading_dimension() const { return layout == "strided" ? n + 1 : n; }
+    /// The sum of n_b^power.
+    double sum(int power) const;
+};
+
+/// Sizes drawn uniformly from `from`, the same ones for the same arguments.
+Shape variable_shape(Index batch, const std::vector<int>& from);
+Shape uniform_shape(Index batch, Index n, const std::string& layout);
+
+/// Input and output arrays for the operations on a batch: as many sets of them as are needed so
+/// that what is read was written too long ago to be in a cache. Inputs are random, normally
+/// distributed.
+template <class T>
+class Workload {
+  public:
+    /// Without `rotate` there is one set only, for what is not timed.
+    Workload(const Context& context, Shape shape, bool rotate = true);
+
+    const Context& context() const { return context_; }
+    const Shape& shape() const { return shape_; }
+    const batched::Plan* plan() const { return plan_ ? &*plan_ : nullptr; }
+    /// Sets; a set is named by its number in what follows.
+    Offset sets() const { return sets_; }
+
+    batched::BatchView<const T> a(Offset set) const {
+        return view(const_cast<T*>(a_.data()), a_starts_, set);
+    }
+    batched::BatchView<T> x(Offset set) { return view(x_.data(), x_starts_, set); }
+    /// Right-hand sides v and their products w, one vector a matrix.
+    batched::VectorsView<const T> v(Offset set) const {
+        return vectors(const_cast<T*>(v_.data()), set);
+    }
+    batched::VectorsView<T> w(Offset set) { return vectors(w_.data(), set); }
+    Index* info(Offset set) { return info_.data() + set * shape_.batch; }
+    /// Three arrays of one number a matrix.
+    T* numbers(int which, Offset set) { return numbers_[which].data() + set * numbers_step(); }
+
+    /// The matrices of all sets as they were; for operations that overwrite them.
+    void restore_inputs();
+    /// Makes all outputs NaN, so that what an operation does not write shows.
+    void spoil_outputs();
+
+    /// Addresses of the matrices of a set as an array in the memory of the context, whatever the
+    /// layout; for interfaces that want them.
+    T* const* a_addresses(Offset set) { return addresses(a_, a_starts_, set); }
+    T* const* x_addresses(Offset set) { return addresses(x_, x_starts_, set); }
+    /// The same for the vectors v and w.
+    T* const* v_addresses(Offset set) { return vector_addresses(v_, v_starts_, set); }
+    T* const* w_addresses(Offset set) { return vector_addresses(w_, w_starts_, set); }
+
+    // Host copies of what belongs to matrix b of set 0; n x n ones without padding.
+    std::vector<T> host_a(Index b) const { return host_matrix(a_, b); }
+    std::vector<T> host_x(Index b) const { return host_matrix(x_, b); }
+    std::vector<T> host_v(Index b) const { return host_vector(v_, b); }
+    std::vector<T> host_w(Index b) const { return host_vector(w_, b); }
+    T host_number(int which, Index b) const;
+
+  private:
+    Offset numbers_step() const { return shape_.batch; }
+    Offset start(Index b) const;
+    Offset vector_start(Index b) const;
+    batched::BatchView<T> view(T* values, const Buffer<T*>& starts, Offset set) const;
+    batched::VectorsView<T> vectors(T* values, Offset set) const;
+    template <class Start>
+    T* const* addresses(Buffer<T>& values, Buffer<T*>& starts, Offset set, Offset step,
+                        const Start& start_of);
+    T* const* addresses(Buffer<T>& values, Buffer<T*>& starts, Offset set);
+    T* const* vector_addresses(Buffer<T>& values, Buffer<T*>& starts, Offset set);
+    std::vector<T> host_matrix(const Buffer<T>& values, Index b) const;
+    std::vector<T> host_vector(const Buffer<T>& values, Index b) const;
+
+    Context context_;
+    Shape shape_;
+    std::vector<Offset> host_offsets_, host_vector_offsets_;  // Where sizes vary.
+    Offset sets_ = 1, step_ = 0, vector_step_ = 0;            // Values from one set to the next.
+    Buffer<T> a_, x_, v_, w_, numbers_[3];
+    Buffer<T*> a_starts_, x_starts_, v_starts_, w_starts_;
+    Buffer<Index> info_, sizes_;
+    Buffer<Offset> offsets_, vector_offsets_;
+    std::optional<batched::Plan> plan_;
+};
+
+}  // namespace tessera::bench

@@ -1,0 +1,114 @@
+"""What the figures of the batched operations share: measured rows, claims, drawing.
+
+Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json (default
+bench/results/h200), lays the paper's findings (NAME_expected.csv) beside what was measured, draws
+PICTURES/NAME.png (default docs/figures; without matplotlib it says so and draws nothing), prints
+each claim with the numbers behind it, and exits with 1 when one does not hold.
+"""
+import json
+import pathlib
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+colours = ("#0b5394", "#cc4125", "#38761d", "#b45f06", "#674ea7", "#666666")
+
+
+class Figure:
+    def __init__(self, script, description):
+        arguments = sys.argv[1:]
+        if len(arguments) > 2 or any(a.startswith("-") for a in arguments):
+            sys.exit(f"{description}\nusage: {pathlib.Path(script).name} [RESULTS [PICTURES]]")
+        self.script = pathlib.Path(script)
+        self.name = self.script.stem
+        self.folder = pathlib.Path(arguments[0] if arguments else root / "bench/results/h200")
+        self.pictures = pathlib.Path(arguments[1] if arguments[1:] else root / "docs/figures")
+        paths = sorted(self.folder.glob("batched*.json"))
+        if not paths:
+            sys.exit(f"{self.folder} holds no batched*.json; bench/batched.sh measures them")
+        documents = [json.loads(path.read_text()) for path in paths]
+        self.device = documents[0]["device"]
+        self.copy_gbps = max(document["copy_gbps"] for document in documents)
+        self.rows = [row for document in documents for row in document["rows"]]
+        self.failed = False
+        print(description.strip().splitlines()[0])
+
+    def expected(self):
+        """The lines of NAME_expected.csv (quantity, value, source), printed; {quantity: value}."""
+        lines = self.script.with_name(self.name + "_expected.csv").read_text().splitlines()
+        table = [line.split(",", 2) for line in lines if line and not line.startswith("#")][1:]
+        for quantity, value, source in table:
+            print(f"  paper: {quantity} = {value} ({source})")
+        return {quantity: float(value) for quantity, value, _ in table}
+
+    def series(self, along, value="gflops", **keys):
+        """{row[along]: row[value]} of the rows with these keys; of equal ones the last counts."""
+        found = {}
+        for row in self.rows:
+            if all(row.get(k) == v for k, v in keys.items()) and row.get(value) is not None:
+                found[row[along]] = row[value]
+        return dict(sorted(found.items()))
+
+    def claim(self, text, holds, numbers=""):
+        self.failed = self.failed or not holds
+        print(f"  {'holds' if holds else 'FAILS'}: {text}{'; ' + numbers if numbers else ''}")
+
+    def needs(self, **named):
+        """Ends the script when what it compares was not measured."""
+        missing = [name for name, series in named.items() if not series]
+        if missing:
+            print(f"  FAILS: not measured: {', '.join(missing)}")
+            sys.exit(1)
+
+    def draw(self, panels, x_label, y_label, log=False):
+        """One panel for each (title, {label: series})."""
+        try:
+            import matplotlib
+        except ImportError:
+            print("  no picture: there is no matplotlib")
+            return
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        columns = min(2, len(panels))
+        lines = (len(panels) + columns - 1) // columns
+        figure, axes = pyplot.subplots(
+            lines, columns, figsize=(5.2 * columns, 3.6 * lines), squeeze=False
+        )
+        for axis in axes.flat[len(panels) :]:
+            axis.axis("off")
+        for axis, (title, curves) in zip(axes.flat, panels):
+            for colour, (label, series) in zip(colours, curves.items()):
+                axis.plot(
+                    list(series), list(series.values()), ".-", color=colour, label=label, lw=1.2
+                )
+            axis.set_title(title, fontsize=10)
+            axis.set_xlabel(x_label)
+            axis.set_ylabel(y_label)
+            axis.grid(alpha=0.3)
+            if log:
+                axis.set_yscale("log")
+            else:
+                axis.set_ylim(bottom=0)
+            axis.legend(fontsize=7)
+        figure.suptitle(self.device, fontsize=9)
+        figure.tight_layout()
+        self.pictures.mkdir(parents=True, exist_ok=True)
+        path = self.pictures / f"{self.name}.png"
+        figure.savefig(path, dpi=130)
+        print(f"  drawn: {path}")
+
+    def finish(self):
+        sys.exit(1 if self.failed else 0)
+
+
+def last(series):
+    return series[max(series)]
+
+
+def grows(series):
+    """From the fewest to the most."""
+    return series[max(series)] >= series[min(series)]
+
+
+def common(*series):
+    return sorted(set.intersection(*(set(s) for s in series)))

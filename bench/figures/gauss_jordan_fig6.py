@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Fig. 6 of the Gauss-Jordan paper: rate of inversion against n = 1..32, 500,000 matrices, FP64.
+
+Asserted: several problems a warp have peaks at n = 8 and 16 (faster than their neighbours above)
+and are never slower than one problem a warp for n <= 16; one problem a warp falls superlinearly
+towards small n (half the n, less than half the rate); from n = 8 on the paper's kernel beats
+cuBLAS; Tessera is nowhere more than 3 % below the paper's kernels.
+"""
+from batched_results import Figure, common
+
+figure = Figure(__file__, __doc__)
+figure.expected()
+ways = {
+    "Tessera": "tessera",
+    "paper, several a warp": "paper_multiple",
+    "paper, one a warp": "paper_single",
+    "getrf + getri": "cublas_getrf_getri",
+    "matinv": "cublas_matinv",
+}
+curves = {
+    label: figure.series(
+        "n", op="invert", implementation=way, type="f64", batch=500000, layout="uniform"
+    )
+    for label, way in ways.items()
+}
+figure.needs(**curves)
+ours, several, one, getri, matinv = curves.values()
+sizes = common(*curves.values())
+for n in sizes:
+    print(f"  {n:3}  " + "  ".join(f"{curve[n]:8.0f}" for curve in curves.values()))
+for peak in (8, 16):
+    figure.claim(
+        f"several a warp have a peak at n = {peak}",
+        several[peak] > several[peak + 1],
+        f"{several[peak]:.0f}, then {several[peak + 1]:.0f}",
+    )
+behind = [n for n in sizes if n <= 16 and several[n] < one[n]]
+figure.claim("several a warp are not slower than one for n <= 16", not behind, f"slower at {behind}")
+for n in (32, 16, 8):
+    figure.claim(
+        f"one a warp falls superlinearly from n = {n} to {n // 2}",
+        one[n // 2] < one[n] / 2,
+        f"{one[n]:.0f}, then {one[n // 2]:.0f}",
+    )
+behind = [n for n in sizes if n >= 8 and several[n] <= max(getri[n], matinv[n])]
+figure.claim("the paper's kernel beats cuBLAS from n = 8 on", not behind, f"slower at {behind}")
+behind = [n for n in sizes if ours[n] < 0.97 * max(several[n], one[n])]
+figure.claim("Tessera is nowhere below the paper's kernels", not behind, f"slower at {behind}")
+figure.draw([("500,000 matrices, FP64", curves)], "n", "GFLOP/s")
+figure.finish()

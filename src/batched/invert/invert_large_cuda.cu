@@ -1,0 +1,349 @@
+#include <algorithm>
+#include <limits>
+
+#include "batched/invert/kernels.hpp"
+#include "gpu/staged_batch.cuh"
+#include "gpu/tiles/gauss_jordan.cuh"
+
+namespace tessera::batched::cuda {
+
+namespace {
+
+using namespace tessera::cuda;
+
+/// A thread block of `Columns` warps holds one matrix of up to 16 Columns rows in registers, thread
+/// (x, y), x = 0..15, the columns x + 16 j and the rows 2 y, 2 y + 1 plus 4 Columns i: tiles of 8
+/// rows and `Columns` columns.
+constexpr int tile_rows = 8;
+constexpr int grid_columns = 16;
+
+/// Thread blocks of a multiprocessor whose registers hold the tiles and some 56 others a thread.
+template <class T, int Columns>
+constexpr int thread_blocks = 65536 /
+                              (32 * Columns * (tile_rows * Columns * int(sizeof(T)) / 4 + 56));
+
+/// What the threads tell each other about a step, and in the end.
+template <class T, int Columns>
+struct alignas(16) Exchange {
+    static constexpr int capacity = grid_columns * Columns;
+    T multiplier[capacity];  ///< Of each row; 0 for the pivot row.
+    T pivot_row[capacity];   ///< Register j of thread column x at 16 j + x.
+    T column[capacity];      ///< The pivot column before the step.
+    T reciprocal[capacity];  ///< Of the pivot that each row had.
+    int step_of_row[capacity];
+    int row_of_step[capacity];
+    T largest[Columns];  ///< A warp each.
+};
+
+template <class T, int Columns>
+struct Tile {
+    T a[tile_rows][Columns];
+    int x;
+    int y;
+
+    __device__ __forceinline__ int row(int i) const {
+        return 2 * y + i % 2 + 4 * Columns * (i / 2);
+    }
+    /// Of register j when the registers have been rotated so many times.
+    __device__ __forceinline__ int column(int j, int rotations) const {
+        return x + grid_columns * ((j + rotations) % Columns);
+    }
+};
+
+/// The largest of one non-negative value a thread, in all threads.
+template <class T, int Columns>
+__device__ __forceinline__ T block_max(T value, Exchange<T, Columns>& shared) {
+    value = lanes_max(value);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) shared.largest[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = shared.largest[0];
+#pragma unroll
+    for (int w = 1; w < Columns; ++w) value = fmax(value, shared.largest[w]);
+    return value;
+}
+
+/// max_i sum_j |a_ij|, in all threads.
+template <class T, int Columns>
+__device__ __forceinline__ T norm_of_tiles(const Tile<T, Columns>& tile,
+                                           Exchange<T, Columns>& shared) {
+    T largest = T(0);
+#pragma unroll
+    for (int i = 0; i < tile_rows; ++i) {
+        T sum = T(0);
+#pragma unroll
+        for (int j = 0; j < Columns; ++j) sum += fabs(tile.a[i][j]);
+#pragma unroll
+        for (int distance = grid_columns / 2; distance > 0; distance /= 2) {
+            sum += __shfl_xor_sync(full_warp, sum, distance);
+        }
+        largest = fmax(largest, sum);
+    }
+    return block_max(largest, shared);
+}
+
+/// The row of largest magnitude in the pivot column among those not yet chosen, the first of
+/// equals, found by each warp for itself. Lane l looks after the rows l + 32 q, whose bit q of
+/// `chosen` it keeps. Magnitudes that differ by less than 2^-12 of the larger count as equal where
+/// seven bits are left for the row (see magnitude_key).
+template <class T, int Columns>
+__device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared,
+                                              unsigned& chosen) {
+    constexpr int rows_a_lane = (Exchange<T, Columns>::capacity + 31) / 32;
+    const int lane = int(threadIdx.x) % 32;
+    unsigned key = 0;
+#pragma unroll
+    for (int q = 0; q < rows_a_lane; ++q) {
+        if ((chosen >> q & 1) == 0) {
+            const int row = lane + 32 * q;
+            key = max(key, (magnitude_key(shared.column[row]) & ~127u) | unsigned(127 - row));
+        }
+    }
+    const int found = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
+    if (found % 32 == lane) chosen |= 1u << (found / 32);
+    return found;
+}
+
+/// Between the barriers of step k: shares the pivot row and the multipliers, and leaves in the
+/// pivot column what makes the update of the whole matrix right there too: 1 in the pivot row, 0 in
+/// all others, and 1 for the entry of the pivot row. Returns whether the pivot is of use, in the
+/// first threads, one for each row.
+template <class T, int Columns>
+__device__ __forceinline__ bool share_pivot(Tile<T, Columns>& tile, int n, int k, int pivot_row,
+                                            Exchange<T, Columns>& shared) {
+    const int thread = int(threadIdx.x);
+    if (tile.x == k % grid_columns) {
+#pragma unroll
+        for (int i = 0; i < tile_rows; ++i) tile.a[i][0] = T(tile.row(i) == pivot_row ? 1 : 0);
+    }
+    if (pivot_row % (4 * Columns) / 4 == thread / 32) {  // A warp's four rows of a slot.
+#pragma unroll
+        for (int i = 0; i < tile_rows; ++i) {
+            if (tile.row(i) == pivot_row) {
+#pragma unroll
+                for (int j = 0; j < Columns; ++j) {
+                    shared.pivot_row[grid_columns * j + tile.x] = tile.a[i][j];
+                }
+            }
+        }
+    }
+    if (thread >= Exchange<T, Columns>::capacity) return true;
+    const T pivot = shared.column[pivot_row];
+    const T reciprocal = T(1) / pivot;
+    T multiplier = T(0);
+    if (thread == pivot_row) {
+        shared.reciprocal[thread] = reciprocal;
+        shared.step_of_row[thread] = k;
+        shared.row_of_step[k] = thread;
+    } else if (thread < n) {
+        multiplier = -quotient(shared.column[thread], pivot, reciprocal);
+    }
+    shared.multiplier[thread] = multiplier;
+    return isfinite(pivot) && isfinite(reciprocal);
+}
+
+template <class T, int Columns>
+__device__ __forceinline__ void update(Tile<T, Columns>& tile, const Exchange<T, Columns>& shared) {
+    T multiplier[tile_rows];
+    T entry[Columns];
+#pragma unroll
+    for (int i = 0; i < tile_rows; ++i) multiplier[i] = shared.multiplier[tile.row(i)];
+#pragma unroll
+    for (int j = 0; j < Columns; ++j) entry[j] = shared.pivot_row[grid_columns * j + tile.x];
+#pragma unroll
+    for (int j = 0; j < Columns; ++j) {
+#pragma unroll
+        for (int i = 0; i < tile_rows; ++i) {
+            tile.a[i][j] = fma(multiplier[i], entry[j], tile.a[i][j]);
+        }
+    }
+}
+
+/// Register j takes the place of register j - 1, so that the pivot column is always register 0.
+template <class T, int Columns>
+__device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
+#pragma unroll
+    for (int i = 0; i < tile_rows; ++i) {
+        const T first = tile.a[i][0];
+#pragma unroll
+        for (int j = 1; j < Columns; ++j) tile.a[i][j - 1] = tile.a[i][j];
+        tile.a[i][Columns - 1] = first;
+    }
+}
+
+/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. Returns info, in thread 0;
+/// `largest_met` receives, where wanted, the largest |u_kj| that this thread met. The registers end
+/// up rotated (n + 15) / 16 times.
+template <class T, int Columns>
+__device__ __forceinline__ int eliminate(Tile<T, Columns>& tile, int n,
+                                         Exchange<T, Columns>& shared, bool want_growth,
+                                         T& largest_met) {
+    const int thread = int(threadIdx.x);
+    unsigned chosen = 0;
+    for (int q = 0; q < 4; ++q) chosen |= thread % 32 + 32 * q < n ? 0u : 1u << q;
+    int info = 0;
+#pragma unroll 1
+    for (int start = 0; start < n; start += grid_columns) {
+        const int end = min(start + grid_columns, n);
+#pragma unroll 1
+        for (int k = start; k < end; ++k) {
+            if (tile.x == k - start) {
+#pragma unroll
+                for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][0];
+            }
+            __syncthreads();
+            const int pivot_row = find_pivot_row(shared, chosen);
+            const bool usable = share_pivot(tile, n, k, pivot_row, shared);
+            if (info == 0 && !usable) info = k + 1;
+            __syncthreads();
+            if (want_growth && thread < Exchange<T, Columns>::capacity) {
+                const int slot = (thread + start) / grid_columns % Columns;
+                if (thread % grid_columns + grid_columns * slot > k) {
+                    largest_met = fmax(largest_met, fabs(shared.pivot_row[thread]));
+                }
+            }
+            update(tile, shared);
+        }
+        rotate(tile);
+    }
+    __syncthreads();
+    return info;
+}
+
+/// One matrix: where its elements lie and what is wanted of it.
+template <class T>
+struct Place {
+    T* start;
+    Offset row_stride;
+    Offset column_stride;
+
+    template <class View>
+    __device__ __forceinline__ Place(const View& view, Offset b, int n, bool transposed)
+        : start(start_of(view, b)) {
+        const Offset leading_dimension = view.sizes != nullptr ? n : view.leading_dimension;
+        const bool rows_run = (view.layout == Layout::column_major) || transposed;
+        row_stride = rows_run ? 1 : leading_dimension;
+        column_stride = rows_run ? leading_dimension : 1;
+    }
+    __device__ __forceinline__ T& operator()(int i, int j) const {
+        return start[i * row_stride + j * column_stride];
+    }
+};
+
+template <class T, int Columns>
+__device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int n, int info,
+                                              const Exchange<T, Columns>& shared,
+                                              const Place<T>& x) {
+    const T nan = std::numeric_limits<T>::quiet_NaN();
+#pragma unroll
+    for (int j = 0; j < Columns; ++j) {
+        const int k = tile.column(j, (n + grid_columns - 1) / grid_columns);
+        const int to_column = k < n ? shared.row_of_step[k] : 0;
+#pragma unroll
+        for (int i = 0; i < tile_rows; ++i) {
+            const int row = tile.row(i);
+            if (row < n && k < n) {
+                x(shared.step_of_row[row], to_column) = info == 0 ? tile.a[i][j] : nan;
+            }
+        }
+    }
+}
+
+/// The matrices from position `first` of the order on, one thread block each.
+/// transposed: row-major matrices are taken as what they are in column-major order.
+template <class T, int Columns>
+__global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
+    invert_kernel(const __grid_constant__ InvertJob<T> job, const Index* order, Index first,
+                  bool transposed) {
+    __shared__ Exchange<T, Columns> shared;
+    const Offset position = Offset(first) + blockIdx.x;
+    const Offset b = order != nullptr ? Offset(order[position]) : position;
+    const int n = job.a.sizes != nullptr ? job.a.sizes[b] : job.a.size;
+    Tile<T, Columns> tile;
+    tile.x = int(threadIdx.x) % grid_columns;
+    tile.y = int(threadIdx.x) / grid_columns;
+
+    const Place<const T> a(job.a, b, n, transposed);
+    T largest_given = T(0);
+#pragma unroll
+    for (int j = 0; j < Columns; ++j) {
+        const int column = tile.column(j, 0);
+#pragma unroll
+        for (int i = 0; i < tile_rows; ++i) {
+            const int row = tile.row(i);
+            tile.a[i][j] = row < n && column < n ? a(row, column) : T(0);
+            largest_given = fmax(largest_given, fabs(tile.a[i][j]));
+        }
+    }
+    const bool want_condition = job.results.reciprocal_condition != nullptr;
+    const bool want_growth = job.results.pivot_growth != nullptr;
+    const T norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
+
+    T largest_met = T(0);
+    int info = eliminate(tile, n, shared, want_growth, largest_met);
+    T check = T(0);  // Becomes NaN when an element is not finite.
+#pragma unroll
+    for (int i = 0; i < tile_rows; ++i) {
+        const T scale = tile.row(i) < n ? shared.reciprocal[tile.row(i)] : T(0);
+#pragma unroll
+        for (int j = 0; j < Columns; ++j) {
+            tile.a[i][j] *= scale;
+            check = fma(tile.a[i][j], T(0), check);
+        }
+    }
+    const bool failed = __syncthreads_or(info != 0 || !(check == T(0)));
+    if (info == 0 && failed) info = n;
+    const T inverse_norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
+    if (want_growth) {
+        largest_given = block_max(largest_given, shared);
+        largest_met = block_max(largest_met, shared);
+    }
+    if (threadIdx.x == 0) {
+        const Results<T>& results = job.results;
+        if (results.info != nullptr) results.info[b] = info;
+        if (want_condition) {
+            results.reciprocal_condition[b] = failed ? T(0) : T(1) / (norm * inverse_norm);
+        }
+        if (want_growth) {
+            results.pivot_growth[b] = failed ? std::numeric_limits<T>::infinity()
+                                             : fmax(largest_met / largest_given, T(1));
+        }
+    }
+    if (job.store)
+        store_inverse(tile, n, failed ? n : 0, shared, Place<T>(job.x, b, n, transposed));
+}
+
+/// Matrices of up to 16 Columns rows, but more than 16 (Columns - 1), and the larger ones.
+template <int Columns, class T>
+void invert_from(const Context& context, const InvertJob<T>& job) {
+    constexpr Index largest = grid_columns * Columns;
+    constexpr Index smallest = std::max(largest - grid_columns, largest_warp_size) + 1;
+    const Index* order = nullptr;
+    Index first = 0;
+    Index count = job.a.size >= smallest && job.a.size <= largest ? job.a.count : 0;
+    if (job.plan != nullptr) {
+        order = job.plan->order();
+        first = job.plan->begin(smallest);
+        count = job.plan->begin(largest + 1) - first;
+    }
+    if (count > 0) {
+        const bool conditions =
+            job.results.reciprocal_condition != nullptr || job.results.pivot_growth != nullptr;
+        invert_kernel<T, Columns><<<unsigned(count), 32 * Columns, 0, stream_of(context)>>>(
+            job, order, first, !conditions);
+        TESSERA_CUDA(cudaGetLastError());
+    }
+    if constexpr (largest < largest_size) invert_from<Columns + 1>(context, job);
+}
+
+}  // namespace
+
+template <class T>
+void invert_large(const Context& context, const InvertJob<T>& job) {
+    invert_from<3>(context, job);
+}
+
+template void invert_large<float>(const Context&, const InvertJob<float>&);
+template void invert_large<double>(const Context&, const InvertJob<double>&);
+
+}  // namespace tessera::batched::cuda

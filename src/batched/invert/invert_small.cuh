@@ -1,0 +1,265 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check_cuda.hpp"
+#include "batched/invert/kernels.hpp"
+#include "batched/invert/small_shapes.hpp"
+#include "gpu/launch.cuh"
+#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/tile_sizes.cuh"
+
+/// Kernels for matrices of 1..32 rows; instantiated for one type per source file.
+namespace tessera::batched::cuda {
+
+using namespace tessera::cuda;
+
+namespace {
+
+constexpr int small_warps = 4;  ///< A thread block.
+
+/// The matrices of one size in a launch; each warp works on one size only.
+struct SizeRange {
+    int n;
+    Index first;  ///< Among the matrices of the batch in the order of the plan.
+    Index count;
+    Offset warp_end;  ///< Warps of this range and of those before it.
+    StageShape stage;
+};
+constexpr int most_ranges = 32;
+
+template <class T>
+struct SmallJob {
+    StagedBatch<const T> a;
+    StagedBatch<T> x;
+    bool store;
+    Results<T> results;
+    const Index* order;  ///< Null: 0, 1, 2 ...
+    int range_count;
+    SizeRange ranges[most_ranges];
+};
+
+/// The largest sum of magnitudes among the rows of a matrix.
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int first, int last) {
+    T norm = T(0);
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        T sum = T(0);
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) {
+            if (j >= first && j < last) sum += fabs(a[i][j]);
+        }
+        norm = sum > norm || sum != sum ? sum : norm;
+    }
+    return lanes_max<Lanes>(norm);
+}
+
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile]) {
+    T largest = T(0);
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) largest = fmax(largest, fabs(a[i][j]));
+    }
+    return lanes_max<Lanes>(largest);
+}
+
+/// Shared memory of one warp: staged matrices, tables of steps, addresses of the matrices.
+template <class T, int Tile, int Lanes>
+struct SmallLayout {
+    static constexpr int matrices = 32 / Lanes;
+    static constexpr int table_entries = Tile + 1;  // One more, to spread groups over banks.
+    static constexpr int table_bytes =
+        (matrices * table_entries * int(sizeof(PivotStep<T>)) + 15) / 16 * 16;
+    static constexpr int address_bytes = (matrices * 8 + 15) / 16 * 16;
+    static constexpr int fixed_bytes = table_bytes + address_bytes;
+};
+
+/// Inverts 32 / lanes matrices a warp.
+template <class T, int Tile, bool Growth>
+__global__ void __launch_bounds__(32 * small_warps, small_shape<T, Tile>().thread_blocks)
+    invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes) {
+    constexpr int lanes = small_shape<T, Tile>().lanes;
+    constexpr int rows = small_shape<T, Tile>().rows;
+    using Layout = SmallLayout<T, Tile, lanes>;
+    extern __shared__ __align__(16) unsigned char small_memory[];
+    unsigned char* memory =
+        small_memory + int(threadIdx.x) / 32 * (stage_bytes + Layout::fixed_bytes);
+    T* const staged = reinterpret_cast<T*>(memory);
+    const int warp_lane = int(threadIdx.x) % 32;
+    const int group = warp_lane / lanes;
+    const int lane = warp_lane % lanes;
+    PivotStep<T>* const table =
+        reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
+    Offset warp = Offset(blockIdx.x) * small_warps + threadIdx.x / 32;
+
+    int r = 0;
+    while (r < job.range_count && warp >= job.ranges[r].warp_end) ++r;
+    if (r == job.range_count) return;
+    if (r > 0) warp -= job.ranges[r - 1].warp_end;
+    const int n = job.ranges[r].n;
+    const StageShape stage = job.ranges[r].stage;
+    const Offset first = job.ranges[r].first + warp * Layout::matrices;
+    const int here = int(
+        min(Offset(Layout::matrices), job.ranges[r].first + Offset(job.ranges[r].count) - first));
+    const WarpMatrices warp_matrices{
+        n, here, first, job.order,
+        reinterpret_cast<unsigned long long*>(memory + stage_bytes + Layout::table_bytes)};
+
+    load_matrices(job.a, warp_matrices, stage, staged);
+    T a[rows][Tile];
+    const T* from = staged + min(group, here - 1) * stage.stride;
+#pragma unroll
+    for (int j = 0; j < Tile; ++j) {
+        const T* column = from + min(j, n - 1) * n;
+#pragma unroll
+        for (int i = 0; i < rows; ++i) a[i][j] = column[min(lane + lanes * i, n - 1)];
+    }
+    const bool wants_condition = job.results.reciprocal_condition != nullptr;
+    T norm = T(0);
+    T given = T(0);
+    T met = T(0);
+    if (wants_condition) norm = row_sum_norm<lanes>(a, 0, n);
+    if (Growth) given = met = largest_entry<lanes>(a);
+
+    int info = gauss_jordan<lanes, Growth, false>(a, n, n, lane, shared_address(table), met);
+    invert_order<lanes>(table, n, lane);
+
+    int step[rows];
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+        step[i] = info == 0 ? table[min(lane + lanes * i, n - 1)].step : 0;
+        const T scale = table[step[i]].reciprocal;
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) a[i][j] *= scale;
+    }
+    const T inverse_norm = row_sum_norm<lanes>(a, Tile - n, Tile);
+    bool finite = isfinite(inverse_norm);
+    if (!finite && info == 0) {  // The sum may overflow where no entry does.
+        finite = true;
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+#pragma unroll
+            for (int j = 0; j < Tile; ++j) finite = finite && (j < Tile - n || isfinite(a[i][j]));
+        }
+    }
+    if (any_of_lanes<lanes>(!finite) && info == 0) info = n;
+
+    if (group < here && lane == 0) {
+        const Index b = job.order == nullptr ? Index(first + group) : job.order[first + group];
+        if (job.results.info != nullptr) job.results.info[b] = info;
+        if (wants_condition) {
+            job.results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
+        }
+        if (Growth && job.results.pivot_growth != nullptr) {
+            job.results.pivot_growth[b] =
+                info == 0 ? met / given : std::numeric_limits<T>::infinity();
+        }
+    }
+    if (!job.store) return;
+    T* const to = staged + group * stage.stride;
+#pragma unroll
+    for (int j = 0; j < Tile; ++j) {
+        const int k = j - (Tile - n);
+        if (k < 0) continue;
+        T* const column = to + (info == 0 ? table[k].row : k) * n;
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+            const int row = lane + lanes * i;
+            if (group < here && row < n) {
+                column[info == 0 ? step[i] : row] =
+                    info == 0 ? a[i][j] : std::numeric_limits<T>::quiet_NaN();
+            }
+        }
+    }
+    __syncwarp();
+    store_matrices(job.x, warp_matrices, stage, staged);
+}
+
+/// The results of matrices without rows.
+template <class T>
+__global__ void empty_kernel(Index count, const Index* order, Results<T> results) {
+    for_elements<1>(count, [&](Offset i) {
+        const Index b = order == nullptr ? Index(i) : order[i];
+        if (results.info != nullptr) results.info[b] = 0;
+        if (results.reciprocal_condition != nullptr) results.reciprocal_condition[b] = T(1);
+        if (results.pivot_growth != nullptr) results.pivot_growth[b] = T(1);
+    });
+}
+
+/// One launch for the sizes smallest .. Tile.
+template <class T, int Tile, bool Growth>
+void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const InvertJob<T>& given) {
+    using Layout = SmallLayout<T, Tile, small_shape<T, Tile>().lanes>;
+    const Plan* plan = given.plan;
+    Offset warps = 0;
+    int stage_values = 0;
+    job.range_count = 0;
+    for (int n = smallest; n <= Tile; ++n) {
+        const Index first = plan == nullptr ? 0 : plan->begin(n);
+        const Index count = plan != nullptr     ? plan->begin(n + 1) - first
+                            : given.a.size == n ? given.a.count
+                                                : 0;
+        if (count == 0) continue;
+        warps += (Offset(count) + Layout::matrices - 1) / Layout::matrices;
+        const StageShape stage = stage_shape(n, int(sizeof(T)), 32 / Layout::matrices);
+        stage_values = std::max(stage_values, Layout::matrices * stage.stride);
+        job.ranges[job.range_count++] = {n, first, count, warps, stage};
+    }
+    if (warps == 0) return;
+    const int stage_bytes = (stage_values * int(sizeof(T)) + 15) / 16 * 16;
+    const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
+    const auto kernel = invert_small_kernel<T, Tile, Growth>;
+    if (bytes > 48 * 1024) {
+        TESSERA_CUDA(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    }
+    kernel<<<blocks_for(warps, small_warps), 32 * small_warps, bytes, stream>>>(job, stage_bytes);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+}  // namespace
+
+/// Matrices of 0..32 rows.
+template <class T>
+void invert_small(const Context& context, const InvertJob<T>& given) {
+    const cudaStream_t stream = stream_of(context);
+    const bool growth = given.results.pivot_growth != nullptr;
+    SmallJob<T> job{};
+    // An inverse alone may be taken of the transpose, which row-major storage is.
+    const bool transposed = given.a.layout == Layout::row_major &&
+                            (given.results.reciprocal_condition != nullptr || growth);
+    job.a = StagedBatch<const T>(given.a, transposed);
+    if (given.store) job.x = StagedBatch<T>(given.x, transposed);
+    job.store = given.store;
+    job.results = given.results;
+    job.order = given.plan == nullptr ? nullptr : given.plan->order();
+
+    const Index empty = given.plan != nullptr ? given.plan->begin(1)
+                        : given.a.size == 0   ? given.a.count
+                                              : 0;
+    if (empty > 0) {
+        empty_kernel<<<blocks_for(empty, 256), 256, 0, stream>>>(empty, job.order, given.results);
+        TESSERA_CUDA(cudaGetLastError());
+    }
+    const int largest = std::min(given.plan != nullptr ? given.plan->largest() : given.a.size, 32);
+    int next = given.plan != nullptr ? 1 : std::max(given.a.size, 1);
+    while (next <= largest) {
+        const auto run = [&](auto tile, auto with_growth) {
+            constexpr int width = decltype(tile)::value;
+            launch_small<T, width, decltype(with_growth)::value>(stream, job, next, given);
+            next = width + 1;
+        };
+        if (growth) {
+            with_tile<8>(next, [&](auto tile) { run(tile, std::true_type()); });
+        } else {
+            with_tile(next, [&](auto tile) { run(tile, std::false_type()); });
+        }
+    }
+}
+
+}  // namespace tessera::batched::cuda

@@ -1,0 +1,188 @@
+#include <algorithm>
+
+#include "base/check_cuda.hpp"
+#include "batched/plan/kernels.hpp"
+#include "gpu/launch.cuh"
+#include "gpu/scan.cuh"
+#include "gpu/warp.cuh"
+
+namespace tessera::batched::cuda {
+
+namespace {
+
+using namespace tessera::cuda;
+
+constexpr int classes = largest_size + 1;
+constexpr int sort_warps = 8;
+constexpr int warp_rounds = 8;  ///< Of 32 consecutive sizes each.
+constexpr int sort_tile = sort_warps * warp_rounds * 32;
+
+/// What the host learns: begin[n], then the first b of an impossible size (all ones: none).
+constexpr int verdict_values = classes + 2;
+
+/// Sizes of this warp's part of tile blockIdx.x, round by round; -1 behind the end and where
+/// impossible.
+struct WarpSizes {
+    int size[warp_rounds];
+
+    static __device__ Offset first() {
+        return Offset(blockIdx.x) * sort_tile + int(threadIdx.x) / 32 * (warp_rounds * 32) +
+               int(threadIdx.x) % 32;
+    }
+    __device__ WarpSizes(Index count, const Index* sizes) {
+#pragma unroll
+        for (int k = 0; k < warp_rounds; ++k) {
+            const Offset b = first() + k * 32;
+            size[k] = b < count ? sizes[b] : -1;
+        }
+    }
+    __device__ static bool possible(int n) { return n >= 0 && n < classes; }
+};
+
+/// counts[n] of this warp's sizes. The lowest lane of those with equal sizes adds them.
+__device__ __forceinline__ void count_sizes(const WarpSizes& mine, int* counts) {
+    const int lane = int(threadIdx.x) % 32;
+    for (int n = lane; n < classes; n += 32) counts[n] = 0;
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < warp_rounds; ++k) {
+        const unsigned equal = __match_any_sync(full_warp, mine.size[k]);
+        if (WarpSizes::possible(mine.size[k]) && lane == __ffs(int(equal)) - 1) {
+            counts[mine.size[k]] += __popc(equal);
+        }
+        __syncwarp();
+    }
+}
+
+/// tile_counts[n * tiles + t]: sizes n in tile t. One thread block a tile.
+__global__ void __launch_bounds__(32 * sort_warps)
+    count_kernel(Index count, const Index* sizes, Index* tile_counts, unsigned* first_impossible) {
+    __shared__ int counts[sort_warps][classes];
+    const WarpSizes mine(count, sizes);
+#pragma unroll
+    for (int k = 0; k < warp_rounds; ++k) {
+        const Offset b = WarpSizes::first() + k * 32;
+        if (b < count && !WarpSizes::possible(mine.size[k])) {
+            atomicMin(first_impossible, unsigned(b));
+        }
+    }
+    __syncwarp();
+    count_sizes(mine, counts[threadIdx.x / 32]);
+    __syncthreads();
+    for (int n = int(threadIdx.x); n < classes; n += 32 * sort_warps) {
+        int sum = 0;
+        for (int w = 0; w < sort_warps; ++w) sum += counts[w][n];
+        tile_counts[Offset(n) * gridDim.x + blockIdx.x] = sum;
+    }
+}
+
+struct TileCounts {
+    const Index* counts;
+    __device__ Offset operator()(Offset i) const { return counts[i]; }
+};
+
+/// Writes the matrices of a tile to their places, in ascending order among those of equal size, and
+/// (first thread block) `begin`.
+__global__ void __launch_bounds__(32 * sort_warps)
+    place_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
+                 unsigned* begin) {
+    __shared__ int next[sort_warps][classes];
+    const WarpSizes mine(count, sizes);
+    const int lane = int(threadIdx.x) % 32;
+    int* const my_next = next[threadIdx.x / 32];
+    count_sizes(mine, my_next);
+    __syncthreads();
+    for (int n = int(threadIdx.x); n < classes; n += 32 * sort_warps) {
+        int start = int(tile_starts[Offset(n) * gridDim.x + blockIdx.x]);
+        for (int w = 0; w < sort_warps; ++w) {
+            const int here = next[w][n];
+            next[w][n] = start;
+            start += here;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < warp_rounds; ++k) {
+        const int n = mine.size[k];
+        const unsigned equal = __match_any_sync(full_warp, n);
+        const int start = WarpSizes::possible(n) ? my_next[n] : 0;
+        __syncwarp();
+        if (WarpSizes::possible(n)) {
+            order[start + __popc(equal & ((1u << lane) - 1))] = Index(WarpSizes::first() + k * 32);
+            if (lane == __ffs(int(equal)) - 1) my_next[n] = start + __popc(equal);
+        }
+        __syncwarp();
+    }
+    if (blockIdx.x == 0 && threadIdx.x <= classes) {
+        begin[threadIdx.x] = unsigned(tile_starts[Offset(threadIdx.x) * gridDim.x]);
+    }
+}
+static_assert(32 * sort_warps > classes, "a thread a class writes `begin`");
+
+/// Both 0 where nothing failed.
+struct DeviceFailures {
+    int count;
+    int from_end;  ///< `count` of the batch less the first that failed.
+};
+
+/// Sums and maxima of integers: the order of the atomics does not show.
+__global__ void __launch_bounds__(256)
+    failures_kernel(Index count, const Index* info, DeviceFailures* result) {
+    int failed = 0;
+    int from_end = 0;
+    for_elements<8>(count, [&](Offset b) {
+        if (info[b] != 0) {
+            ++failed;
+            from_end = max(from_end, count - Index(b));
+        }
+    });
+    failed = warp_sum(failed);
+    from_end = lanes_max(from_end);
+    if (threadIdx.x % 32 == 0 && failed > 0) {
+        atomicAdd(&result->count, failed);
+        atomicMax(&result->from_end, from_end);
+    }
+}
+
+}  // namespace
+
+Index sort_by_size(const Context& context, Index count, const Index* sizes, Index* begin,
+                   Index* order) {
+    std::fill(begin, begin + classes + 1, 0);
+    if (count == 0) return -1;
+    const cudaStream_t stream = stream_of(context);
+    const unsigned tiles = blocks_for(count, sort_tile);
+    const Offset table = Offset(tiles) * classes;
+    Buffer<Index> tile_counts(context, table);
+    Buffer<Offset> tile_starts(context, table + 1);
+    Buffer<unsigned> verdict(context, verdict_values);
+    unsigned* const first_impossible = verdict.data() + classes + 1;
+    TESSERA_CUDA(cudaMemsetAsync(first_impossible, 0xff, sizeof(unsigned), stream));
+
+    count_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_counts.data(),
+                                                        first_impossible);
+    TESSERA_CUDA(cudaGetLastError());
+    exclusive_scan(context, table, TileCounts{tile_counts.data()}, tile_starts.data());
+    place_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_starts.data(), order,
+                                                        verdict.data());
+    TESSERA_CUDA(cudaGetLastError());
+
+    const std::vector<unsigned> host = copy_to_host(context, verdict);
+    std::transform(host.begin(), host.begin() + classes + 1, begin,
+                   [](unsigned value) { return Index(value); });
+    return host.back() == ~0u ? -1 : Index(host.back());
+}
+
+Failures failures(const Context& context, Index count, const Index* info) {
+    if (count == 0) return {};
+    const cudaStream_t stream = stream_of(context);
+    Buffer<DeviceFailures> result(context, 1);
+    TESSERA_CUDA(cudaMemsetAsync(result.data(), 0, sizeof(DeviceFailures), stream));
+    failures_kernel<<<blocks_for(count, 8 * 256), 256, 0, stream>>>(count, info, result.data());
+    TESSERA_CUDA(cudaGetLastError());
+    const DeviceFailures found = copy_to_host(context, result)[0];
+    if (found.count == 0) return {};
+    return {found.count, count - found.from_end};
+}
+
+}  // namespace tessera::batched::cuda

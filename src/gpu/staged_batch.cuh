@@ -1,0 +1,333 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/check_cuda.hpp"
+#include "gpu/launch.cuh"
+#include "gpu/load.cuh"
+#include "gpu/warp.cuh"
+#include "tessera/batched.hpp"
+
+/// Batches read once, coalesced, through shared memory. A team of threads (a warp for matrices of
+/// up to 32 rows, a thread block for larger ones) copies some whole matrices of one size there,
+/// whatever their layout, and works on them line by line. One launch serves all sizes: each thread
+/// block belongs to one of them.
+namespace tessera::cuda {
+
+inline constexpr int largest_warp_size = 32;
+inline constexpr int staged_threads = 128;        ///< Of a thread block of warps.
+inline constexpr int staged_thread_blocks = 8;    ///< Of these at least to a multiprocessor.
+inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
+
+/// A matrix of n rows takes n columns of this many values: odd, so that both rows and columns of
+/// adjacent lanes lie in different banks.
+__host__ __device__ constexpr int column_pitch(int n) { return n | 1; }
+
+/// Which matrices a thread block of teams works on.
+struct TeamBatch {
+    int n;
+    int matrices;  ///< A team.
+    Offset first;  ///< Positions in the order, of the whole thread block.
+    Offset end;    ///< Of all of this size.
+};
+
+/// The thread blocks of a launch, in ascending order of the sizes of their matrices.
+struct SizeClasses {
+    Index size = 0;                ///< Of all, where `order` is null.
+    Index count = 0;               ///< Of all, where `order` is null.
+    const Index* order = nullptr;  ///< See Plan.
+    Index begin[batched::largest_size + 2] = {};
+    unsigned first_block[batched::largest_size + 2] = {};
+    std::uint8_t matrices[batched::largest_size + 1] = {};  ///< A team.
+
+    __device__ __forceinline__ TeamBatch of_block(int teams) const {
+        if (order == nullptr) {
+            const int each = matrices[size];
+            return {size, each, Offset(blockIdx.x) * teams * each, count};
+        }
+        int n = 0;  // The last size whose first thread block is not behind this one.
+#pragma unroll 1
+        for (int step = 128; step > 0; step /= 2) {
+            const int next = n + step;
+            if (next <= batched::largest_size && first_block[next] <= blockIdx.x) n = next;
+        }
+        const int each = matrices[n];
+        return {n, each, begin[n] + Offset(blockIdx.x - first_block[n]) * teams * each,
+                begin[n + 1]};
+    }
+    __device__ __forceinline__ Offset matrix(Offset position) const {
+        return order == nullptr ? position : Offset(order[position]);
+    }
+};
+
+/// A launch for some sizes of a batch.
+struct StagedLaunch {
+    SizeClasses classes;
+    unsigned blocks = 0;  ///< Thread blocks.
+    int team_bytes = 0;   ///< Of shared memory, a multiple of 16.
+};
+
+/// The launch for the sizes from..to. Besides the matrices, `line_bytes` of shared memory are
+/// wanted for each of their rows.
+template <class T>
+StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* plan, Index from,
+                           Index to, int line_bytes) {
+    const Index count = a.count;
+    const Index size = a.size;
+    constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
+    const bool warps = to <= largest_warp_size;
+    const int teams = warps ? staged_threads / 32 : 1;
+    StagedLaunch launch;
+    SizeClasses& classes = launch.classes;
+    classes.size = size;
+    classes.count = count;
+    if (plan != nullptr) classes.order = plan->order();
+    for (Index n = 0; n <= batched::largest_size; ++n) {
+        const int values = n * column_pitch(n);
+        const int matrices = warps ? std::clamp(warp_values / std::max(values, 1), 1, 32) : 1;
+        classes.matrices[n] = std::uint8_t(matrices);
+        Offset here = n == size ? count : 0;
+        if (plan != nullptr) {
+            classes.begin[n] = plan->begin(n);
+            here = plan->begin(n + 1) - plan->begin(n);
+        }
+        if (n < from || n > to) here = 0;
+        classes.first_block[n] = launch.blocks;
+        launch.blocks += blocks_for(here, teams * matrices);
+        if (here > 0) {
+            const int bytes = matrices * (values * int(sizeof(T)) + n * line_bytes);
+            launch.team_bytes = std::max(launch.team_bytes, (bytes + 15) / 16 * 16);
+        }
+    }
+    if (plan != nullptr) classes.begin[batched::largest_size + 1] = plan->count();
+    return launch;
+}
+
+/// Element 0 of matrix b.
+template <class View>
+__device__ __forceinline__ auto start_of(const View& view, Offset b) {
+    if (view.starts != nullptr) return view.starts[b];
+    return view.values + (view.offsets != nullptr ? view.offsets[b] : b * view.stride);
+}
+
+template <int Team>
+__device__ __forceinline__ void sync_team() {
+    if constexpr (Team == 32) {
+        __syncwarp();
+    } else {
+        __syncthreads();
+    }
+}
+
+/// The address that thread m of a team of one warp gives; larger teams have one matrix, whose
+/// address all threads give.
+template <int Team, class T>
+__device__ __forceinline__ T* from_team(T* address, int m) {
+    if constexpr (Team > 32) return address;
+    const auto number = reinterpret_cast<unsigned long long>(address);
+    return reinterpret_cast<T*>(__shfl_sync(full_warp, number, m));
+}
+
+__device__ __forceinline__ float reciprocal_of(int n) { return 1.0f / float(max(n, 1)); }
+
+/// x / n for x below 2^9 and n at most 128, from the rounded 1 / n: the half keeps the quotient at
+/// least 1/256 off an integer.
+__device__ __forceinline__ int small_quotient(int x, float inverse_n) {
+    return int((float(x) + 0.5f) * inverse_n);
+}
+
+/// Several adjacent values, read by one instruction where their address is a multiple of their
+/// size.
+template <class T, int Width>
+struct Unit;
+template <>
+struct Unit<float, 1> {
+    using type = float;
+};
+template <>
+struct Unit<float, 2> {
+    using type = float2;
+};
+template <>
+struct Unit<float, 4> {
+    using type = float4;
+};
+template <>
+struct Unit<double, 1> {
+    using type = double;
+};
+template <>
+struct Unit<double, 2> {
+    using type = double2;
+};
+
+template <class T>
+__device__ __forceinline__ void store_unit(T* to, T value) {
+    *to = value;
+}
+__device__ __forceinline__ void store_unit(float* to, float2 value) {
+    to[0] = value.x;
+    to[1] = value.y;
+}
+__device__ __forceinline__ void store_unit(float* to, float4 value) {
+    to[0] = value.x;
+    to[1] = value.y;
+    to[2] = value.z;
+    to[3] = value.w;
+}
+__device__ __forceinline__ void store_unit(double* to, double2 value) {
+    to[0] = value.x;
+    to[1] = value.y;
+}
+
+/// A thread's walk over the units of columns of `column` units each, in steps of `Team`: the i-th
+/// of column c.
+template <int Team>
+struct UnitWalk {
+    int column;
+    int step_i;
+    int step_c;
+    int i;
+    int c;
+
+    __device__ __forceinline__ UnitWalk(int column_, int thread) : column(column_) {
+        const float inverse = reciprocal_of(column);
+        step_c = small_quotient(Team, inverse);
+        step_i = Team - step_c * column;
+        c = small_quotient(thread, inverse);
+        i = thread - c * column;
+    }
+    __device__ __forceinline__ void advance() {
+        i += step_i;
+        c += step_c;
+        if (i >= column) {
+            i -= column;
+            ++c;
+        }
+    }
+};
+
+/// Copies `units` units of `Width` values to shared memory, `column` of them to each column, with
+/// `pad` values between the columns. address(inside, unit, i, c) is that of a unit, the i-th of
+/// column c; of none unless `inside`. About 64 bytes of each thread are under way at once.
+template <int Team, int Width, class T, class Address>
+__device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
+                                            T* to) {
+    using Value = typename Unit<T, Width>::type;
+    constexpr int depth = Width == 1 && sizeof(T) == 4 ? 12 : 64 / int(sizeof(Value));
+    const int thread = int(threadIdx.x) % Team;
+    UnitWalk<Team> reads(column, thread);
+    UnitWalk<Team> writes = reads;  // Its own, for fewer registers.
+    to += Width * thread;
+#pragma unroll 1
+    for (int first = thread; first < units; first += depth * Team) {
+        Value value[depth];
+#pragma unroll
+        for (int u = 0; u < depth; ++u) {
+            const bool inside = u * Team < units - first;
+            const T* from = address(inside, first + u * Team, reads.i, reads.c);
+            value[u] = load_if(inside, reinterpret_cast<const Value*>(from), Value{});
+            reads.advance();
+        }
+#pragma unroll
+        for (int u = 0; u < depth; ++u) {
+            if (u * Team < units - first) {
+                store_unit(to + (u * Width * Team + pad * writes.c), value[u]);
+            }
+            writes.advance();
+        }
+        to += depth * Width * Team;
+    }
+}
+
+/// Copies `matrices` n x n matrices to shared memory: element (i, j) of matrix m goes to
+///   to[(m n + j) column_pitch(n) + i].
+/// This one takes matrices that follow each other in memory, without gaps, from `start` on, in
+/// units of `Width` values. Odd n: any `start`. Even n: a multiple of Width, `start` aligned.
+template <int Team, int Width, class T>
+__device__ __forceinline__ void stage_run(const T* start, int n, int matrices, T* to) {
+    const int thread = int(threadIdx.x) % Team;
+    const int total = matrices * n * n;
+    const bool odd = n % 2 == 1;  // No pads then: one run in shared memory, too.
+    const auto past = int(reinterpret_cast<unsigned long long>(start) / sizeof(T) % Width);
+    const int head = odd ? min((Width - past) % Width, total) : 0;
+    const int units = (total - head) / Width;
+    const int tail = head + units * Width;
+    const T* const run = start + head;
+    if (thread < head) to[thread] = start[thread];
+    stage_units<Team, Width>(
+        units, odd ? 1 : n / Width, column_pitch(n) - n,
+        [=](bool, int unit, int, int) { return run + unit * Width; }, to + head);
+    if (thread < total - tail) to[tail + thread] = start[tail + thread];
+}
+
+/// The same of matrices anywhere. Lane m of a warp gives the start of matrix m, every thread of a
+/// larger team that of its only one. `columns` is scratch memory of the team: an address for each
+/// column.
+template <int Team, class T>
+__device__ __forceinline__ void stage_columns(const T* start, int n, Offset leading_dimension,
+                                              int matrices, const T** columns, T* to) {
+    constexpr int wide = 16 / int(sizeof(T));
+    const int thread = int(threadIdx.x) % Team;
+    const int lines = matrices * n;
+    const float inverse_n = reciprocal_of(n);
+    for (int base = 0; base < lines; base += Team) {
+        const int r = base + thread;
+        const int m = matrices == 1 ? 0 : small_quotient(r, inverse_n);
+        const T* first = from_team<Team>(start, m);
+        if (r < lines) columns[r] = first + (r - m * n) * leading_dimension;
+    }
+    bool aligned = reinterpret_cast<unsigned long long>(start) % 16 == 0;
+    if constexpr (Team == 32) aligned = __all_sync(full_warp, aligned || thread >= matrices);
+    sync_team<Team>();
+    const int pad = column_pitch(n) - n;
+    if (aligned && n % wide == 0 && leading_dimension % wide == 0) {
+        stage_units<Team, wide>(
+            lines * (n / wide), n / wide, pad,
+            [=](bool inside, int, int i, int c) { return columns[inside ? c : 0] + i * wide; }, to);
+    } else {
+        stage_units<Team, 1>(
+            lines * n, n, pad,
+            [=](bool inside, int, int i, int c) { return columns[inside ? c : 0] + i; }, to);
+    }
+}
+
+/// Values that a thread reads at once of a batch that is one run; 1 where it is none, or where its
+/// matrices are to be read with stage_columns.
+template <class T>
+int run_width(const batched::BatchView<T>& a) {
+    const bool one_run = a.sizes == nullptr && a.offsets == nullptr && a.starts == nullptr &&
+                         a.leading_dimension == a.size && a.stride == Offset(a.size) * a.size;
+    if (!one_run) return 1;
+    constexpr int widest = 16 / int(sizeof(T));
+    if (a.size % 2 == 1) return widest;
+    const int width = a.size % widest == 0 ? widest : 2;
+    return reinterpret_cast<std::uintptr_t>(a.values) % (width * sizeof(T)) == 0 ? width : 1;
+}
+
+/// f(std::integral_constant<int, width>()).
+template <class T, class F>
+void with_width(int width, F&& f) {
+    if (width == 1) return f(std::integral_constant<int, 1>());
+    if constexpr (sizeof(T) == 4) {
+        if (width == 4) return f(std::integral_constant<int, 4>());
+    }
+    f(std::integral_constant<int, 2>());
+}
+
+/// Line r = m n + k of the staged matrices, their rows or their columns k: entry x of it is
+/// staged[first + x * stride].
+struct StagedLine {
+    int first;
+    int stride;
+
+    __device__ __forceinline__ StagedLine(bool rows, int n, int m, int r) {
+        const int pitch = column_pitch(n);
+        first = rows ? m * n * (pitch - 1) + r : r * pitch;
+        stride = rows ? pitch : 1;
+    }
+};
+
+}  // namespace tessera::cuda

@@ -1,0 +1,221 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gpu/warp.cuh"
+#include "tessera/batched.hpp"
+
+/// Matrices of one size, at most 32 rows, between global memory and the shared memory of a warp,
+/// where they lie column-major, n x n, `stride` values apart.
+namespace tessera::cuda {
+
+/// How matrices of one size lie in shared memory; `pad` values follow each, so that groups of lanes
+/// that read different matrices meet in few banks.
+struct StageShape {
+    int stride;          ///< n^2 + pad, in values.
+    bool wide;           ///< Whether a run of matrices can be copied in chunks of 16 bytes.
+    int pad_chunks;      ///< pad in such chunks.
+    unsigned by_chunks;  ///< ceil(2^32 / chunks of a matrix), for divisions; 0 for one.
+    unsigned by_values;  ///< ceil(2^32 / n^2); 0 for n = 1.
+    unsigned by_rows;    ///< ceil(2^32 / n); 0 for n = 1.
+};
+
+/// x / d from ceil(2^32 / d), exact while x d < 2^32; 0 stands for d = 1.
+__device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
+    return inverse == 0 ? x : int(__umulhi(unsigned(x), inverse));
+}
+
+/// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of adjacent
+/// matrices.
+inline StageShape stage_shape(int n, int value_bytes, int lanes) {
+    const auto inverse = [](int d) {
+        return d == 1 ? 0u : unsigned(((1ull << 32) + unsigned(d) - 1) / unsigned(d));
+    };
+    const int values = n * n;
+    const int phase = 128 / value_bytes;  // Lanes served together, and banks of a value's width.
+    const int matrices = 32 / lanes;
+    int best_pad = 0;
+    double best_cost = 1e9;
+    for (const int chunk : {16 / value_bytes, 1}) {
+        if (values % chunk != 0) continue;
+        for (int pad = 0; pad < 8 * chunk; pad += chunk) {
+            int used[32] = {};
+            int worst = 1;
+            for (int l = 0; l < std::min(phase, 32); ++l) {
+                if (l / lanes >= matrices || l % lanes >= n) continue;
+                worst = std::max(worst, ++used[(l / lanes * (values + pad) + l % lanes) % phase]);
+            }
+            // Half a conflict for narrow copies; less padding where all else is equal.
+            const double cost = worst + (chunk == 1 ? 0.5 : 0.0) + 0.01 * pad;
+            if (cost < best_cost) {
+                best_cost = cost;
+                best_pad = pad;
+            }
+        }
+    }
+    const int chunk_values = 16 / value_bytes;
+    StageShape shape;
+    shape.stride = values + best_pad;
+    shape.wide = best_pad == 0 || (values % chunk_values == 0 && best_pad % chunk_values == 0);
+    shape.pad_chunks = best_pad / chunk_values;
+    shape.by_chunks = inverse(std::max(values / chunk_values, 1));
+    shape.by_values = inverse(values);
+    shape.by_rows = inverse(n);
+    return shape;
+}
+
+/// A batch as the kernels see it: element (i, j) of matrix b at start + i row_stride + j
+/// column_stride, strides of 0 standing for n.
+template <class T>
+struct StagedBatch {
+    T* values = nullptr;
+    const Offset* offsets = nullptr;
+    T* const* starts = nullptr;
+    Offset stride = 0;
+    Offset leading_dimension = 0;  ///< 0: n.
+    bool transposed = false;       ///< Rows are contiguous, not columns.
+
+    StagedBatch() = default;
+    StagedBatch(const batched::BatchView<T>& view, bool transposed_)
+        : values(view.values),
+          offsets(view.offsets),
+          starts(view.starts),
+          stride(view.stride),
+          leading_dimension(view.sizes == nullptr ? view.leading_dimension : 0),
+          transposed(transposed_) {}
+
+    __device__ __forceinline__ T* start(Offset b) const {
+        if (starts != nullptr) return starts[b];
+        return values + (offsets != nullptr ? offsets[b] : b * stride);
+    }
+    __device__ __forceinline__ bool packed(int n) const {
+        return !transposed && (leading_dimension == 0 || leading_dimension == n);
+    }
+    /// Whether matrices lie one behind the other without gaps, in the order of the batch.
+    __device__ __forceinline__ bool contiguous(int n) const {
+        return packed(n) && starts == nullptr && offsets == nullptr && stride == Offset(n) * n;
+    }
+};
+
+/// The matrices of a warp: `here` of n rows, at first, first + 1 ... in the order.
+struct WarpMatrices {
+    int n;
+    int here;
+    Offset first;
+    const Index* order;             ///< Null: 0, 1, 2 ...
+    unsigned long long* addresses;  ///< Shared memory for `here` of them.
+};
+
+/// Copies `Bytes` to shared memory without waiting.
+template <int Bytes>
+__device__ __forceinline__ void copy_to_shared(void* to, const void* from) {
+    const unsigned address = unsigned(__cvta_generic_to_shared(to));
+    if constexpr (Bytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from));
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from),
+                     "n"(Bytes));
+    }
+}
+__device__ __forceinline__ void wait_for_copies() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
+}
+
+/// visit(chunk of the run, its place in shared memory, both in chunks of 16 bytes) for this lane.
+template <class Visit>
+__device__ __forceinline__ void for_chunks(const StageShape& stage, int chunks, Visit&& visit) {
+    if (stage.pad_chunks == 0) {
+#pragma unroll 4
+        for (int c = int(threadIdx.x) % 32; c < chunks; c += 32) visit(c, c);
+    } else {
+#pragma unroll 4
+        for (int c = int(threadIdx.x) % 32; c < chunks; c += 32) {
+            visit(c, c + quotient_of(c, stage.by_chunks) * stage.pad_chunks);
+        }
+    }
+}
+
+/// visit(matrix, offset in global memory, place in shared memory) for the values of this lane, in
+/// an order that reads or writes runs of global memory.
+template <class T, class Visit>
+__device__ __forceinline__ void for_values(const StagedBatch<T>& batch, int n, int matrices,
+                                           const StageShape& stage, Visit&& visit) {
+    const int values = n * n;
+    const bool packed = batch.packed(n);
+    const Offset line = batch.leading_dimension == 0 ? n : batch.leading_dimension;
+#pragma unroll 4
+    for (int e = int(threadIdx.x) % 32; e < matrices * values; e += 32) {
+        const int matrix = quotient_of(e, stage.by_values);
+        const int within = e - matrix * values;
+        if (packed) {
+            visit(matrix, Offset(within), matrix * stage.stride + within);
+        } else {
+            const int q = quotient_of(within, stage.by_rows);
+            const int r = within - q * n;
+            visit(matrix, q * line + r,
+                  matrix * stage.stride + (batch.transposed ? q + r * n : within));
+        }
+    }
+}
+
+/// Whether the matrices of this warp are one run that is copied in chunks of 16 bytes.
+template <class T>
+__device__ __forceinline__ bool is_wide_run(const StagedBatch<T>& batch, const WarpMatrices& w,
+                                            const StageShape& stage) {
+    const T* start = batch.values + w.first * w.n * w.n;
+    return w.order == nullptr && batch.contiguous(w.n) && stage.wide &&
+           w.here * w.n * w.n * int(sizeof(T)) % 16 == 0 &&
+           reinterpret_cast<unsigned long long>(start) % 16 == 0;
+}
+
+/// Puts the addresses of the matrices where all lanes find them.
+template <class T>
+__device__ __forceinline__ void list_addresses(const StagedBatch<T>& batch, const WarpMatrices& w) {
+    const int m = int(threadIdx.x) % 32;
+    __syncwarp();
+    if (m < w.here) {
+        const Offset b = w.order == nullptr ? w.first + m : Offset(w.order[w.first + m]);
+        w.addresses[m] = reinterpret_cast<unsigned long long>(batch.start(b));
+    }
+    __syncwarp();
+}
+
+/// Copies the matrices of a warp to its shared memory, and waits.
+template <class T>
+__device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
+                                              const WarpMatrices& w, const StageShape& stage,
+                                              T* staged) {
+    if (is_wide_run(batch, w, stage)) {
+        const int4* from = reinterpret_cast<const int4*>(batch.values + w.first * w.n * w.n);
+        int4* to = reinterpret_cast<int4*>(staged);
+        for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
+                   [&](int c, int place) { copy_to_shared<16>(to + place, from + c); });
+    } else {
+        list_addresses(batch, w);
+        for_values(batch, w.n, w.here, stage, [&](int matrix, Offset offset, int place) {
+            const T* start = reinterpret_cast<const T*>(w.addresses[matrix]);
+            copy_to_shared<int(sizeof(T))>(staged + place, start + offset);
+        });
+    }
+    wait_for_copies();
+}
+
+/// Copies the matrices of a warp from its shared memory, written before the last __syncwarp.
+template <class T>
+__device__ __forceinline__ void store_matrices(const StagedBatch<T>& batch, const WarpMatrices& w,
+                                               const StageShape& stage, const T* staged) {
+    if (is_wide_run(batch, w, stage)) {
+        int4* to = reinterpret_cast<int4*>(batch.values + w.first * w.n * w.n);
+        const int4* from = reinterpret_cast<const int4*>(staged);
+        for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
+                   [&](int c, int place) { to[c] = from[place]; });
+    } else {
+        list_addresses(batch, w);
+        for_values(batch, w.n, w.here, stage, [&](int matrix, Offset offset, int place) {
+            reinterpret_cast<T*>(w.addresses[matrix])[offset] = staged[place];
+        });
+    }
+}
+
+}  // namespace tessera::cuda
