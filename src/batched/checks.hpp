@@ -25,9 +25,20 @@ void check_batch(const char* name, const BatchView<T>& a) {
     }
     require_of(a.sizes != nullptr || a.leading_dimension >= a.size, name,
                "the leading dimension is smaller than the number of rows");
-    const bool empty = a.count == 0 || (a.sizes == nullptr && a.size == 0);
-    require_of(empty || a.values != nullptr || a.starts != nullptr, name,
-               "the values of the matrices are missing");
+}
+
+/// Rows of the largest matrix.
+template <class T>
+Index largest_of(const BatchView<T>& a, const Plan* plan) {
+    if (a.count == 0) return 0;
+    return plan != nullptr ? plan->largest() : a.size;
+}
+
+/// A batch, or vectors, of matrices with up to `largest` rows.
+template <class View>
+void check_values(const char* name, Index largest, const View& view) {
+    require_of(largest == 0 || view.values != nullptr || view.starts != nullptr, name,
+               "values of matrices or vectors are missing");
 }
 
 /// A batch, or vectors, that are written: a stride of 0 would put all at one place.
@@ -45,8 +56,9 @@ const Plan* plan_of(const char* name, const Context& context, const BatchView<T>
                     const Plan* given, std::optional<Plan>& own) {
     require_of(given == nullptr || given->count() == a.count, name,
                "the plan was made for another number of matrices");
-    if (a.sizes == nullptr) return nullptr;
-    if (given == nullptr) given = &own.emplace(context, a.count, a.sizes);
+    if (a.sizes == nullptr) given = nullptr;
+    if (a.sizes != nullptr && given == nullptr) given = &own.emplace(context, a.count, a.sizes);
+    check_values(name, largest_of(a, given), a);
     return given;
 }
 

@@ -23,6 +23,7 @@ void run(const char* name, const Context& context, InvertJob<T> job) {
     if (job.store) check_inverses(name, job.a, job.x);
     std::optional<Plan> own;
     job.plan = plan_of(name, context, job.a, job.plan, own);
+    if (job.store) check_values(name, largest_of(job.a, job.plan), job.x);
     if (job.a.count == 0) return;
     const double passes = job.store ? 2 : 1;
     const double told = (job.results.info != nullptr ? sizeof(Index) : 0) +

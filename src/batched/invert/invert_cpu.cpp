@@ -13,9 +13,9 @@
 namespace tessera::batched::cpu {
 
 /// Matrices of up to so many rows lie in the lanes of vectors, one in each; larger ones are
-/// inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, time of a matrix in
-/// lanes over its time alone: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and 1.3 at
-/// 32.
+/// inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, time of a matrix
+/// in lanes over its time alone: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and 1.3
+/// at 32.
 inline constexpr Index interleaved_rows = 28;
 
 /// Matrices of equal size: where they are and what is wanted of them.

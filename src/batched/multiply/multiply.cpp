@@ -12,11 +12,10 @@ void check_vectors(const BatchView<const T>& a, const Plan* plan, const VectorsV
     const char* const name = "multiply";
     require_of(x.vectors >= 0 && x.vectors == y.vectors, name,
                "x and y must have equal numbers of vectors");
-    const Index rows = plan != nullptr ? plan->largest() : a.size;
-    if (a.count == 0 || x.vectors == 0 || rows == 0) return;
-    require_of((x.values != nullptr || x.starts != nullptr) &&
-                   (y.values != nullptr || y.starts != nullptr),
-               name, "the values of x or y are missing");
+    const Index rows = x.vectors > 0 ? largest_of(a, plan) : 0;
+    if (rows == 0) return;
+    check_values(name, rows, x);
+    check_values(name, rows, y);
     require_of(x.vectors == 1 || (x.leading_dimension >= rows && y.leading_dimension >= rows), name,
                "the leading dimension of x or y is smaller than the number of rows");
     check_written(name, a.count, y);

@@ -21,10 +21,10 @@ namespace tessera::batched::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace tessera::cpu::HWY_NAMESPACE;
 
-/// The larger one, or NaN where `sum` is.
+/// The larger one, or NaN where one of them is.
 template <class D>
 HWY_INLINE hn::Vec<D> larger(D /* d */, hn::Vec<D> sum, hn::Vec<D> largest) {
-    return hn::IfThenElse(hn::Not(hn::Le(sum, largest)), sum, largest);
+    return hn::IfThenElse(hn::Or(hn::Gt(sum, largest), hn::IsNaN(sum)), sum, largest);
 }
 
 /// Norms of `count` matrices of n rows, one in each lane. `a` holds their starts, repeated up to

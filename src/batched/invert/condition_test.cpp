@@ -1,0 +1,214 @@
+#include "batched/test_zoo.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// The condition number in the infinity norm, from an inverse in long double; 0 where that fails.
+template <class T>
+double exact_condition(Index n, const std::vector<T>& a) {
+    std::vector<long double> x(a.begin(), a.end());
+    if (reference::gauss_jordan_implicit(n, x.data()) != 0) return 0;
+    return norm_inf(n, a) * norm_inf(n, x);
+}
+
+/// |1 / rcond - kappa| / kappa < 10 n eps kappa, wherever that says anything.
+template <class T>
+void expect_conditions(const HostBatch<T>& batch, const Outcome<T>& outcome, const char* what) {
+    const double eps = double(std::numeric_limits<T>::epsilon());
+    for (Index b = 0; b < batch.count(); ++b) {
+        const Index n = batch.sizes[std::size_t(b)];
+        const T found = outcome.reciprocal_condition[std::size_t(b)];
+        ASSERT_TRUE(std::isfinite(found)) << what << ", matrix " << b;
+        if (n == 0 || outcome.info[std::size_t(b)] != 0) {
+            EXPECT_EQ(found, n == 0 ? T(1) : T(0)) << what << ", matrix " << b;
+            continue;
+        }
+        const double kappa = exact_condition(n, batch.matrix(b));
+        if (!(10 * n * eps * kappa < 1)) continue;
+        ASSERT_LT(std::abs(1 / double(found) - kappa), 10 * n * eps * kappa * kappa)
+            << what << ", matrix " << b << ", n = " << n << ", kappa " << kappa;
+    }
+}
+
+template <class T>
+Outcome<T> conditions(const Context& where, const HostBatch<T>& batch) {
+    ThereBatch<T> there(where, batch);
+    ThereResults<T> results(where, batch.count());
+    batched::condition<T>(where, there.view(), results.view());
+    Outcome<T> outcome;
+    outcome.inverses = copy_to_host(where, there.values);
+    take_results(where, results, outcome);
+    return outcome;
+}
+
+}  // namespace
+
+TEST(condition, random_of_every_size) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (Index n = 1; n <= 34; ++n) {
+            const HostBatch<T> batch = random_batch<T>(random, full_run() ? 2000 : 60, n, n);
+            expect_conditions(batch, inverted(context(), batch), "random");
+        }
+        for (const Index n : {48, 65, 96, 127, 128}) {
+            const HostBatch<T> batch = random_batch<T>(random, 4, n, n);
+            expect_conditions(batch, inverted(context(), batch), "large");
+        }
+    });
+}
+
+TEST(condition, zoo) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Zoo<T> zoo = make_zoo<T>(random);
+        expect_conditions(zoo.batch, inverted(context(), zoo.batch), "zoo");
+    });
+}
+
+TEST(condition, grows_as_it_was_made) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Index n : {4, 16, 32, 80}) {
+            HostBatch<T> batch;
+            std::vector<double> kappas;
+            for (double kappa = 10; n * kappa * double(std::numeric_limits<T>::epsilon()) < 0.1;
+                 kappa *= 10) {
+                kappas.push_back(kappa);
+                batch.add(n, block_of_condition<T>(random, n, kappa));
+            }
+            const Outcome<T> outcome = inverted(context(), batch);
+            for (std::size_t b = 0; b < kappas.size(); ++b) {
+                // Between the norms: ||A||_2 <= sqrt(n) ||A||_inf <= n ||A||_2.
+                const double found = 1 / double(outcome.reciprocal_condition[b]);
+                EXPECT_GT(found, kappas[b] / n / 2);
+                EXPECT_LT(found, kappas[b] * n * 2);
+            }
+        }
+    });
+}
+
+TEST(condition, without_inverses_the_same_bits) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        HostBatch<T> batch = random_batch<T>(random, 2000, 0, 40);
+        for (Index b = 0; b < batch.count(); b += 7) {
+            const auto n = std::size_t(batch.sizes[std::size_t(b)]);
+            std::fill_n(batch.values.begin() + batch.offsets[std::size_t(b)], n, T(0));
+        }
+        const Outcome<T> with = inverted(context(), batch);
+        const Outcome<T> without = conditions(context(), batch);
+        EXPECT_EQ(with.info, without.info);
+        EXPECT_TRUE(same_bits(with.reciprocal_condition, without.reciprocal_condition));
+        EXPECT_TRUE(same_bits(with.pivot_growth, without.pivot_growth));
+        EXPECT_TRUE(same_bits(batch.values, without.inverses)) << "the matrices were written";
+    });
+}
+
+TEST(condition, each_result_alone) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        const Context where = context();
+        auto random = generator();
+        const HostBatch<T> batch = random_batch<T>(random, 300, 0, 40);
+        const Outcome<T> all = conditions(where, batch);
+        for (int wanted = 0; wanted < 8; ++wanted) {
+            ThereBatch<T> there(where, batch);
+            ThereResults<T> results(where, batch.count());
+            auto view = results.view();
+            if (!(wanted & 1)) view.info = nullptr;
+            if (!(wanted & 2)) view.reciprocal_condition = nullptr;
+            if (!(wanted & 4)) view.pivot_growth = nullptr;
+            batched::condition<T>(where, there.view(), view);
+            Outcome<T> outcome;
+            take_results(where, results, outcome);
+            if (wanted & 1) {
+                EXPECT_EQ(outcome.info, all.info);
+            }
+            if (wanted & 2) {
+                EXPECT_TRUE(same_bits(outcome.reciprocal_condition, all.reciprocal_condition));
+            }
+            if (wanted & 4) {
+                EXPECT_TRUE(same_bits(outcome.pivot_growth, all.pivot_growth));
+            }
+        }
+    });
+}
+
+// ||A|| ||X|| may be out of range where 1 / ||A|| / ||X|| is not, and the other way round.
+TEST(condition, norms_at_the_ends_of_the_range) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        using Limits = std::numeric_limits<T>;
+        HostBatch<T> batch;
+        const T big = std::ldexp(T(1), Limits::max_exponent - 3);
+        batch.add(2, {big, 0, 0, 1 / big});
+        batch.add(2, {big, 0, 0, big});
+        batch.add(2, {1 / big, 0, 0, 1 / big});
+        batch.add(1, {Limits::max()});
+        batch.add(2, {Limits::max(), 0, Limits::max(), Limits::max()});
+        const Outcome<T> outcome = inverted(context(), batch);
+        EXPECT_EQ(outcome.info, std::vector<Index>(5, 0));
+        EXPECT_EQ(outcome.reciprocal_condition[0], 1 / big / big);
+        EXPECT_EQ(outcome.reciprocal_condition[1], T(1));
+        EXPECT_EQ(outcome.reciprocal_condition[2], T(1));
+        for (const T found : outcome.reciprocal_condition) EXPECT_TRUE(std::isfinite(found));
+    });
+}
+
+TEST(condition, pivot_growth) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        const double eps = double(std::numeric_limits<T>::epsilon());
+        auto random = generator();
+        HostBatch<T> batch = random_batch<T>(random, 1500, 1, 40);
+        for (const Index n : {47, 64, 97, 128}) batch.add(n, random_block<T>(random, n));
+        const Index random_count = batch.count();
+        // No two candidates for a pivot are equal, and nothing cancels in U.
+        for (const Index n : {1, 2, 3, 8, 24, 29, 33, 64}) {
+            batch.add(n, block_of<T>(n, [&](Index i, Index j) {
+                          return j == n - 1 || i == j ? 1 : i > j ? -0.9375 : 0;
+                      }));
+        }
+        const Outcome<T> outcome = inverted(context(), batch);
+        for (Index b = 0; b < random_count; ++b) {
+            const Index n = batch.sizes[std::size_t(b)];
+            const auto a = batch.matrix(b);
+            // Rows of U are those of products with inverses of leading blocks.
+            const double bound = 10 * n * eps * exact_condition(n, a);
+            if (!(bound < 0.1)) continue;
+            const double expected = reference_growth(n, a);
+            EXPECT_LE(std::abs(double(outcome.pivot_growth[std::size_t(b)]) - expected),
+                      bound * expected)
+                << "matrix " << b << ", n = " << n;
+        }
+        for (Index b = random_count; b < batch.count(); ++b) {
+            const Index n = batch.sizes[std::size_t(b)];
+            const double expected = reference_growth(n, batch.matrix(b));
+            EXPECT_LE(std::abs(double(outcome.pivot_growth[std::size_t(b)]) - expected),
+                      gamma<T>(2 * n) * expected)
+                << "growing, n = " << n;
+        }
+    });
+}
+
+TEST(condition, misuse_throws) {
+    const Context where = context();
+    Buffer<double> values(where, 64);
+    using View = batched::BatchView<const double>;
+    EXPECT_THROW(batched::condition<double>(where, View::uniform(-1, 2, values.data()), {}),
+                 InvalidArgument);
+    EXPECT_THROW(batched::condition<double>(where, View::uniform(1, 129, values.data()), {}),
+                 InvalidArgument);
+    EXPECT_THROW(batched::condition<double>(where, View::strided(2, 3, 2, 9, values.data()), {}),
+                 InvalidArgument);
+    EXPECT_THROW(batched::condition<double>(where, View::uniform(2, 3, nullptr), {}),
+                 InvalidArgument);
+    batched::condition<double>(where, View::uniform(0, 3, nullptr), {});
+}
+
+}  // namespace tessera::test
