@@ -84,19 +84,20 @@ __device__ __forceinline__ T norm_of_tiles(const Tile<T, Columns>& tile,
 
 /// The row of largest magnitude in the pivot column among those not yet chosen, the first of
 /// equals, found by each warp for itself. Lane l looks after the rows l + 32 q, whose bit q of
-/// `chosen` it keeps. Magnitudes that differ by less than 2^-12 of the larger count as equal where
-/// seven bits are left for the row (see magnitude_key).
+/// `chosen` it keeps. The row takes seven bits of the magnitude's high word (see magnitude_bits),
+/// so magnitudes that differ by less than 2^-13 of the larger may count as equal.
 template <class T, int Columns>
 __device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared,
                                               unsigned& chosen) {
     constexpr int rows_a_lane = (Exchange<T, Columns>::capacity + 31) / 32;
+    constexpr unsigned bits = magnitude_bits & ~127u;
     const int lane = int(threadIdx.x) % 32;
     unsigned key = 0;
 #pragma unroll
     for (int q = 0; q < rows_a_lane; ++q) {
         if ((chosen >> q & 1) == 0) {
             const int row = lane + 32 * q;
-            key = max(key, (high_word(shared.column[row]) & 0x7fffff80u) | unsigned(127 - row));
+            key = max(key, (high_word(shared.column[row]) & bits) | unsigned(127 - row));
         }
     }
     const int found = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
