@@ -8,8 +8,8 @@ thread, registers a thread block and active thread blocks per multiprocessor of 
 as the benchmark asked the driver; and of the library's batched kernels, as `cuobjdump
 --dump-resource-usage PROGRAM` tells them (default build/release/bin/tessera-bench), of which the
 active thread blocks are not known here, as they depend on the launch; bytes of stack are registers
-that were spilled, or arrays that are indexed. Asserted: the paper's kernel (several problems a warp,
-FP64) needs at most 10 % more registers than on the V100, spills none, and as many of its thread
+that were spilled, or arrays that are indexed. Asserted: the paper's kernel (several problems a
+warp, FP64) needs at most 10 % more registers than on the V100, spills none, and as many of its thread
 blocks are active at once as there.
 """
 import json
@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
+
 
 def registers_per_block(registers, threads):
     """They are given out in units of 256 a warp."""
@@ -62,7 +63,8 @@ def main(arguments):
     for quantity, value in paper.items():
         print(f"  paper: {quantity} = {value:.0f}")
     device = next(d for d in documents if "read_gbps" in d)
-    print(f"  {device['device']}: copy {device['copy_gbps']:.0f} GB/s, read {device['read_gbps']:.0f}")
+    copy, read = device["copy_gbps"], device["read_gbps"]
+    print(f"  {device['device']}: copy {copy:.0f} GB/s, read {read:.0f} GB/s")
     print("Table II, n = 32")
     fine = True
     for row in rows:
