@@ -140,11 +140,9 @@ __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], const PivotStep<T>* 
 }
 
 /// Inverts 32 / lanes matrices a warp.
-template <class T, int Tile, bool Growth>
-__global__ void __launch_bounds__(32 * small_warps, small_shape<T, Tile>().thread_blocks)
+template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks>
+__global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes) {
-    constexpr int lanes = small_shape<T, Tile>().lanes;
-    constexpr int rows = small_shape<T, Tile>().rows;
     using Layout = SmallLayout<T, Tile, lanes>;
     extern __shared__ __align__(16) unsigned char small_memory[];
     unsigned char* const memory =
@@ -221,9 +219,9 @@ __global__ void empty_kernel(Index count, const Index* order, Results<T> results
 }
 
 /// One launch for the sizes smallest .. Tile.
-template <class T, int Tile, bool Growth>
+template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks>
 void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const InvertJob<T>& given) {
-    using Layout = SmallLayout<T, Tile, small_shape<T, Tile>().lanes>;
+    using Layout = SmallLayout<T, Tile, lanes>;
     const Plan* plan = given.plan;
     unsigned blocks = 0;
     int stage_values = 0;
@@ -242,7 +240,7 @@ void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const Inv
     if (blocks == 0) return;
     const int stage_bytes = (stage_values * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
-    const auto kernel = invert_small_kernel<T, Tile, Growth>;
+    const auto kernel = invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks>;
     if (bytes > 48 * 1024) {
         TESSERA_CUDA(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -280,7 +278,9 @@ void invert_small(const Context& context, const InvertJob<T>& given) {
     while (next <= largest) {
         const auto run = [&](auto tile, auto with_growth) {
             constexpr int width = decltype(tile)::value;
-            launch_small<T, width, decltype(with_growth)::value>(stream, job, next, given);
+            constexpr SmallShape shape = small_shape<T, width>();
+            launch_small<T, width, decltype(with_growth)::value, shape.lanes, shape.rows,
+                         shape.thread_blocks>(stream, job, next, given);
             next = width + 1;
         };
         if (growth) {

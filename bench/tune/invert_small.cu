@@ -1,0 +1,99 @@
+// Times every candidate shape of the small inversion kernel; tune_kernels.py generates the list
+// (candidates.inc), builds this and writes the winners.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "batched/invert/invert_small.cuh"
+
+namespace {
+
+using namespace tessera;
+using namespace tessera::batched;
+
+constexpr Offset values_at_once = Offset(1) << 26;
+
+template <class T>
+__global__ void fill(Offset count, T* values) {
+    const Offset i = Offset(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    unsigned h = unsigned(i) * 2654435761u;
+    h = (h ^ h >> 16) * 0x7feb352du;
+    h = (h ^ h >> 15) * 0x846ca68bu;
+    values[i] = T(h ^ h >> 16) / T(2147483648.0) - T(1);
+}
+
+struct Arena {
+    void* from;
+    void* to;
+    Index* info;
+    double copy_rate;
+};
+
+template <class F>
+double milliseconds(F&& work) {
+    cudaEvent_t start, stop;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    work();
+    work();
+    std::vector<float> times(9);
+    for (float& time : times) {
+        cudaEventRecord(start);
+        work();
+        cudaEventRecord(stop);
+        cudaEventSynchronize(stop);
+        cudaEventElapsedTime(&time, start, stop);
+    }
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}
+
+/// One line: type, register width, shape, fraction of the copy rate.
+template <class T, int Tile, int lanes, int rows, int blocks>
+void candidate(const Arena& arena) {
+    constexpr int n = Tile;
+    const Index count = Index(std::min(values_at_once / (n * n), Offset(500000) * 64 / (n * n) * 16));
+    InvertJob<T> given;
+    given.a = BatchView<const T>::uniform(count, n, static_cast<const T*>(arena.from));
+    given.x = BatchView<T>::uniform(count, n, static_cast<T*>(arena.to));
+    given.results.info = arena.info;
+    batched::cuda::SmallJob<T> job{};
+    job.a = batched::cuda::StagedBatch<const T>(given.a, false);
+    job.x = batched::cuda::StagedBatch<T>(given.x, false);
+    job.store = true;
+    job.results = given.results;
+    const double time = milliseconds([&] {
+        batched::cuda::launch_small<T, Tile, false, lanes, rows, blocks>(0, job, n, given);
+    });
+    const double bytes = 2.0 * count * n * n * sizeof(T);
+    std::printf("%s %d %d %d %d %.4f\n", sizeof(T) == 8 ? "f64" : "f32", Tile, lanes, rows, blocks,
+                bytes / time * 1e3 / arena.copy_rate);
+    std::fflush(stdout);
+}
+
+void run(const Arena& arena) {
+#include "candidates.inc"
+}
+
+}  // namespace
+
+int main() {
+    Arena arena{};
+    const Offset bytes = values_at_once * Offset(sizeof(double));
+    if (cudaMalloc(&arena.from, bytes) != cudaSuccess ||
+        cudaMalloc(&arena.to, bytes) != cudaSuccess ||
+        cudaMalloc(&arena.info, values_at_once * Offset(sizeof(Index))) != cudaSuccess) {
+        std::fprintf(stderr, "no GPU, or not enough of its memory\n");
+        return 1;
+    }
+    const double copy = milliseconds(
+        [&] { cudaMemcpyAsync(arena.to, arena.from, bytes, cudaMemcpyDeviceToDevice); });
+    arena.copy_rate = 2.0 * double(bytes) / copy * 1e3;
+    fill<<<unsigned(values_at_once / 256), 256>>>(values_at_once, static_cast<TUNED_TYPE*>(arena.from));
+    run(arena);
+    const cudaError_t error = cudaDeviceSynchronize();
+    if (error != cudaSuccess) std::fprintf(stderr, "%s\n", cudaGetErrorString(error));
+    return error == cudaSuccess ? 0 : 1;
+}
