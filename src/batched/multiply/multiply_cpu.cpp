@@ -88,7 +88,7 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
     }
     T* to[hn::MaxLanes(D())];
     for (Index lane = 0; lane < count; ++lane) to[lane] = set.y[first + lane] + start;
-    separate(d, count, set.n, sums, to);
+    separate(d, count, set.n, sums, lanes, to);
 }
 
 /// Products with the matrices first .. first + Lanes(d) - 1, one in each lane.
