@@ -251,8 +251,9 @@ void run(const Context& context, BatchedOptions options, Json& document) {
     const auto take = [&](const char* op) { return std::erase(options.ops, op) > 0; };
     if (take("accuracy")) add_accuracy<T>(context, options.sizes, document["rows"]);
     if (take("registers")) {
+        if (!context.on_gpu()) throw InvalidArgument("--op registers needs --device cuda");
 #if TESSERA_WITH_CUDA
-        if (context.on_gpu()) add_registers<T>(options.sizes, document["rows"]);
+        add_registers<T>(options.sizes, document["rows"]);
 #endif
     }
     if (!options.ops.empty()) Study<T>(context, options, document).run();

@@ -41,11 +41,11 @@ class Figure:
         return {quantity: float(value) for quantity, value, _ in table}
 
     def series(self, along, value="gflops", **keys):
-        """{row[along]: row[value]} of the rows with these keys; of equal ones the last counts."""
+        """{row[along]: row[value]} of the rows with these keys; of equal ones the first counts."""
         found = {}
         for row in self.rows:
             if all(row.get(k) == v for k, v in keys.items()) and row.get(value) is not None:
-                found[row[along]] = row[value]
+                found.setdefault(row[along], row[value])
         return dict(sorted(found.items()))
 
     def claim(self, text, holds, numbers=""):

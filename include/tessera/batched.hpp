@@ -72,7 +72,8 @@ struct BatchView {
         view.layout = layout;
         return view;
     }
-    operator BatchView<const T>() const requires(!std::is_const_v<T>) {
+    template <class U>
+    requires(std::is_same_v<U, const T>) operator BatchView<U>() const {
         return {count, size, sizes, leading_dimension, stride, offsets, values, starts, layout};
     }
 };
@@ -88,7 +89,8 @@ struct VectorsView {
     T* values = nullptr;
     T* const* starts = nullptr;  ///< start_b.
 
-    operator VectorsView<const T>() const requires(!std::is_const_v<T>) {
+    template <class U>
+    requires(std::is_same_v<U, const T>) operator VectorsView<U>() const {
         return {vectors, leading_dimension, stride, offsets, values, starts};
     }
 };

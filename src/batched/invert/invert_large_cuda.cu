@@ -26,10 +26,10 @@ constexpr int thread_blocks = 65536 /
 template <class T, int Columns>
 struct alignas(16) Exchange {
     static constexpr int capacity = grid_columns * Columns;
-    T multiplier[capacity];  ///< Of each row; 0 for the pivot row.
-    T pivot_row[capacity];   ///< Register j of thread column x at 16 j + x.
-    T column[capacity];      ///< The pivot column before the step.
-    T reciprocal[capacity];  ///< Of the pivot that each row had.
+    T multiplier[2][capacity];  ///< Of each row; 0 for the pivot row. Of steps k at k % 2.
+    T pivot_row[2][capacity];   ///< Register j of thread column x at 16 j + x.
+    T column[capacity];         ///< The pivot column before the step.
+    T reciprocal[capacity];     ///< Of the pivot that each row had.
     int step_of_row[capacity];
     int row_of_step[capacity];
     T largest[Columns];  ///< A warp each.
@@ -84,19 +84,20 @@ __device__ __forceinline__ T norm_of_tiles(const Tile<T, Columns>& tile,
 
 /// The row of largest magnitude in the pivot column among those not yet chosen, the first of
 /// equals, found by each warp for itself. Lane l looks after the rows l + 32 q, whose bit q of
-/// `chosen` it keeps. Magnitudes that differ by less than 2^-12 of the larger count as equal where
-/// seven bits are left for the row (see magnitude_key).
+/// `chosen` it keeps. The row takes seven bits of the magnitude's high word (see magnitude_bits),
+/// so magnitudes that differ by less than 2^-13 of the larger may count as equal.
 template <class T, int Columns>
 __device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared,
                                               unsigned& chosen) {
     constexpr int rows_a_lane = (Exchange<T, Columns>::capacity + 31) / 32;
+    constexpr unsigned bits = magnitude_bits & ~127u;
     const int lane = int(threadIdx.x) % 32;
     unsigned key = 0;
 #pragma unroll
     for (int q = 0; q < rows_a_lane; ++q) {
         if ((chosen >> q & 1) == 0) {
             const int row = lane + 32 * q;
-            key = max(key, (magnitude_key(shared.column[row]) & ~127u) | unsigned(127 - row));
+            key = max(key, (high_word(shared.column[row]) & bits) | unsigned(127 - row));
         }
     }
     const int found = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
@@ -104,29 +105,21 @@ __device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared
     return found;
 }
 
-/// Between the barriers of step k: shares the pivot row and the multipliers, and leaves in the
-/// pivot column what makes the update of the whole matrix right there too: 1 in the pivot row, 0 in
-/// all others, and 1 for the entry of the pivot row. Returns whether the pivot is of use, in the
-/// first threads, one for each row.
+/// The pivot column of step k, which register j of the threads that hold it has.
 template <class T, int Columns>
-__device__ __forceinline__ bool share_pivot(Tile<T, Columns>& tile, int n, int k, int pivot_row,
-                                            Exchange<T, Columns>& shared) {
+__device__ __forceinline__ void share_column(const Tile<T, Columns>& tile, int k, int j,
+                                             Exchange<T, Columns>& shared) {
+    if (tile.x != k % grid_columns) return;
+#pragma unroll
+    for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][j];
+}
+
+/// The multipliers of step k, by the first threads, one for each row. Returns, in these, whether
+/// the pivot is of use.
+template <class T, int Columns>
+__device__ __forceinline__ bool share_multipliers(int n, int k, int pivot_row,
+                                                  Exchange<T, Columns>& shared) {
     const int thread = int(threadIdx.x);
-    if (tile.x == k % grid_columns) {
-#pragma unroll
-        for (int i = 0; i < tile_rows; ++i) tile.a[i][0] = T(tile.row(i) == pivot_row ? 1 : 0);
-    }
-    if (pivot_row % (4 * Columns) / 4 == thread / 32) {  // A warp's four rows of a slot.
-#pragma unroll
-        for (int i = 0; i < tile_rows; ++i) {
-            if (tile.row(i) == pivot_row) {
-#pragma unroll
-                for (int j = 0; j < Columns; ++j) {
-                    shared.pivot_row[grid_columns * j + tile.x] = tile.a[i][j];
-                }
-            }
-        }
-    }
     if (thread >= Exchange<T, Columns>::capacity) return true;
     const T pivot = shared.column[pivot_row];
     const T reciprocal = T(1) / pivot;
@@ -136,26 +129,46 @@ __device__ __forceinline__ bool share_pivot(Tile<T, Columns>& tile, int n, int k
         shared.step_of_row[thread] = k;
         shared.row_of_step[k] = thread;
     } else if (thread < n) {
-        multiplier = -quotient(shared.column[thread], pivot, reciprocal);
+        multiplier = minus_quotient(shared.column[thread], pivot, -reciprocal);
     }
-    shared.multiplier[thread] = multiplier;
+    shared.multiplier[k % 2][thread] = multiplier;
     return isfinite(pivot) && isfinite(reciprocal);
 }
 
+/// The pivot row of step k. Leaves in the pivot column, register 0, what makes the update of the
+/// whole matrix right there too: 1 in the pivot row, 0 in all others.
 template <class T, int Columns>
-__device__ __forceinline__ void update(Tile<T, Columns>& tile, const Exchange<T, Columns>& shared) {
-    T multiplier[tile_rows];
-    T entry[Columns];
+__device__ __forceinline__ void share_pivot_row(Tile<T, Columns>& tile, int k, int pivot_row,
+                                                Exchange<T, Columns>& shared) {
+    if (tile.x == k % grid_columns) {
 #pragma unroll
-    for (int i = 0; i < tile_rows; ++i) multiplier[i] = shared.multiplier[tile.row(i)];
+        for (int i = 0; i < tile_rows; ++i) tile.a[i][0] = T(tile.row(i) == pivot_row ? 1 : 0);
+    }
+    const int warp_of_row = pivot_row % (4 * Columns) / 4;  // A warp has four rows at a stretch.
+    if (warp_of_row != int(threadIdx.x) / 32) return;
 #pragma unroll
-    for (int j = 0; j < Columns; ++j) entry[j] = shared.pivot_row[grid_columns * j + tile.x];
+    for (int i = 0; i < tile_rows; ++i) {
+        if (tile.row(i) == pivot_row) {
 #pragma unroll
-    for (int j = 0; j < Columns; ++j) {
-#pragma unroll
-        for (int i = 0; i < tile_rows; ++i) {
-            tile.a[i][j] = fma(multiplier[i], entry[j], tile.a[i][j]);
+            for (int j = 0; j < Columns; ++j) {
+                shared.pivot_row[k % 2][grid_columns * j + tile.x] = tile.a[i][j];
+            }
         }
+    }
+}
+
+/// Step k of the registers First .. Last - 1 of each row: a += multiplier entry.
+template <int First, int Last, class T, int Columns>
+__device__ __forceinline__ void update(Tile<T, Columns>& tile, int k,
+                                       const Exchange<T, Columns>& shared) {
+    T multiplier[tile_rows];
+#pragma unroll
+    for (int i = 0; i < tile_rows; ++i) multiplier[i] = shared.multiplier[k % 2][tile.row(i)];
+#pragma unroll
+    for (int j = First; j < Last; ++j) {
+        const T entry = shared.pivot_row[k % 2][grid_columns * j + tile.x];
+#pragma unroll
+        for (int i = 0; i < tile_rows; ++i) tile.a[i][j] = fma(multiplier[i], entry, tile.a[i][j]);
     }
 }
 
@@ -171,43 +184,72 @@ __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
     }
 }
 
-/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. Returns info, in thread 0;
-/// `largest_met` receives, where wanted, the largest |u_kj| that this thread met. The registers end
-/// up rotated (n + 15) / 16 times.
-template <class T, int Columns>
-__device__ __forceinline__ int eliminate(Tile<T, Columns>& tile, int n,
-                                         Exchange<T, Columns>& shared, bool want_growth,
-                                         T& largest_met) {
+/// What a thread knows of the elimination.
+template <class T>
+struct Progress {
+    unsigned chosen = 0;  ///< See find_pivot_row.
+    int pivot_row = 0;
+    int info = 0;          ///< In the first threads, one for each row.
+    T largest_met = T(0);  ///< Of the |u_kj| that this thread met.
+};
+
+/// Updates the matrix by step k and prepares the next one, if there is one. Turn: the pivot column
+/// of the next step is in register 1; the registers are rotated.
+/// The next pivot column is updated and shared ahead of the others: some warps look for the pivot
+/// and divide by it while others are still at work on the rest of the matrix.
+template <bool Turn, class T, int Columns>
+__device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, int k,
+                                               Exchange<T, Columns>& shared, bool want_growth,
+                                               Progress<T>& progress) {
+    constexpr int ahead = Turn ? 2 : 1;
     const int thread = int(threadIdx.x);
-    unsigned chosen = 0;
-    for (int q = 0; q < 4; ++q) chosen |= thread % 32 + 32 * q < n ? 0u : 1u << q;
-    int info = 0;
+    const int next = k + 1;
+    if (want_growth && thread < Exchange<T, Columns>::capacity) {
+        const int slot = (thread / grid_columns + k / grid_columns) % Columns;
+        if (thread % grid_columns + grid_columns * slot > k) {
+            progress.largest_met =
+                fmax(progress.largest_met, fabs(shared.pivot_row[k % 2][thread]));
+        }
+    }
+    update<0, ahead>(tile, k, shared);
+    if (next < n) {
+        share_column(tile, next, ahead - 1, shared);
+        __syncthreads();
+        progress.pivot_row = find_pivot_row(shared, progress.chosen);
+        const bool usable = share_multipliers(n, next, progress.pivot_row, shared);
+        if (progress.info == 0 && !usable) progress.info = next + 1;
+    }
+    update<ahead, Columns>(tile, k, shared);
+    if (Turn) rotate(tile);
+    if (next < n) share_pivot_row(tile, next, progress.pivot_row, shared);
+    __syncthreads();
+}
+
+/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. The registers end up rotated
+/// (n + 15) / 16 times.
+template <class T, int Columns>
+__device__ __forceinline__ Progress<T> eliminate(Tile<T, Columns>& tile, int n,
+                                                 Exchange<T, Columns>& shared, bool want_growth) {
+    Progress<T> progress;
+    for (int q = 0; q < 4; ++q) {
+        progress.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
+    }
+    share_column(tile, 0, 0, shared);
+    __syncthreads();
+    progress.pivot_row = find_pivot_row(shared, progress.chosen);
+    if (!share_multipliers(n, 0, progress.pivot_row, shared)) progress.info = 1;
+    share_pivot_row(tile, 0, progress.pivot_row, shared);
+    __syncthreads();
 #pragma unroll 1
     for (int start = 0; start < n; start += grid_columns) {
-        const int end = min(start + grid_columns, n);
+        const int last = min(start + grid_columns, n) - 1;
 #pragma unroll 1
-        for (int k = start; k < end; ++k) {
-            if (tile.x == k - start) {
-#pragma unroll
-                for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][0];
-            }
-            __syncthreads();
-            const int pivot_row = find_pivot_row(shared, chosen);
-            const bool usable = share_pivot(tile, n, k, pivot_row, shared);
-            if (info == 0 && !usable) info = k + 1;
-            __syncthreads();
-            if (want_growth && thread < Exchange<T, Columns>::capacity) {
-                const int slot = (thread + start) / grid_columns % Columns;
-                if (thread % grid_columns + grid_columns * slot > k) {
-                    largest_met = fmax(largest_met, fabs(shared.pivot_row[thread]));
-                }
-            }
-            update(tile, shared);
+        for (int k = start; k < last; ++k) {
+            eliminate_step<false>(tile, n, k, shared, want_growth, progress);
         }
-        rotate(tile);
+        eliminate_step<true>(tile, n, last, shared, want_growth, progress);
     }
-    __syncthreads();
-    return info;
+    return progress;
 }
 
 /// One matrix: where its elements lie and what is wanted of it.
@@ -279,8 +321,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     const bool want_growth = job.results.pivot_growth != nullptr;
     const T norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
 
-    T largest_met = T(0);
-    int info = eliminate(tile, n, shared, want_growth, largest_met);
+    Progress<T> progress = eliminate(tile, n, shared, want_growth);
     T check = T(0);  // Becomes NaN when an element is not finite.
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
@@ -291,12 +332,12 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
             check = fma(tile.a[i][j], T(0), check);
         }
     }
-    const bool failed = __syncthreads_or(info != 0 || !(check == T(0)));
-    if (info == 0 && failed) info = n;
+    const bool failed = __syncthreads_or(progress.info != 0 || !(check == T(0)));
+    const int info = progress.info == 0 && failed ? n : progress.info;
     const T inverse_norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
     if (want_growth) {
         largest_given = block_max(largest_given, shared);
-        largest_met = block_max(largest_met, shared);
+        progress.largest_met = block_max(progress.largest_met, shared);
     }
     if (threadIdx.x == 0) {
         const Results<T>& results = job.results;
@@ -306,7 +347,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
         }
         if (want_growth) {
             results.pivot_growth[b] = failed ? std::numeric_limits<T>::infinity()
-                                             : fmax(largest_met / largest_given, T(1));
+                                             : fmax(progress.largest_met / largest_given, T(1));
         }
     }
     if (job.store)

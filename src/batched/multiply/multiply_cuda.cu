@@ -164,9 +164,10 @@ void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* 
             launch_multiply<T, 32, staged_threads, Together, w()>(context, job, small);
         });
     }
-    const StagedLaunch large =
-        staged_launch(job.a, plan, largest_warp_size + 1, largest_size, line_bytes);
-    if (large.blocks > 0) {
+    // Apart, so that shared memory for the largest does not keep smaller ones waiting.
+    for (Index from = largest_warp_size + 1; from <= largest_size; from += 32) {
+        const StagedLaunch large = staged_launch(job.a, plan, from, from + 31, line_bytes);
+        if (large.blocks == 0) continue;
         constexpr int threads = staged_block_threads;
         with_width<T>(width, [&](auto w) {
             launch_multiply<T, threads, threads, Together, w()>(context, job, large);

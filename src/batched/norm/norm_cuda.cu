@@ -104,9 +104,10 @@ void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* nor
             launch_norm<T, 32, staged_threads, w()>(context, sums, a, norms, small);
         });
     }
-    const StagedLaunch large =
-        staged_launch(a, plan, largest_warp_size + 1, largest_size, line_bytes);
-    if (large.blocks > 0) {
+    // Apart, so that shared memory for the largest does not keep smaller ones waiting.
+    for (Index from = largest_warp_size + 1; from <= largest_size; from += 32) {
+        const StagedLaunch large = staged_launch(a, plan, from, from + 31, line_bytes);
+        if (large.blocks == 0) continue;
         constexpr int threads = staged_block_threads;
         with_width<T>(width, [&](auto w) {
             launch_norm<T, threads, threads, w()>(context, sums, a, norms, large);

@@ -120,14 +120,19 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
     int info = 0;
 #pragma unroll
     for (int i = 0; i < Rows; ++i) candidates[i] = lane + Lanes * i < n ? magnitude_bits : 0u;
-#pragma unroll 1
-    for (int k = 0; k < steps; ++k) {
-        unsigned key = 0;  // The largest magnitude, and its row in the last five bits.
+    // The largest magnitude of the pivot column, and its row in the last five bits; searched for at
+    // the end of a step: at the beginning, the compiler would copy all registers once a step.
+    const auto find_pivot = [&] {
+        unsigned found = 0;
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
-            key = max(key, (high_word(a[i][0]) & candidates[i]) | unsigned(Lanes * i));
+            found = max(found, (high_word(a[i][0]) & candidates[i]) | unsigned(Lanes * i));
         }
-        key = lanes_max<Lanes>(key | unsigned(lane));
+        return lanes_max<Lanes>(found | unsigned(lane));
+    };
+    unsigned key = find_pivot();
+#pragma unroll 1
+    for (int k = 0; k < steps; ++k) {
         const bool idle = Mixed && k >= n;
         if (idle) key = unsigned(n);  // A row of zeros.
         const auto from_pivot_row = [&](int j) {
@@ -172,6 +177,7 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
         for (int i = 0; i < Rows; ++i) {
             a[i][Tile - 1] = idle ? T(0) : one_or(chosen[i], multiplier[i]);
         }
+        key = find_pivot();
     }
     return info;
 }
