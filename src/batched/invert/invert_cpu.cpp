@@ -249,10 +249,6 @@ namespace tessera::batched::cpu {
 
 namespace {
 
-struct alignas(64) CacheLine {
-    char bytes[64];
-};
-
 /// Scratch for matrices of up to n rows, for every instruction set.
 template <class T>
 Offset scratch_lines(Index n) {

@@ -135,14 +135,6 @@ HWY_AFTER_NAMESPACE();
 
 namespace tessera::batched::cpu {
 
-namespace {
-
-struct alignas(64) CacheLine {
-    char bytes[64];
-};
-
-}  // namespace
-
 template <class T>
 void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
               const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan) {
