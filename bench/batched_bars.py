@@ -136,7 +136,8 @@ def main(arguments):
     for bar, margins in bars.margins.items():
         missed = bars.missed(bar)
         if bar == "invert":
-            fine = len(missed) <= may_miss and all(m is not None and m >= worst_miss for m in missed)
+            close = all(m is not None and m >= worst_miss for m in missed)
+            fine = len(missed) <= may_miss and close
         else:
             fine = not missed
         held = held and fine

@@ -42,6 +42,8 @@ for n in (16, 32):
             alone / fused <= 1 + expected["largest overhead of the condition number"],
             f"{alone / fused - 1:.1%}",
         )
-        figure.claim(f"n = {n}, {name}: faster than cuBLAS", fused > cublas, f"{fused / cublas:.1f} times")
+        figure.claim(
+            f"n = {n}, {name}: faster than cuBLAS", fused > cublas, f"{fused / cublas:.1f} times"
+        )
 figure.draw(panels, "matrices", "GFLOP/s")
 figure.finish()

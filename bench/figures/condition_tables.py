@@ -7,9 +7,10 @@ Table I: the sustained rates, here of a copy and of a pass that only reads. Tabl
 thread, registers a thread block and active thread blocks per multiprocessor of the papers' kernels,
 as the benchmark asked the driver; and of the library's batched kernels, as `cuobjdump
 --dump-resource-usage PROGRAM` tells them (default build/release/bin/tessera-bench), of which the
-active thread blocks are not known here, as they depend on the launch. Asserted: no kernel of the
-papers leaves a multiprocessor without a thread block or takes more registers than there are; no
-kernel of the library that inverts matrices of at most 32 rows spills.
+active thread blocks are not known here, as they depend on the launch; bytes of stack are registers
+that were spilled, or arrays that are indexed. Asserted: the paper's kernel (several problems a
+warp, FP64) needs at most 10 % more registers than on the V100, spills none, and as many of its thread
+blocks are active at once as there.
 """
 import json
 import pathlib
@@ -19,7 +20,6 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-registers_of_multiprocessor = 65536
 
 
 def registers_per_block(registers, threads):
@@ -57,30 +57,38 @@ def main(arguments):
     if not rows:
         sys.exit(f"FAILS: {folder} holds no registers; bench/batched.sh measures them")
     print("Table I")
-    for line in pathlib.Path(__file__).with_name("condition_tables_expected.csv").open():
-        if not line.startswith(("#", "quantity")):
-            print("  paper: " + " = ".join(line.strip().split(",")[:2]))
+    path = pathlib.Path(__file__).with_name("condition_tables_expected.csv")
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")][1:]
+    paper = {line.split(",")[0]: float(line.split(",")[1]) for line in lines}
+    for quantity, value in paper.items():
+        print(f"  paper: {quantity} = {value:.0f}")
     device = next(d for d in documents if "read_gbps" in d)
-    print(f"  {device['device']}: copy {device['copy_gbps']:.0f} GB/s, read {device['read_gbps']:.0f}")
+    copy, read = device["copy_gbps"], device["read_gbps"]
+    print(f"  {device['device']}: copy {copy:.0f} GB/s, read {read:.0f} GB/s")
     print("Table II, n = 32")
     fine = True
     for row in rows:
         block = registers_per_block(row["registers"], row["threads_per_block"])
         active = row["blocks_per_multiprocessor"]
-        holds = active >= 1 and active * block <= registers_of_multiprocessor
-        fine = fine and holds
+        word = "  "
+        if (row["implementation"], row["type"]) == ("paper_multiple", "f64"):
+            holds = (
+                row["registers"] <= 1.1 * paper["V100 registers a thread"]
+                and row["local_bytes"] == 0
+                and active >= paper["V100 active thread blocks"]
+            )
+            fine = fine and holds
+            word = "  holds: " if holds else "  FAILS: "
         print(
-            f"  {'holds' if holds else 'FAILS'}: {row['implementation']} {row['type']}: "
-            f"{row['registers']} registers a thread, {block} a thread block, {active} active thread "
-            f"blocks, {row['local_bytes']} bytes of local memory"
+            f"{word}{row['implementation']} {row['type']}: {row['registers']} registers a thread, "
+            f"{block} a thread block, {active} active thread blocks, {row['local_bytes']} bytes of "
+            "local memory"
         )
     kernels = library_kernels(program)
     if kernels is None:
         print("  the library's kernels are left out: there is no cuobjdump, or no program")
     for name, registers, stack in kernels or []:
-        spills = stack > 0 and "invert" in name and "large" not in name
-        fine = fine and not spills
-        print(f"  {'FAILS' if spills else 'holds'}: {registers:3} registers, {stack:3} bytes: {name}")
+        print(f"  {registers:3} registers a thread, {stack:3} bytes of stack: {name}")
     return 0 if fine else 1
 
 

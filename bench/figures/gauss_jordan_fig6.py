@@ -35,7 +35,9 @@ for peak in (8, 16):
         f"{several[peak]:.0f}, then {several[peak + 1]:.0f}",
     )
 behind = [n for n in sizes if n <= 16 and several[n] < one[n]]
-figure.claim("several a warp are not slower than one for n <= 16", not behind, f"slower at {behind}")
+figure.claim(
+    "several a warp are not slower than one for n <= 16", not behind, f"slower at {behind}"
+)
 for n in (32, 16, 8):
     figure.claim(
         f"one a warp falls superlinearly from n = {n} to {n // 2}",

@@ -20,12 +20,14 @@ namespace {
 
 constexpr int small_warps = 4;  ///< A thread block.
 
-/// The matrices of one size in a launch; each warp works on one size only.
+/// The matrices of one size in a launch. A thread block works on one size only, so that the
+/// compiler sees that all its lanes take the same number of steps (else it copies the registers
+/// every step).
 struct SizeRange {
     int n;
     Index first;  ///< Among the matrices of the batch in the order of the plan.
     Index count;
-    Offset warp_end;  ///< Warps of this range and of those before it.
+    unsigned block_end;  ///< Thread blocks of this range and of those before it.
     StageShape stage;
 };
 constexpr int most_ranges = 32;
@@ -37,22 +39,21 @@ struct SmallJob {
     bool store;
     Results<T> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
-    int range_count;
     SizeRange ranges[most_ranges];
 };
 
-/// The largest sum of magnitudes among the rows of a matrix.
+/// The largest sum of magnitudes among the rows of a matrix; rows from n on repeat the last one.
 template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int first, int last) {
+__device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n) {
     T norm = T(0);
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
         T sum = T(0);
 #pragma unroll
         for (int j = 0; j < Tile; ++j) {
-            if (j >= first && j < last) sum += fabs(a[i][j]);
+            if (j < n) sum += fabs(a[i][j]);
         }
-        norm = sum > norm || sum != sum ? sum : norm;
+        norm = sum > norm ? sum : norm;
     }
     return lanes_max<Lanes>(norm);
 }
@@ -79,6 +80,65 @@ struct SmallLayout {
     static constexpr int fixed_bytes = table_bytes + address_bytes;
 };
 
+/// The matrices of this warp in range r.
+template <class T, class Layout>
+__device__ __forceinline__ WarpMatrices matrices_of_warp(const SmallJob<T>& job, int r,
+                                                         unsigned char* memory) {
+    const unsigned block = blockIdx.x - (r > 0 ? job.ranges[r - 1].block_end : 0);
+    const Offset position = (Offset(block) * small_warps + threadIdx.x / 32) * Layout::matrices;
+    const Offset left = job.ranges[r].count - position;
+    return {job.ranges[r].n, int(max(Offset(0), min(Offset(Layout::matrices), left))),
+            job.ranges[r].first + position, job.order,
+            reinterpret_cast<unsigned long long*>(memory)};
+}
+
+/// Tells of the matrix of this group.
+template <class T, bool Growth>
+__device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, int info, T norm,
+                                     T inverse_norm, T growth) {
+    const Index b = job.order == nullptr ? Index(position) : job.order[position];
+    if (job.results.info != nullptr) job.results.info[b] = info;
+    if (job.results.reciprocal_condition != nullptr) {
+        job.results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
+    }
+    if (Growth) {
+        job.results.pivot_growth[b] = info == 0 ? growth : std::numeric_limits<T>::infinity();
+    }
+}
+
+/// Scales the rows that gauss_jordan left by the reciprocals of their pivots, returns their sums of
+/// magnitudes' largest, and sets `info` to n where it is 0 and an element is not finite. `step`
+/// receives the steps of the rows, or the rows themselves where `info` is not 0.
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], const PivotStep<T>* table, int n,
+                                        int lane, int& info, int (&step)[Rows]) {
+    T norm = T(0);
+    bool finite = true;
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        const int row = min(lane + Lanes * i, n - 1);
+        step[i] = info == 0 ? int(table[row].step) : row;
+        const T scale = table[step[i]].reciprocal;
+        T sum = T(0);
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) {
+            a[i][j] *= scale;
+            if (j >= Tile - n) sum += fabs(a[i][j]);
+        }
+        if (!isfinite(sum)) {  // A sum may overflow where no element does.
+            for (int j = 0; j < Tile; ++j) finite = finite && (j < Tile - n || isfinite(a[i][j]));
+        }
+        norm = sum > norm ? sum : norm;
+        if (lane + Lanes * i != row) finite = true;
+    }
+    if (any_of_lanes<Lanes>(!finite) && info == 0) {
+        info = n;
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) step[i] = min(lane + Lanes * i, n - 1);
+    }
+    return lanes_max<Lanes>(norm);
+}
+
 /// Inverts 32 / lanes matrices a warp.
 template <class T, int Tile, bool Growth>
 __global__ void __launch_bounds__(32 * small_warps, small_shape<T, Tile>().thread_blocks)
@@ -87,97 +147,66 @@ __global__ void __launch_bounds__(32 * small_warps, small_shape<T, Tile>().threa
     constexpr int rows = small_shape<T, Tile>().rows;
     using Layout = SmallLayout<T, Tile, lanes>;
     extern __shared__ __align__(16) unsigned char small_memory[];
-    unsigned char* memory =
+    unsigned char* const memory =
         small_memory + int(threadIdx.x) / 32 * (stage_bytes + Layout::fixed_bytes);
     T* const staged = reinterpret_cast<T*>(memory);
-    const int warp_lane = int(threadIdx.x) % 32;
-    const int group = warp_lane / lanes;
-    const int lane = warp_lane % lanes;
+    unsigned char* const addresses = memory + stage_bytes + Layout::table_bytes;
+    const int group = int(threadIdx.x) % 32 / lanes;
+    const int lane = int(threadIdx.x) % lanes;
     PivotStep<T>* const table =
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
-    Offset warp = Offset(blockIdx.x) * small_warps + threadIdx.x / 32;
 
     int r = 0;
-    while (r < job.range_count && warp >= job.ranges[r].warp_end) ++r;
-    if (r == job.range_count) return;
-    if (r > 0) warp -= job.ranges[r - 1].warp_end;
+    while (blockIdx.x >= job.ranges[r].block_end) ++r;
     const int n = job.ranges[r].n;
-    const StageShape stage = job.ranges[r].stage;
-    const Offset first = job.ranges[r].first + warp * Layout::matrices;
-    const int here = int(
-        min(Offset(Layout::matrices), job.ranges[r].first + Offset(job.ranges[r].count) - first));
-    const WarpMatrices warp_matrices{
-        n, here, first, job.order,
-        reinterpret_cast<unsigned long long*>(memory + stage_bytes + Layout::table_bytes)};
-
-    load_matrices(job.a, warp_matrices, stage, staged);
     T a[rows][Tile];
-    const T* from = staged + min(group, here - 1) * stage.stride;
+    {
+        const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, addresses);
+        if (matrices.here == 0) return;
+        load_matrices(job.a, matrices, job.ranges[r].stage, staged);
+        const T* from = staged + min(group, matrices.here - 1) * job.ranges[r].stage.stride;
 #pragma unroll
-    for (int j = 0; j < Tile; ++j) {
-        const T* column = from + min(j, n - 1) * n;
+        for (int j = 0; j < Tile; ++j) {
+            const T* column = from + min(j, n - 1) * n;
 #pragma unroll
-        for (int i = 0; i < rows; ++i) a[i][j] = column[min(lane + lanes * i, n - 1)];
+            for (int i = 0; i < rows; ++i) a[i][j] = column[min(lane + lanes * i, n - 1)];
+        }
     }
-    const bool wants_condition = job.results.reciprocal_condition != nullptr;
-    T norm = T(0);
-    T given = T(0);
-    T met = T(0);
-    if (wants_condition) norm = row_sum_norm<lanes>(a, 0, n);
-    if (Growth) given = met = largest_entry<lanes>(a);
-
+    T* const parked = reinterpret_cast<T*>(addresses + 8 * group);  // Spares registers meanwhile.
+    if (job.results.reciprocal_condition != nullptr) {
+        const T norm = row_sum_norm<lanes>(a, n);
+        if (lane == 0) *parked = norm;
+    }
+    T met = Growth ? largest_entry<lanes>(a) : T(0);
+    const T given = met;
     int info = gauss_jordan<lanes, Growth, false>(a, n, n, lane, shared_address(table), met);
     invert_order<lanes>(table, n, lane);
 
+    // Found again rather than kept in registers.
+    asm volatile("" : "+r"(r));
+    const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, addresses);
     int step[rows];
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-        step[i] = info == 0 ? table[min(lane + lanes * i, n - 1)].step : 0;
-        const T scale = table[step[i]].reciprocal;
-#pragma unroll
-        for (int j = 0; j < Tile; ++j) a[i][j] *= scale;
-    }
-    const T inverse_norm = row_sum_norm<lanes>(a, Tile - n, Tile);
-    bool finite = isfinite(inverse_norm);
-    if (!finite && info == 0) {  // The sum may overflow where no entry does.
-        finite = true;
-#pragma unroll
-        for (int i = 0; i < rows; ++i) {
-#pragma unroll
-            for (int j = 0; j < Tile; ++j) finite = finite && (j < Tile - n || isfinite(a[i][j]));
-        }
-    }
-    if (any_of_lanes<lanes>(!finite) && info == 0) info = n;
-
-    if (group < here && lane == 0) {
-        const Index b = job.order == nullptr ? Index(first + group) : job.order[first + group];
-        if (job.results.info != nullptr) job.results.info[b] = info;
-        if (wants_condition) {
-            job.results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
-        }
-        if (Growth && job.results.pivot_growth != nullptr) {
-            job.results.pivot_growth[b] =
-                info == 0 ? met / given : std::numeric_limits<T>::infinity();
-        }
+    const T inverse_norm = scale_rows<lanes>(a, table, n, lane, info, step);
+    if (group < matrices.here && lane == 0) {
+        tell<T, Growth>(job, matrices.first + group, info, *parked, inverse_norm,
+                        Growth ? met / given : T(0));
     }
     if (!job.store) return;
-    T* const to = staged + group * stage.stride;
+    T* const to = staged + group * job.ranges[r].stage.stride;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
         const int k = j - (Tile - n);
         if (k < 0) continue;
-        T* const column = to + (info == 0 ? table[k].row : k) * n;
+        T* const column = to + (info == 0 ? int(table[k].row) : k) * n;
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            const int row = lane + lanes * i;
-            if (group < here && row < n) {
-                column[info == 0 ? step[i] : row] =
-                    info == 0 ? a[i][j] : std::numeric_limits<T>::quiet_NaN();
+            if (group < matrices.here && lane + lanes * i < n) {
+                column[step[i]] = info == 0 ? a[i][j] : std::numeric_limits<T>::quiet_NaN();
             }
         }
     }
     __syncwarp();
-    store_matrices(job.x, warp_matrices, stage, staged);
+    store_matrices(job.x, matrices, job.ranges[r].stage, staged);
 }
 
 /// The results of matrices without rows.
@@ -196,21 +225,21 @@ template <class T, int Tile, bool Growth>
 void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const InvertJob<T>& given) {
     using Layout = SmallLayout<T, Tile, small_shape<T, Tile>().lanes>;
     const Plan* plan = given.plan;
-    Offset warps = 0;
+    unsigned blocks = 0;
     int stage_values = 0;
-    job.range_count = 0;
+    int ranges = 0;
     for (int n = smallest; n <= Tile; ++n) {
         const Index first = plan == nullptr ? 0 : plan->begin(n);
         const Index count = plan != nullptr     ? plan->begin(n + 1) - first
                             : given.a.size == n ? given.a.count
                                                 : 0;
         if (count == 0) continue;
-        warps += (Offset(count) + Layout::matrices - 1) / Layout::matrices;
+        blocks += blocks_for(count, small_warps * Layout::matrices);
         const StageShape stage = stage_shape(n, int(sizeof(T)), 32 / Layout::matrices);
         stage_values = std::max(stage_values, Layout::matrices * stage.stride);
-        job.ranges[job.range_count++] = {n, first, count, warps, stage};
+        job.ranges[ranges++] = {n, first, count, blocks, stage};
     }
-    if (warps == 0) return;
+    if (blocks == 0) return;
     const int stage_bytes = (stage_values * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
     const auto kernel = invert_small_kernel<T, Tile, Growth>;
@@ -218,7 +247,7 @@ void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const Inv
         TESSERA_CUDA(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     }
-    kernel<<<blocks_for(warps, small_warps), 32 * small_warps, bytes, stream>>>(job, stage_bytes);
+    kernel<<<blocks, 32 * small_warps, bytes, stream>>>(job, stage_bytes);
     TESSERA_CUDA(cudaGetLastError());
 }
 

@@ -169,12 +169,15 @@ __device__ __forceinline__ bool is_wide_run(const StagedBatch<T>& batch, const W
            reinterpret_cast<unsigned long long>(start) % 16 == 0;
 }
 
-/// Puts the addresses of the matrices where all lanes find them.
+/// Puts the addresses of the matrices, where they are wanted, where all lanes find them. (A
+/// __syncwarp in a branch, even one that the whole warp takes, would let the compiler believe that
+/// the lanes are never together again.)
 template <class T>
-__device__ __forceinline__ void list_addresses(const StagedBatch<T>& batch, const WarpMatrices& w) {
+__device__ __forceinline__ void list_addresses(const StagedBatch<T>& batch, const WarpMatrices& w,
+                                               bool wanted) {
     const int m = int(threadIdx.x) % 32;
     __syncwarp();
-    if (m < w.here) {
+    if (wanted && m < w.here) {
         const Offset b = w.order == nullptr ? w.first + m : Offset(w.order[w.first + m]);
         w.addresses[m] = reinterpret_cast<unsigned long long>(batch.start(b));
     }
@@ -186,13 +189,14 @@ template <class T>
 __device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
                                               const WarpMatrices& w, const StageShape& stage,
                                               T* staged) {
-    if (is_wide_run(batch, w, stage)) {
+    const bool wide_run = is_wide_run(batch, w, stage);
+    list_addresses(batch, w, !wide_run);
+    if (wide_run) {
         const int4* from = reinterpret_cast<const int4*>(batch.values + w.first * w.n * w.n);
         int4* to = reinterpret_cast<int4*>(staged);
         for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
                    [&](int c, int place) { copy_to_shared<16>(to + place, from + c); });
     } else {
-        list_addresses(batch, w);
         for_values(batch, w.n, w.here, stage, [&](int matrix, Offset offset, int place) {
             const T* start = reinterpret_cast<const T*>(w.addresses[matrix]);
             copy_to_shared<int(sizeof(T))>(staged + place, start + offset);
@@ -205,13 +209,14 @@ __device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
 template <class T>
 __device__ __forceinline__ void store_matrices(const StagedBatch<T>& batch, const WarpMatrices& w,
                                                const StageShape& stage, const T* staged) {
-    if (is_wide_run(batch, w, stage)) {
+    const bool wide_run = is_wide_run(batch, w, stage);
+    list_addresses(batch, w, !wide_run);
+    if (wide_run) {
         int4* to = reinterpret_cast<int4*>(batch.values + w.first * w.n * w.n);
         const int4* from = reinterpret_cast<const int4*>(staged);
         for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
                    [&](int c, int place) { to[c] = from[place]; });
     } else {
-        list_addresses(batch, w);
         for_values(batch, w.n, w.here, stage, [&](int matrix, Offset offset, int place) {
             reinterpret_cast<T*>(w.addresses[matrix])[offset] = staged[place];
         });
