@@ -9,9 +9,9 @@ BEGIN {
     # and calls none of them.
     split("export error types context spec report", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
-    split("csr blocks", list, " ")
+    split("csr blocks batched", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
-    split("vector_ops operator io problems batched", list, " ")
+    split("vector_ops operator io problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/krylov.hpp"] = 4

@@ -5,7 +5,8 @@
 #   layers     include/tessera <- src/base <- src/simd, src/gpu <- src/io, src/sparse/*,
 #              src/batched/*, src/problems <- src/precond/* <- src/krylov
 #   folders    an operation's folder is its own: another operation calls its public function, and
-#              shares tiles through src/simd and src/gpu; plain references are free to all
+#              shares tiles through src/simd and src/gpu; plain references are free to all, what
+#              lies at the root of a family is free to its operations
 #   CUDA       headers of the toolkit only in .cu, src/gpu and src/base/*cuda*; no cuBLAS or
 #              cuSPARSE inside the library
 #   public     headers include the standard library and each other
@@ -42,6 +43,7 @@ self_test() {
     allowed src/precond/jacobi/jacobi.cpp '"tessera/precond.hpp"'
     allowed src/krylov/cg_test.cpp '"sparse/csr/kernels.hpp"'
     allowed src/precond/jacobi/jacobi.cpp '"batched/invert/invert_reference.hpp"'
+    allowed src/batched/invert/invert.cpp '"batched/checks.hpp"'
     allowed apps/tessera/main.cpp '<CLI/CLI.hpp>'
     allowed apps/tessera/main.cpp '"tessera/tessera.hpp"'
     allowed apps/tessera/compare.cpp '<nlohmann/json.hpp>'
@@ -68,7 +70,8 @@ src/sparse/csr/more.cpp <cuda_runtime.h>
 src/sparse/find_blocks/find.cpp "tessera/krylov.hpp"
 src/sparse/find_blocks/a.cu <cublas_v2.h>
 src/sparse/find_blocks/b.cpp "kernels.hpp"
-src/batched/invert/invert.cpp "precond/jacobi/kernels.hpp"
+src/batched/invert/other.cpp "precond/jacobi/kernels.hpp"
+src/sparse/csr/checked.cpp "batched/checks.hpp"
 src/precond/jacobi/other.cpp "batched/invert/kernels.hpp"
 src/precond/jacobi/solve.cpp "krylov/driver.hpp"
 src/krylov/cg.cpp "sparse/csr/kernels.hpp"

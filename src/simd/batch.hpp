@@ -15,6 +15,11 @@ inline constexpr Index batch_set = 128;
 /// Boundaries between parts lie at multiples of this, so that most vectors of lanes are full.
 inline constexpr Index batch_lanes = 16;
 
+/// What scratch is made of: room for one vector of any instruction set.
+struct alignas(64) CacheLine {
+    char bytes[64];
+};
+
 /// Matrices of a batch that have n rows each.
 struct BatchSet {
     Index n = 0;

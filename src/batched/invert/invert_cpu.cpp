@@ -5,6 +5,7 @@
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/gauss_jordan-inl.h"
+#include "simd/tiles/gauss_jordan_registers-inl.h"
 #include "simd/tiles/gauss_jordan_single-inl.h"
 #include "simd/tiles/interleave-inl.h"
 
@@ -123,13 +124,21 @@ HWY_INLINE void invert_lanes(D d, const EqualMatrices<T>& set, Index first) {
     if (set.norm_a != nullptr) hn::Store(interleaved_norm(d, n, a), d, set.norm_a + first);
     if (set.growth != nullptr) largest_given = largest_magnitude(d, n * n, a);
     T* growth = set.growth != nullptr ? set.growth + first : nullptr;
-    invert_interleaved(d, n, a, a + n * n * lanes, steps, info, growth);
+    const bool in_registers = n <= register_rows;
+    if (in_registers) {
+        invert_registers(d, n, a, info, growth);
+    } else {
+        invert_interleaved(d, n, a, a + n * n * lanes, steps, info, growth);
+    }
     if (growth != nullptr) {
         const auto ratio = hn::Div(hn::Load(d, growth), largest_given);
         hn::Store(hn::Max(hn::Set(d, T(1)), ratio), d, growth);
     }
     if (set.norm_x != nullptr) hn::Store(interleaved_norm(d, n, a), d, set.norm_x + first);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
+    if (in_registers && set.x != nullptr) {
+        separate_matrices(d, count, n, a, set.x_leading_dimension, set.row_major, set.x + first);
+    }
     for (Index lane = 0; lane < count; ++lane) {
         set.info[first + lane] = Index(info[lane]);
         if (set.x == nullptr) continue;
@@ -138,6 +147,7 @@ HWY_INLINE void invert_lanes(D d, const EqualMatrices<T>& set, Index first) {
             store_nan(n, x, set.x_leading_dimension);
             continue;
         }
+        if (in_registers) continue;
         TI rows[interleaved_rows];
         for (Index k = 0; k < n; ++k) rows[k] = steps[k * lanes + lane];
         store_inverse(d, n, a + lane, n * lanes, lanes, rows, x, set.x_leading_dimension,
@@ -238,10 +248,6 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::batched::cpu {
 
 namespace {
-
-struct alignas(64) CacheLine {
-    char bytes[64];
-};
 
 /// Scratch for matrices of up to n rows, for every instruction set.
 template <class T>

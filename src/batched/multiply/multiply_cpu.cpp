@@ -88,7 +88,7 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
     }
     T* to[hn::MaxLanes(D())];
     for (Index lane = 0; lane < count; ++lane) to[lane] = set.y[first + lane] + start;
-    separate(d, count, set.n, sums, to);
+    separate(d, count, set.n, sums, lanes, to);
 }
 
 /// Products with the matrices first .. first + Lanes(d) - 1, one in each lane.
@@ -134,14 +134,6 @@ HWY_AFTER_NAMESPACE();
 #include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {
-
-namespace {
-
-struct alignas(64) CacheLine {
-    char bytes[64];
-};
-
-}  // namespace
 
 template <class T>
 void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
