@@ -51,10 +51,11 @@ double milliseconds(F&& work) {
 }
 
 /// One line: type, register width, shape, fraction of the copy rate.
-template <class T, int Tile, int lanes, int rows, int blocks>
+template <class T, int Tile, int lanes, int rows, int blocks, bool careful>
 void candidate(const Arena& arena) {
     constexpr int n = Tile;
-    const Index count = Index(std::min(values_at_once / (n * n), Offset(500000) * 64 / (n * n) * 16));
+    const Index count =
+        Index(std::min(values_at_once / (n * n), Offset(500000) * 64 / (n * n) * 16));
     InvertJob<T> given;
     given.a = BatchView<const T>::uniform(count, n, static_cast<const T*>(arena.from));
     given.x = BatchView<T>::uniform(count, n, static_cast<T*>(arena.to));
@@ -65,11 +66,11 @@ void candidate(const Arena& arena) {
     job.store = true;
     job.results = given.results;
     const double time = milliseconds([&] {
-        batched::cuda::launch_small<T, Tile, false, lanes, rows, blocks>(0, job, n, given);
+        batched::cuda::launch_small<T, Tile, false, lanes, rows, blocks, careful>(0, job, n, given);
     });
     const double bytes = 2.0 * count * n * n * sizeof(T);
-    std::printf("%s %d %d %d %d %.4f\n", sizeof(T) == 8 ? "f64" : "f32", Tile, lanes, rows, blocks,
-                bytes / time * 1e3 / arena.copy_rate);
+    std::printf("%s %d %d %d %d %d %.4f\n", sizeof(T) == 8 ? "f64" : "f32", Tile, lanes, rows,
+                blocks, careful, bytes / time * 1e3 / arena.copy_rate);
     std::fflush(stdout);
 }
 
@@ -91,7 +92,8 @@ int main() {
     const double copy = milliseconds(
         [&] { cudaMemcpyAsync(arena.to, arena.from, bytes, cudaMemcpyDeviceToDevice); });
     arena.copy_rate = 2.0 * double(bytes) / copy * 1e3;
-    fill<<<unsigned(values_at_once / 256), 256>>>(values_at_once, static_cast<TUNED_TYPE*>(arena.from));
+    fill<<<unsigned(values_at_once / 256), 256>>>(values_at_once,
+                                                  static_cast<TUNED_TYPE*>(arena.from));
     run(arena);
     const cudaError_t error = cudaDeviceSynchronize();
     if (error != cudaSuccess) std::fprintf(stderr, "%s\n", cudaGetErrorString(error));

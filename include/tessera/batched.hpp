@@ -135,7 +135,8 @@ struct Results {
     T* pivot_growth = nullptr;
 };
 
-/// X_b = A_b^-1 by Gauss-Jordan elimination with implicit partial pivoting among rows. `a` and `x`
+/// X_b = A_b^-1 by Gauss-Jordan elimination with implicit partial pivoting among rows (on a GPU
+/// magnitudes that differ by less than 2^-13 of the larger count as equal). `a` and `x`
 /// have equal counts and sizes and the same layout; they are the same arrays (in place) or do not
 /// overlap. A batch with `sizes` needs a Plan of these sizes; without one it makes its own, which
 /// waits. Only `results.info` is written.

@@ -186,10 +186,10 @@ double residual_below(double enough, Index n, const T* x, const T* a) {
 
 /// Pivot growth of a matrix, found in double (in long double for double).
 template <class T>
-double reference_growth(Index n, const std::vector<T>& matrix) {
+double reference_growth(Index n, const std::vector<T>& matrix, double* pivot_gap = nullptr) {
     std::vector<Wider<T>> wide(matrix.begin(), matrix.end());
     double growth = 1;
-    reference::gauss_jordan_implicit(n, wide.data(), &growth);
+    reference::gauss_jordan_implicit(n, wide.data(), &growth, pivot_gap);
     return growth;
 }
 

@@ -175,17 +175,23 @@ TEST(condition, pivot_growth) {
                       }));
         }
         const Outcome<T> outcome = inverted(context(), batch);
+        Index looked_at = 0;
         for (Index b = 0; b < random_count; ++b) {
             const Index n = batch.sizes[std::size_t(b)];
             const auto a = batch.matrix(b);
             // Rows of U are those of products with inverses of leading blocks.
             const double bound = 10 * n * eps * exact_condition(n, a);
             if (!(bound < 0.1)) continue;
-            const double expected = reference_growth(n, a);
+            // GPU kernels take magnitudes that differ by less than 2^-13 for equal.
+            double gap = 0;
+            const double expected = reference_growth(n, a, &gap);
+            if (gap < 0x1p-12 + bound) continue;
+            ++looked_at;
             EXPECT_LE(std::abs(double(outcome.pivot_growth[std::size_t(b)]) - expected),
                       bound * expected)
                 << "matrix " << b << ", n = " << n;
         }
+        EXPECT_GT(looked_at, random_count / 2);
         for (Index b = random_count; b < batch.count(); ++b) {
             const Index n = batch.sizes[std::size_t(b)];
             const double expected = reference_growth(n, batch.matrix(b));

@@ -42,9 +42,9 @@ struct SmallJob {
     SizeRange ranges[most_ranges];
 };
 
-/// The largest sum of magnitudes among the rows of a matrix; rows from n on repeat the last one.
+/// The largest sum of magnitudes among the rows of a matrix.
 template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n) {
+__device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n, int lane) {
     T norm = T(0);
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
@@ -53,18 +53,20 @@ __device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n) {
         for (int j = 0; j < Tile; ++j) {
             if (j < n) sum += fabs(a[i][j]);
         }
-        norm = sum > norm ? sum : norm;
+        norm = lane + Lanes * i < n && sum > norm ? sum : norm;
     }
     return lanes_max<Lanes>(norm);
 }
 
 template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile]) {
+__device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile], int n, int lane) {
     T largest = T(0);
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
 #pragma unroll
-        for (int j = 0; j < Tile; ++j) largest = fmax(largest, fabs(a[i][j]));
+        for (int j = 0; j < Tile; ++j) {
+            if (j < n && lane + Lanes * i < n) largest = fmax(largest, fabs(a[i][j]));
+        }
     }
     return lanes_max<Lanes>(largest);
 }
@@ -79,6 +81,20 @@ struct SmallLayout {
     static constexpr int address_bytes = (matrices * 8 + 15) / 16 * 16;
     static constexpr int fixed_bytes = table_bytes + address_bytes;
 };
+
+/// Lane l of a group takes the rows l + Lanes i of an n x n matrix in shared memory. Columns from n
+/// on repeat the last one; rows from n on hold whatever lies there: neither is ever a pivot, and so
+/// neither touches the others.
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ void take_rows(T (&a)[Rows][Tile], const T* matrix, int n, int lane) {
+    const T* row = matrix + lane;
+#pragma unroll
+    for (int j = 0; j < Tile; ++j) {
+        const T* column = row + min(j, n - 1) * n;
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) a[i][j] = column[Lanes * i];
+    }
+}
 
 /// The matrices of this warp in range r.
 template <class T, class Layout>
@@ -106,18 +122,18 @@ __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, in
     }
 }
 
-/// Scales the rows that gauss_jordan left by the reciprocals of their pivots, returns their sums of
-/// magnitudes' largest, and sets `info` to n where it is 0 and an element is not finite. `step`
-/// receives the steps of the rows, or the rows themselves where `info` is not 0.
+/// Scales the rows that gauss_jordan left by the reciprocals of their pivots and returns their
+/// largest sum of magnitudes; info becomes n where it is 0 and an element is not finite. `step`
+/// receives the steps of the rows. A matrix with info becomes NaN.
 template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], const PivotStep<T>* table, int n,
-                                        int lane, int& info, int (&step)[Rows]) {
+__device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table, int n, int lane,
+                                        int& info, int (&step)[Rows]) {
     T norm = T(0);
     bool finite = true;
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
-        const int row = min(lane + Lanes * i, n - 1);
-        step[i] = info == 0 ? int(table[row].step) : row;
+        const bool inside = lane + Lanes * i < n;
+        step[i] = inside && info == 0 ? int(table[lane + Lanes * i].step) : 0;
         const T scale = table[step[i]].reciprocal;
         T sum = T(0);
 #pragma unroll
@@ -125,22 +141,36 @@ __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], const PivotStep<T>* 
             a[i][j] *= scale;
             if (j >= Tile - n) sum += fabs(a[i][j]);
         }
-        if (!isfinite(sum)) {  // A sum may overflow where no element does.
-            for (int j = 0; j < Tile; ++j) finite = finite && (j < Tile - n || isfinite(a[i][j]));
-        }
-        norm = sum > norm ? sum : norm;
-        if (lane + Lanes * i != row) finite = true;
+        finite = finite && (isfinite(sum) || !inside);
+        norm = inside && sum > norm ? sum : norm;
     }
-    if (any_of_lanes<Lanes>(!finite) && info == 0) {
-        info = n;
+    norm = lanes_max<Lanes>(norm);
+    if (__any_sync(full_warp, !finite || info != 0)) {
+        finite = true;
 #pragma unroll
-        for (int i = 0; i < Rows; ++i) step[i] = min(lane + Lanes * i, n - 1);
+        for (int i = 0; i < Rows; ++i) {  // A sum may overflow where no element does.
+#pragma unroll
+            for (int j = 0; j < Tile; ++j) {
+                if (j >= Tile - n && lane + Lanes * i < n) finite = finite && isfinite(a[i][j]);
+            }
+        }
+        if (any_of_lanes<Lanes>(!finite) && info == 0) info = n;
+        if (info != 0) {
+#pragma unroll
+            for (int i = 0; i < Rows; ++i) {
+                step[i] = lane + Lanes * i;
+#pragma unroll
+                for (int j = 0; j < Tile; ++j) a[i][j] = std::numeric_limits<T>::quiet_NaN();
+            }
+            for (int k = lane; k < n; k += Lanes) table[k].row = k;
+        }
     }
-    return lanes_max<Lanes>(norm);
+    __syncwarp();
+    return norm;
 }
 
 /// Inverts 32 / lanes matrices a warp.
-template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks>
+template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes) {
     using Layout = SmallLayout<T, Tile, lanes>;
@@ -162,25 +192,29 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, addresses);
         if (matrices.here == 0) return;
         load_matrices(job.a, matrices, job.ranges[r].stage, staged);
-        const T* from = staged + min(group, matrices.here - 1) * job.ranges[r].stage.stride;
-#pragma unroll
-        for (int j = 0; j < Tile; ++j) {
-            const T* column = from + min(j, n - 1) * n;
-#pragma unroll
-            for (int i = 0; i < rows; ++i) a[i][j] = column[min(lane + lanes * i, n - 1)];
-        }
     }
+    const auto take = [&] {
+        const int here = matrices_of_warp<T, Layout>(job, r, addresses).here;
+        take_rows<lanes>(a, staged + min(group, here - 1) * job.ranges[r].stage.stride, n, lane);
+    };
+    take();
     T* const parked = reinterpret_cast<T*>(addresses + 8 * group);  // Spares registers meanwhile.
     if (job.results.reciprocal_condition != nullptr) {
-        const T norm = row_sum_norm<lanes>(a, n);
+        const T norm = row_sum_norm<lanes>(a, n, lane);
         if (lane == 0) *parked = norm;
     }
-    T met = Growth ? largest_entry<lanes>(a) : T(0);
+    T met = Growth ? largest_entry<lanes>(a, n, lane) : T(0);
     const T given = met;
-    int info = gauss_jordan<lanes, Growth, false>(a, n, n, lane, shared_address(table), met);
+    const unsigned steps = shared_address(table);
+    int info = gauss_jordan<lanes, careful, Growth, false>(a, n, n, lane, steps, met);
+    asm volatile("" : "+r"(r));  // What depends on it is found again, not kept in registers.
+    if (!careful && __any_sync(full_warp, info != 0)) {
+        take();
+        met = given;
+        info = gauss_jordan<lanes, true, Growth, false>(a, n, n, lane, steps, met);
+    }
     invert_order<lanes>(table, n, lane);
 
-    // Found again rather than kept in registers.
     asm volatile("" : "+r"(r));
     const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, addresses);
     int step[rows];
@@ -191,16 +225,14 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     }
     if (!job.store) return;
     T* const to = staged + group * job.ranges[r].stage.stride;
+    const PivotStep<T>* const rotated = table + n - Tile;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
-        const int k = j - (Tile - n);
-        if (k < 0) continue;
-        T* const column = to + (info == 0 ? int(table[k].row) : k) * n;
+        if (j < Tile - n) continue;
+        T* const column = to + int(rotated[j].row) * n;
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            if (group < matrices.here && lane + lanes * i < n) {
-                column[step[i]] = info == 0 ? a[i][j] : std::numeric_limits<T>::quiet_NaN();
-            }
+            if (group < matrices.here && lane + lanes * i < n) column[step[i]] = a[i][j];
         }
     }
     __syncwarp();
@@ -219,7 +251,7 @@ __global__ void empty_kernel(Index count, const Index* order, Results<T> results
 }
 
 /// One launch for the sizes smallest .. Tile.
-template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks>
+template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful>
 void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const InvertJob<T>& given) {
     using Layout = SmallLayout<T, Tile, lanes>;
     const Plan* plan = given.plan;
@@ -238,9 +270,10 @@ void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const Inv
         job.ranges[ranges++] = {n, first, count, blocks, stage};
     }
     if (blocks == 0) return;
-    const int stage_bytes = (stage_values * int(sizeof(T)) + 15) / 16 * 16;
+    // Rows behind the last matrix are read, without need.
+    const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
-    const auto kernel = invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks>;
+    const auto kernel = invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful>;
     if (bytes > 48 * 1024) {
         TESSERA_CUDA(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -280,7 +313,7 @@ void invert_small(const Context& context, const InvertJob<T>& given) {
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
             launch_small<T, width, decltype(with_growth)::value, shape.lanes, shape.rows,
-                         shape.thread_blocks>(stream, job, next, given);
+                         shape.thread_blocks, shape.careful>(stream, job, next, given);
             next = width + 1;
         };
         if (growth) {

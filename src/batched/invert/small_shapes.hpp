@@ -1,52 +1,42 @@
 #pragma once
 
-// Written by tune_kernels.py from measurements; see docs/decisions/batched-invert.md.
-
 namespace tessera::batched {
 
-/// How matrices of up to `Tile` rows are spread over a warp: lanes a matrix (a power of two), rows
-/// a lane, and the thread blocks of four warps a multiprocessor that registers are limited for.
+/// How matrices of one register width are spread over a warp.
 struct SmallShape {
-    int lanes, rows, thread_blocks;
+    int lanes;          ///< A matrix, a power of two.
+    int rows;           ///< A lane.
+    int thread_blocks;  ///< Of four warps, a multiprocessor, that registers are limited for.
+    /// Whether each step looks at its pivot at once; if not, the warp repeats its matrices when one
+    /// was not well inside the range.
+    bool careful;
 };
 
+/// The fastest ones; double, float. Written by bench/tune_kernels.py from measurements on an H200;
+/// see docs/decisions/batched-inversion-gpu.md.
 template <class T, int Tile>
 constexpr SmallShape small_shape() {
-    constexpr bool f64 = sizeof(T) == 8;
-    switch (Tile) {
-        case 2:
-            return f64 ? SmallShape{1, 2, 8} : SmallShape{1, 2, 9};
-        case 4:
-            return f64 ? SmallShape{1, 4, 8} : SmallShape{1, 4, 9};
-        case 6:
-            return f64 ? SmallShape{2, 3, 6} : SmallShape{1, 6, 7};
-        case 8:
-            return f64 ? SmallShape{2, 4, 5} : SmallShape{4, 2, 9};
-        case 10:
-            return f64 ? SmallShape{2, 5, 3} : SmallShape{2, 5, 6};
-        case 12:
-            return f64 ? SmallShape{4, 3, 4} : SmallShape{4, 3, 8};
-        case 14:
-            return f64 ? SmallShape{4, 4, 3} : SmallShape{4, 4, 5};
-        case 16:
-            return f64 ? SmallShape{4, 4, 3} : SmallShape{4, 4, 5};
-        case 18:
-            return f64 ? SmallShape{4, 5, 2} : SmallShape{4, 5, 4};
-        case 20:
-            return f64 ? SmallShape{4, 5, 2} : SmallShape{4, 5, 4};
-        case 22:
-            return f64 ? SmallShape{8, 3, 3} : SmallShape{8, 3, 5};
-        case 24:
-            return f64 ? SmallShape{8, 3, 2} : SmallShape{8, 3, 5};
-        case 26:
-            return f64 ? SmallShape{16, 2, 3} : SmallShape{16, 2, 5};
-        case 28:
-            return f64 ? SmallShape{16, 2, 3} : SmallShape{16, 2, 5};
-        case 30:
-            return f64 ? SmallShape{16, 2, 3} : SmallShape{16, 2, 5};
-        default:
-            return f64 ? SmallShape{16, 2, 3} : SmallShape{16, 2, 5};
-    }
+    // clang-format off
+    constexpr SmallShape table[16][2] = {
+        {{1, 2, 8, true}, {1, 2, 8, false}},  // 2
+        {{2, 2, 10, false}, {2, 2, 10, false}},  // 4
+        {{2, 3, 4, false}, {4, 2, 10, false}},  // 6
+        {{4, 2, 8, false}, {4, 2, 10, false}},  // 8
+        {{2, 5, 2, false}, {4, 3, 8, false}},  // 10
+        {{4, 3, 3, false}, {4, 3, 6, false}},  // 12
+        {{4, 4, 3, true}, {4, 4, 5, false}},  // 14
+        {{8, 2, 4, false}, {4, 4, 5, true}},  // 16
+        {{4, 5, 2, false}, {4, 5, 3, false}},  // 18
+        {{4, 5, 2, true}, {4, 5, 3, false}},  // 20
+        {{8, 3, 3, true}, {8, 3, 5, true}},  // 22
+        {{8, 3, 2, false}, {8, 3, 4, false}},  // 24
+        {{16, 2, 2, true}, {4, 7, 2, false}},  // 26
+        {{16, 2, 2, true}, {16, 2, 5, false}},  // 28
+        {{16, 2, 2, true}, {16, 2, 5, true}},  // 30
+        {{16, 2, 3, true}, {16, 2, 4, false}},  // 32
+    };
+    // clang-format on
+    return table[Tile / 2 - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
 }  // namespace tessera::batched

@@ -188,7 +188,7 @@ __device__ __forceinline__ int invert_blocks(const WarpBlocks<T, Tile, Lanes>& s
     PivotStep<T>* const table = shared.steps(int(threadIdx.x) % 32 / Lanes);
     T none = T(0);
     const int info =
-        gauss_jordan<Lanes, false, true>(a, n, steps, lane, shared_address(table), none);
+        gauss_jordan<Lanes, true, false, true>(a, n, steps, lane, shared_address(table), none);
     invert_order<Lanes>(table, n, lane);
     T check = T(0);  // Becomes NaN when an entry is not finite.
 #pragma unroll

@@ -101,7 +101,10 @@ __device__ __forceinline__ float one_or(bool one, float x) { return one ? 1.0F :
 ///   largest where Growth: receives max |u_kj| over the entries right of the pivots when these are
 ///           chosen.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; the
-/// registers are then without meaning, and rows of the table may repeat.
+/// registers are then without meaning, and rows of the table may repeat. Unless Careful, returns 0
+/// where all pivots lie well inside the range of T, with the same bits as the careful form, else 1
+/// and nothing of meaning: without a branch in a step, the search and the division overlap the
+/// update of the step before.
 ///
 /// The registers rotate: each step writes column j to register j - 1, so that the pivot column is
 /// always register 0 and one rolled loop serves every n. On return register Tile - steps + k holds
@@ -111,7 +114,7 @@ __device__ __forceinline__ float one_or(bool one, float x) { return one ? 1.0F :
 /// r += (1/d - 1) r would lose digits. A group that has done its n steps takes null steps, which
 /// multiply a zero row by -0 and so change no bit: results do not depend on neighbours. The left
 /// residual ||X A - I|| is below n eps ||A|| ||X|| max(1, growth).
-template <int Lanes, bool Growth, bool Mixed, class T, int Rows, int Tile>
+template <int Lanes, bool Careful, bool Growth, bool Mixed, class T, int Rows, int Tile>
 __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps, int lane,
                                             unsigned table, T& largest) {
     static_assert((Lanes & (Lanes - 1)) == 0 && Lanes * Rows <= 32 && Lanes * Rows >= Tile);
@@ -146,7 +149,10 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
         };
         const T pivot = from_pivot_row(0);
         T reciprocal = fast_reciprocal(pivot);
-        if (key - plain_low<T> >= plain_span<T>) {
+        const bool plain = key - plain_low<T> < plain_span<T>;
+        if constexpr (!Careful) {
+            if (!plain) info = 1;
+        } else if (!plain) {
             reciprocal = T(1) / pivot;
             const bool usable = key >= 32u && isfinite(pivot) && isfinite(reciprocal);
             if (info == 0 && !usable && !idle) info = k + 1;
@@ -187,7 +193,10 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
 template <int Lanes, class T>
 __device__ __forceinline__ void invert_order(PivotStep<T>* table, int n, int lane) {
     __syncwarp();
-    for (int k = lane; k < n; k += Lanes) table[table[k].row].step = k;
+    for (int k = lane; k < n; k += Lanes) {
+        const int row = table[k].row;
+        if (row < n) table[row].step = k;
+    }
     __syncwarp();
 }
 

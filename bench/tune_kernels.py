@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Chooses the shapes of the small inversion kernels by measuring them.
+
+    tune_kernels.py build FOLDER     writes candidates and compiles tune_f32 and tune_f64 there
+                                     (nvcc and a built tree; no GPU wanted; some minutes)
+    tune_kernels.py choose FILE...   reads what these two print on a GPU and writes
+                                     src/batched/invert/small_shapes.hpp
+
+A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether a step checks its
+pivot at once (careful) or the warp repeats its matrices when a pivot was odd. The fastest wins; where
+several lie within half a percent, the first in the order of the candidates.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HEADER = ROOT / "src/batched/invert/small_shapes.hpp"
+WIDTHS = range(2, 33, 2)
+REGISTERS = 65536
+THREADS = 128
+
+
+def candidates(value_bytes):
+    """Shapes that keep a matrix in registers without much waste."""
+    words = value_bytes // 4
+    for width in WIDTHS:
+        for lanes in (1, 2, 4, 8, 16):
+            rows = -(-width // lanes)
+            data = rows * width * words  # Registers of a lane that hold the matrix.
+            if lanes > width or lanes * rows > 32 or data > (168 if lanes <= 2 else 200):
+                continue
+            if lanes * 4 > 3 * width or rows > 10:  # Hardly a row a lane; hardly a lane a matrix.
+                continue
+            blocks = set()
+            for others in (28, 40, 54, 72):
+                registers = min(255, (data + others + 7) // 8 * 8)
+                blocks.add(min(REGISTERS // (THREADS * registers), 10))
+            for count in sorted(blocks, reverse=True):
+                if count >= 2:
+                    for careful in (True, False):
+                        yield width, lanes, rows, count, careful
+
+
+def build(folder):
+    folder = pathlib.Path(folder)
+    for name, type_name, size in (("f32", "float", 4), ("f64", "double", 8)):
+        part = folder / name
+        part.mkdir(parents=True, exist_ok=True)
+        lines = [f"candidate<{type_name}, {w}, {l}, {r}, {b}, {str(c).lower()}>(arena);"
+                 for w, l, r, b, c in candidates(size)]
+        (part / "candidates.inc").write_text("\n".join(lines) + "\n")
+        print(f"{name}: {len(lines)} candidates")
+        subprocess.run(
+            ["nvcc", "-O3", "-std=c++20", "--expt-relaxed-constexpr", "--extended-lambda",
+             f"-DTUNED_TYPE={type_name}", f"-DTESSERA_TILE_MASK={sum(1 << w // 2 for w in WIDTHS)}",
+             "-DTESSERA_WITH_CUDA=1", f"-I{part}", f"-I{ROOT}/include", f"-I{ROOT}/src",
+             f"-gencode=arch=compute_{os.environ.get('TESSERA_ARCH', '90')},code=sm_"
+             f"{os.environ.get('TESSERA_ARCH', '90')}", "-cudart", "static", "-Xcompiler",
+             "-fopenmp", "-o", folder / f"tune_{name}", ROOT / "bench/tune/invert_small.cu",
+             ROOT / "build/release/libtessera.a", "-lz"], check=True)
+
+
+def choose(files):
+    measured = {}
+    for name in files:
+        for line in pathlib.Path(name).read_text().splitlines():
+            kind, width, lanes, rows, blocks, careful, fraction = line.split()
+            key = (kind, int(width), int(lanes), int(rows), int(blocks), int(careful))
+            measured.setdefault(key, []).append(float(fraction))
+    best = {}
+    for (kind, width, *shape), fractions in measured.items():
+        fraction = sorted(fractions)[len(fractions) // 2]
+        if fraction > 1.005 * best.get((kind, width), (0,))[0]:
+            best[kind, width] = (fraction, shape)
+    rows = []
+    for width in WIDTHS:
+        shapes = []
+        for kind in ("f64", "f32"):
+            fraction, (lanes, per_lane, blocks, careful) = best[kind, width]
+            print(f"{kind} {width:2}: {fraction:.3f} of copy, {lanes} x {per_lane}, {blocks}")
+            shapes.append(f"{{{lanes}, {per_lane}, {blocks}, {'true' if careful else 'false'}}}")
+        rows.append(f"        {{{shapes[0]}, {shapes[1]}}},  // {width}")
+    text = HEADER.read_text()
+    begin = text.index("    constexpr SmallShape table")
+    end = text.index("    };\n", begin)
+    table = "    constexpr SmallShape table[16][2] = {\n" + "\n".join(rows) + "\n"
+    HEADER.write_text(text[:begin] + table + text[end:])
+
+
+def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "build":
+        build(sys.argv[2])
+    elif len(sys.argv) > 2 and sys.argv[1] == "choose":
+        choose(sys.argv[2:])
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
