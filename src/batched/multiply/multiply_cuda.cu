@@ -1,5 +1,6 @@
 #include "batched/multiply/kernels.hpp"
 #include "gpu/staged_batch.cuh"
+#include "gpu/staged_rows.cuh"
 
 namespace tessera::batched::cuda {
 
@@ -153,13 +154,73 @@ void launch_multiply(const Context& context, const MultiplyJob<T>& job,
     TESSERA_CUDA(cudaGetLastError());
 }
 
+/// The untransposed product with matrices of at most 32 rows, one vector after the other.
+template <class T>
+__global__ void __launch_bounds__(32 * row_warps)
+    row_multiply_kernel(const __grid_constant__ RowLaunch<T> launch,
+                        const __grid_constant__ MultiplyJob<T> job, int stage_bytes,
+                        int warp_bytes) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    unsigned char* const mine = memory + int(threadIdx.x) / 32 * warp_bytes;
+    const StagedRows<T> staged = stage_rows(launch, mine, stage_bytes);
+    const int lane = int(threadIdx.x) % 32;
+    const int n = staged.matrices.n;
+    const int lines = staged.matrices.here * n;
+    if (lines == 0) return;
+    unsigned long long* const starts = reinterpret_cast<unsigned long long*>(mine + stage_bytes);
+    T* const factors = reinterpret_cast<T*>(mine + stage_bytes + 64 * 8);
+    if (lane < staged.matrices.here) {
+        const Offset at = staged.matrices.first + lane;
+        const Offset b = launch.order == nullptr ? at : Offset(launch.order[at]);
+        starts[lane] = reinterpret_cast<unsigned long long>(start_of(job.x, b));
+        starts[32 + lane] = reinterpret_cast<unsigned long long>(start_of(job.y, b));
+    }
+    __syncwarp();
+    for (int v = 0; v < job.x.vectors; ++v) {
+        for (int line = lane; line < lines; line += 32) {
+            int i = 0;
+            const T* x = reinterpret_cast<const T*>(starts[staged.matrix_of(line, i)]);
+            factors[line] = x[v * job.x.leading_dimension + i];
+        }
+        __syncwarp();
+        for (int line = lane; line < lines; line += 32) {
+            int i = 0;
+            const int m = staged.matrix_of(line, i);
+            const T* entry = staged.row(m, i);
+            const T* factor = factors + m * n;
+            T sum = T(0);
+#pragma unroll 8
+            for (int j = 0; j < n; ++j) sum = fma(entry[j * n], factor[j], sum);
+            T* const y = reinterpret_cast<T*>(starts[32 + m]) + v * job.y.leading_dimension + i;
+            *y = job.beta == T(0) ? job.alpha * sum : fma(job.alpha, sum, job.beta * *y);
+        }
+        __syncwarp();
+    }
+}
+
+template <class T>
+void row_multiply(const Context& context, const MultiplyJob<T>& job, const Plan* plan) {
+    const RowLaunch<T> launch = row_launch(job.a, plan);
+    if (launch.blocks == 0) return;
+    const int stage_bytes = (launch.stage_values * int(sizeof(T)) + 15) / 16 * 16;
+    const int warp_bytes = stage_bytes + 64 * 8 + (launch.lines * int(sizeof(T)) + 15) / 16 * 16;
+    const int bytes = row_warps * warp_bytes;
+    TESSERA_CUDA(cudaFuncSetAttribute(row_multiply_kernel<T>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    row_multiply_kernel<T><<<launch.blocks, 32 * row_warps, bytes, stream_of(context)>>>(
+        launch, job, stage_bytes, warp_bytes);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
 template <int Together, class T>
 void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* plan) {
     // Entries of the vectors, and an address of a column where needed.
     const int width = run_width(job.a);
     const int line_bytes = int(Together * sizeof(T) + (width == 1 ? sizeof(T*) : 0));
     const StagedLaunch small = staged_launch(job.a, plan, 0, largest_warp_size, line_bytes);
-    if (small.blocks > 0) {
+    if (job.rows) {
+        row_multiply(context, job, plan);
+    } else if (small.blocks > 0) {
         with_width<T>(width, [&](auto w) {
             launch_multiply<T, 32, staged_threads, Together, w()>(context, job, small);
         });

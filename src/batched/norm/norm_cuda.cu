@@ -1,5 +1,6 @@
 #include "batched/norm/kernels.hpp"
 #include "gpu/staged_batch.cuh"
+#include "gpu/staged_rows.cuh"
 
 namespace tessera::batched::cuda {
 
@@ -90,6 +91,76 @@ void launch_norm(const Context& context, Sums sums, const BatchView<const T>& a,
     TESSERA_CUDA(cudaGetLastError());
 }
 
+/// Row sums of matrices of at most 32 rows.
+template <class T>
+__global__ void __launch_bounds__(32 * row_warps)
+    row_norm_kernel(const __grid_constant__ RowLaunch<T> launch, int stage_bytes, int warp_bytes,
+                    T* norms) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    unsigned char* const mine = memory + int(threadIdx.x) / 32 * warp_bytes;
+    const StagedRows<T> staged = stage_rows(launch, mine, stage_bytes);
+    const int lane = int(threadIdx.x) % 32;
+    const int n = staged.matrices.n;
+    const int here = staged.matrices.here;
+    if (here == 0) return;
+    T* const sums = reinterpret_cast<T*>(mine + stage_bytes + 32 * 8);
+    for (int line = lane; line < here * n; line += 32) {
+        int i = 0;
+        const int m = staged.matrix_of(line, i);
+        const T* entry = staged.row(m, i);
+        T sum = T(0);
+#pragma unroll 8
+        for (int j = 0; j < n; ++j) sum += fabs(entry[j * n]);
+        sums[line + m] = sum;
+    }
+    __syncwarp();
+    T largest = T(0);
+    if (here == 1) {
+        if (lane < n) largest = sums[lane];
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2) {
+            largest = larger(__shfl_xor_sync(full_warp, largest, distance), largest);
+        }
+    } else if (lane < here) {
+        const T* const matrix_sums = sums + lane * (n + 1);
+#pragma unroll 4
+        for (int i = 0; i < n; ++i) largest = larger(matrix_sums[i], largest);
+    }
+    if (lane < here) {
+        const Offset at = staged.matrices.first + lane;
+        norms[launch.order == nullptr ? at : Offset(launch.order[at])] = largest;
+    }
+}
+
+/// norms of the matrices without rows.
+template <class T>
+__global__ void empty_norm_kernel(Index count, const Index* order, T* norms) {
+    for_elements<1>(count, [&](Offset at) { norms[order == nullptr ? at : order[at]] = T(0); });
+}
+
+/// Matrices of 0..32 rows.
+template <class T>
+void row_norm(const Context& context, const BatchView<const T>& a, T* norms, const Plan* plan) {
+    const cudaStream_t stream = stream_of(context);
+    const Index empty = plan != nullptr ? plan->begin(1) : (a.size == 0 ? a.count : 0);
+    if (empty > 0) {
+        empty_norm_kernel<<<blocks_for(empty, 256), 256, 0, stream>>>(
+            empty, plan == nullptr ? nullptr : plan->order(), norms);
+        TESSERA_CUDA(cudaGetLastError());
+    }
+    const RowLaunch<T> launch = row_launch(a, plan);
+    if (launch.blocks == 0) return;
+    const int stage_bytes = (launch.stage_values * int(sizeof(T)) + 15) / 16 * 16;
+    const int warp_bytes =
+        stage_bytes + 32 * 8 + ((launch.lines + 32) * int(sizeof(T)) + 15) / 16 * 16;
+    const int bytes = row_warps * warp_bytes;
+    TESSERA_CUDA(cudaFuncSetAttribute(row_norm_kernel<T>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    row_norm_kernel<T>
+        <<<launch.blocks, 32 * row_warps, bytes, stream>>>(launch, stage_bytes, warp_bytes, norms);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
 }  // namespace
 
 template <class T>
@@ -99,7 +170,9 @@ void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* nor
     const int width = run_width(a);
     const int line_bytes = int(2 * sizeof(T) + (width == 1 ? sizeof(T*) : 0));
     const StagedLaunch small = staged_launch(a, plan, 0, largest_warp_size, line_bytes);
-    if (small.blocks > 0) {
+    if (sums == Sums::rows) {
+        row_norm(context, a, norms, plan);
+    } else if (small.blocks > 0) {
         with_width<T>(width, [&](auto w) {
             launch_norm<T, 32, staged_threads, w()>(context, sums, a, norms, small);
         });

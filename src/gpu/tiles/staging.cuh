@@ -34,29 +34,29 @@ inline StageShape stage_shape(int n, int value_bytes, int lanes) {
     const int values = n * n;
     const int phase = 128 / value_bytes;  // Lanes served together, and banks of a value's width.
     const int matrices = 32 / lanes;
+    const int chunk_values = 16 / value_bytes;
+    const auto wide = [&](int pad) {
+        return pad == 0 || (values % chunk_values == 0 && pad % chunk_values == 0);
+    };
     int best_pad = 0;
     double best_cost = 1e9;
-    for (const int chunk : {16 / value_bytes, 1}) {
-        if (values % chunk != 0) continue;
-        for (int pad = 0; pad < 8 * chunk; pad += chunk) {
-            int used[32] = {};
-            int worst = 1;
-            for (int l = 0; l < std::min(phase, 32); ++l) {
-                if (l / lanes >= matrices || l % lanes >= n) continue;
-                worst = std::max(worst, ++used[(l / lanes * (values + pad) + l % lanes) % phase]);
-            }
-            // Half a conflict for narrow copies; less padding where all else is equal.
-            const double cost = worst + (chunk == 1 ? 0.5 : 0.0) + 0.01 * pad;
-            if (cost < best_cost) {
-                best_cost = cost;
-                best_pad = pad;
-            }
+    for (int pad = 0; pad <= 8 * chunk_values; ++pad) {
+        int used[32] = {};
+        int worst = 1;
+        for (int l = 0; l < std::min(phase, 32); ++l) {
+            if (l / lanes >= matrices || l % lanes >= n) continue;
+            worst = std::max(worst, ++used[(l / lanes * (values + pad) + l % lanes) % phase]);
+        }
+        // Copies value by value cost more than most conflicts.
+        const double cost = worst + (wide(pad) ? 0 : 6) + 0.01 * pad;
+        if (cost < best_cost) {
+            best_cost = cost;
+            best_pad = pad;
         }
     }
-    const int chunk_values = 16 / value_bytes;
     StageShape shape;
     shape.stride = values + best_pad;
-    shape.wide = best_pad == 0 || (values % chunk_values == 0 && best_pad % chunk_values == 0);
+    shape.wide = wide(best_pad);
     shape.pad_chunks = best_pad / chunk_values;
     shape.by_chunks = inverse(std::max(values / chunk_values, 1));
     shape.by_values = inverse(values);
@@ -136,25 +136,35 @@ __device__ __forceinline__ void for_chunks(const StageShape& stage, int chunks, 
     }
 }
 
-/// visit(matrix, offset in global memory, place in shared memory) for the values of this lane, in
-/// an order that reads or writes runs of global memory.
+/// visit(address of a value in global memory, its place in shared memory) for the values of this
+/// lane, in an order that reads or writes runs of global memory.
 template <class T, class Visit>
-__device__ __forceinline__ void for_values(const StagedBatch<T>& batch, int n, int matrices,
+__device__ __forceinline__ void for_values(const StagedBatch<T>& batch, const WarpMatrices& w,
                                            const StageShape& stage, Visit&& visit) {
-    const int values = n * n;
-    const bool packed = batch.packed(n);
-    const Offset line = batch.leading_dimension == 0 ? n : batch.leading_dimension;
+    const int lane = int(threadIdx.x) % 32;
+    const int values = w.n * w.n;
+    const bool packed = batch.packed(w.n);
+    if (packed && values >= 64) {  // Enough for a warp to take one matrix after the other.
+        for (int m = 0; m < w.here; ++m) {
+            T* const start = reinterpret_cast<T*>(w.addresses[m]);
 #pragma unroll 4
-    for (int e = int(threadIdx.x) % 32; e < matrices * values; e += 32) {
-        const int matrix = quotient_of(e, stage.by_values);
-        const int within = e - matrix * values;
+            for (int e = lane; e < values; e += 32) visit(start + e, m * stage.stride + e);
+        }
+        return;
+    }
+    const Offset line = batch.leading_dimension == 0 ? w.n : batch.leading_dimension;
+#pragma unroll 2
+    for (int e = lane; e < w.here * values; e += 32) {
+        const int m = quotient_of(e, stage.by_values);
+        const int within = e - m * values;
+        T* const start = reinterpret_cast<T*>(w.addresses[m]);
         if (packed) {
-            visit(matrix, Offset(within), matrix * stage.stride + within);
+            visit(start + within, m * stage.stride + within);
         } else {
             const int q = quotient_of(within, stage.by_rows);
-            const int r = within - q * n;
-            visit(matrix, q * line + r,
-                  matrix * stage.stride + (batch.transposed ? q + r * n : within));
+            const int r = within - q * w.n;
+            visit(start + q * line + r,
+                  m * stage.stride + (batch.transposed ? q + r * w.n : within));
         }
     }
 }
@@ -197,9 +207,8 @@ __device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
         for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
                    [&](int c, int place) { copy_to_shared<16>(to + place, from + c); });
     } else {
-        for_values(batch, w.n, w.here, stage, [&](int matrix, Offset offset, int place) {
-            const T* start = reinterpret_cast<const T*>(w.addresses[matrix]);
-            copy_to_shared<int(sizeof(T))>(staged + place, start + offset);
+        for_values(batch, w, stage, [&](const T* from, int place) {
+            copy_to_shared<int(sizeof(T))>(staged + place, from);
         });
     }
     wait_for_copies();
@@ -217,9 +226,7 @@ __device__ __forceinline__ void store_matrices(const StagedBatch<T>& batch, cons
         for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
                    [&](int c, int place) { to[c] = from[place]; });
     } else {
-        for_values(batch, w.n, w.here, stage, [&](int matrix, Offset offset, int place) {
-            reinterpret_cast<T*>(w.addresses[matrix])[offset] = staged[place];
-        });
+        for_values(batch, w, stage, [&](T* to, int place) { *to = staged[place]; });
     }
 }
 
