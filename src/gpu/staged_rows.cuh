@@ -30,6 +30,7 @@ struct RowLaunch {
     unsigned blocks = 0;
     int stage_values = 0;  ///< Of a warp.
     int lines = 0;         ///< Rows of a warp, at most.
+    int matrices = 0;      ///< Of a warp, at most.
 };
 
 template <class T>
@@ -44,11 +45,12 @@ RowLaunch<T> row_launch(const batched::BatchView<const T>& a, const batched::Pla
             plan != nullptr ? plan->begin(n + 1) - first : (a.size == n ? a.count : 0);
         if (count == 0) continue;
         const int bytes = n * n * int(sizeof(T));
-        const int matrices = std::clamp(row_bytes_a_warp / bytes / 2 * 2, 1, 32);
+        const int matrices = std::clamp(row_bytes_a_warp / bytes / 2 * 2, 1, 128);
         const StageShape stage = stage_shape(n, int(sizeof(T)), n);
         launch.blocks += blocks_for(count, row_warps * matrices);
         launch.stage_values = std::max(launch.stage_values, matrices * stage.stride);
         launch.lines = std::max(launch.lines, matrices * n);
+        launch.matrices = std::max(launch.matrices, matrices);
         launch.ranges[ranges++] = {n, matrices, first, count, launch.blocks, stage};
     }
     return launch;
@@ -72,8 +74,8 @@ struct StagedRows {
     }
 };
 
-/// Stages the matrices of this warp; none: here is 0. `memory` has stage_values values, then 32
-/// addresses.
+/// Starts to stage the matrices of this warp; none: here is 0. `memory` has stage_values values,
+/// then, at stage_bytes, an address for each matrix; both may be touched after wait_for_copies.
 template <class T>
 __device__ __forceinline__ StagedRows<T> stage_rows(const RowLaunch<T>& launch,
                                                     unsigned char* memory, int stage_bytes) {

@@ -192,6 +192,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, addresses);
         if (matrices.here == 0) return;
         load_matrices(job.a, matrices, job.ranges[r].stage, staged);
+        wait_for_copies();
     }
     const auto take = [&] {
         const int here = matrices_of_warp<T, Layout>(job, r, addresses).here;

@@ -167,22 +167,24 @@ __global__ void __launch_bounds__(32 * row_warps)
     const int n = staged.matrices.n;
     const int lines = staged.matrices.here * n;
     if (lines == 0) return;
-    unsigned long long* const starts = reinterpret_cast<unsigned long long*>(mine + stage_bytes);
-    T* const factors = reinterpret_cast<T*>(mine + stage_bytes + 64 * 8);
-    if (lane < staged.matrices.here) {
-        const Offset at = staged.matrices.first + lane;
+    // Behind the addresses of the matrices those of x and y, then a vector of x.
+    auto* const starts_of_x = reinterpret_cast<const T**>(mine + stage_bytes) + launch.matrices;
+    auto* const starts_of_y = reinterpret_cast<T**>(mine + stage_bytes) + 2 * launch.matrices;
+    T* const factors = reinterpret_cast<T*>(mine + stage_bytes + 3 * launch.matrices * 8);
+    for (int m = lane; m < staged.matrices.here; m += 32) {
+        const Offset at = staged.matrices.first + m;
         const Offset b = launch.order == nullptr ? at : Offset(launch.order[at]);
-        starts[lane] = reinterpret_cast<unsigned long long>(start_of(job.x, b));
-        starts[32 + lane] = reinterpret_cast<unsigned long long>(start_of(job.y, b));
+        starts_of_x[m] = start_of(job.x, b);
+        starts_of_y[m] = start_of(job.y, b);
     }
     __syncwarp();
     for (int v = 0; v < job.x.vectors; ++v) {
         for (int line = lane; line < lines; line += 32) {
             int i = 0;
-            const T* x = reinterpret_cast<const T*>(starts[staged.matrix_of(line, i)]);
-            factors[line] = x[v * job.x.leading_dimension + i];
+            const T* x = starts_of_x[staged.matrix_of(line, i)];
+            copy_to_shared<int(sizeof(T))>(factors + line, x + v * job.x.leading_dimension + i);
         }
-        __syncwarp();
+        wait_for_copies();
         for (int line = lane; line < lines; line += 32) {
             int i = 0;
             const int m = staged.matrix_of(line, i);
@@ -191,7 +193,7 @@ __global__ void __launch_bounds__(32 * row_warps)
             T sum = T(0);
 #pragma unroll 8
             for (int j = 0; j < n; ++j) sum = fma(entry[j * n], factor[j], sum);
-            T* const y = reinterpret_cast<T*>(starts[32 + m]) + v * job.y.leading_dimension + i;
+            T* const y = starts_of_y[m] + v * job.y.leading_dimension + i;
             *y = job.beta == T(0) ? job.alpha * sum : fma(job.alpha, sum, job.beta * *y);
         }
         __syncwarp();
@@ -203,7 +205,8 @@ void row_multiply(const Context& context, const MultiplyJob<T>& job, const Plan*
     const RowLaunch<T> launch = row_launch(job.a, plan);
     if (launch.blocks == 0) return;
     const int stage_bytes = (launch.stage_values * int(sizeof(T)) + 15) / 16 * 16;
-    const int warp_bytes = stage_bytes + 64 * 8 + (launch.lines * int(sizeof(T)) + 15) / 16 * 16;
+    const int warp_bytes =
+        stage_bytes + (3 * launch.matrices * 8 + launch.lines * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = row_warps * warp_bytes;
     TESSERA_CUDA(cudaFuncSetAttribute(row_multiply_kernel<T>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));

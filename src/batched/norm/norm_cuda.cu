@@ -103,7 +103,8 @@ __global__ void __launch_bounds__(32 * row_warps)
     const int n = staged.matrices.n;
     const int here = staged.matrices.here;
     if (here == 0) return;
-    T* const sums = reinterpret_cast<T*>(mine + stage_bytes + 32 * 8);
+    T* const sums = reinterpret_cast<T*>(mine + stage_bytes + launch.matrices * 8);
+    wait_for_copies();
     for (int line = lane; line < here * n; line += 32) {
         int i = 0;
         const int m = staged.matrix_of(line, i);
@@ -114,21 +115,25 @@ __global__ void __launch_bounds__(32 * row_warps)
         sums[line + m] = sum;
     }
     __syncwarp();
-    T largest = T(0);
+    const auto tell = [&](int m, T norm) {
+        const Offset at = staged.matrices.first + m;
+        norms[launch.order == nullptr ? at : Offset(launch.order[at])] = norm;
+    };
     if (here == 1) {
-        if (lane < n) largest = sums[lane];
+        T largest = lane < n ? sums[lane] : T(0);
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2) {
             largest = larger(__shfl_xor_sync(full_warp, largest, distance), largest);
         }
-    } else if (lane < here) {
-        const T* const matrix_sums = sums + lane * (n + 1);
+        if (lane == 0) tell(0, largest);
+        return;
+    }
+    for (int m = lane; m < here; m += 32) {
+        const T* const matrix_sums = sums + m * (n + 1);
+        T largest = T(0);
 #pragma unroll 4
         for (int i = 0; i < n; ++i) largest = larger(matrix_sums[i], largest);
-    }
-    if (lane < here) {
-        const Offset at = staged.matrices.first + lane;
-        norms[launch.order == nullptr ? at : Offset(launch.order[at])] = largest;
+        tell(m, largest);
     }
 }
 
@@ -152,7 +157,8 @@ void row_norm(const Context& context, const BatchView<const T>& a, T* norms, con
     if (launch.blocks == 0) return;
     const int stage_bytes = (launch.stage_values * int(sizeof(T)) + 15) / 16 * 16;
     const int warp_bytes =
-        stage_bytes + 32 * 8 + ((launch.lines + 32) * int(sizeof(T)) + 15) / 16 * 16;
+        stage_bytes +
+        ((launch.matrices * 8 + (launch.lines + launch.matrices) * int(sizeof(T))) + 15) / 16 * 16;
     const int bytes = row_warps * warp_bytes;
     TESSERA_CUDA(cudaFuncSetAttribute(row_norm_kernel<T>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));

@@ -117,6 +117,7 @@ __device__ __forceinline__ void copy_to_shared(void* to, const void* from) {
                      "n"(Bytes));
     }
 }
+/// Waits until all copies of this warp are there, for all its lanes.
 __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncwarp();
@@ -185,16 +186,15 @@ __device__ __forceinline__ bool is_wide_run(const StagedBatch<T>& batch, const W
 template <class T>
 __device__ __forceinline__ void list_addresses(const StagedBatch<T>& batch, const WarpMatrices& w,
                                                bool wanted) {
-    const int m = int(threadIdx.x) % 32;
     __syncwarp();
-    if (wanted && m < w.here) {
+    for (int m = int(threadIdx.x) % 32; wanted && m < w.here; m += 32) {
         const Offset b = w.order == nullptr ? w.first + m : Offset(w.order[w.first + m]);
         w.addresses[m] = reinterpret_cast<unsigned long long>(batch.start(b));
     }
     __syncwarp();
 }
 
-/// Copies the matrices of a warp to its shared memory, and waits.
+/// Starts to copy the matrices of a warp to its shared memory; see wait_for_copies.
 template <class T>
 __device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
                                               const WarpMatrices& w, const StageShape& stage,
@@ -211,7 +211,6 @@ __device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
             copy_to_shared<int(sizeof(T))>(staged + place, from);
         });
     }
-    wait_for_copies();
 }
 
 /// Copies the matrices of a warp from its shared memory, written before the last __syncwarp.
