@@ -45,7 +45,7 @@ RowLaunch<T> row_launch(const batched::BatchView<const T>& a, const batched::Pla
             plan != nullptr ? plan->begin(n + 1) - first : (a.size == n ? a.count : 0);
         if (count == 0) continue;
         const int bytes = n * n * int(sizeof(T));
-        const int matrices = std::clamp(row_bytes_a_warp / bytes / 2 * 2, 1, 128);
+        const int matrices = std::clamp(row_bytes_a_warp / bytes / 2 * 2, 1, 32);
         const StageShape stage = stage_shape(n, int(sizeof(T)), n);
         launch.blocks += blocks_for(count, row_warps * matrices);
         launch.stage_values = std::max(launch.stage_values, matrices * stage.stride);

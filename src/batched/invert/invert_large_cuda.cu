@@ -343,7 +343,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
         const Results<T>& results = job.results;
         if (results.info != nullptr) results.info[b] = info;
         if (want_condition) {
-            results.reciprocal_condition[b] = failed ? T(0) : T(1) / (norm * inverse_norm);
+            results.reciprocal_condition[b] = failed ? T(0) : T(1) / norm / inverse_norm;
         }
         if (want_growth) {
             results.pivot_growth[b] = failed ? std::numeric_limits<T>::infinity()

@@ -189,7 +189,7 @@ __device__ __forceinline__ int invert_blocks(const WarpBlocks<T, Tile, Lanes>& s
     T none = T(0);
     const int info =
         gauss_jordan<Lanes, true, false, true>(a, n, steps, lane, shared_address(table), none);
-    invert_order<Lanes>(table, n, lane);
+    invert_order<Lanes>(table, info == 0 ? n : 0, lane);
     T check = T(0);  // Becomes NaN when an entry is not finite.
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {

@@ -188,15 +188,12 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
     return info;
 }
 
-/// Fills in `step` of the n entries of each group's table; rows that are no permutation leave some
-/// undefined. Wants all lanes of the warp.
+/// Fills in `step` of the n entries of each group's table, whose rows are a permutation; n is 0
+/// where they are none. Wants all lanes of the warp.
 template <int Lanes, class T>
 __device__ __forceinline__ void invert_order(PivotStep<T>* table, int n, int lane) {
     __syncwarp();
-    for (int k = lane; k < n; k += Lanes) {
-        const int row = table[k].row;
-        if (row < n) table[row].step = k;
-    }
+    for (int k = lane; k < n; k += Lanes) table[table[k].row].step = k;
     __syncwarp();
 }
 
