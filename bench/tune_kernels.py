@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = ROOT / "src/batched/invert/small_shapes.hpp"
-WIDTHS = range(2, 33, 2)
+SIZES = range(1, 33)
 REGISTERS = 65536
 THREADS = 128
 
@@ -25,13 +25,13 @@ THREADS = 128
 def candidates(value_bytes):
     """Shapes that keep a matrix in registers without much waste."""
     words = value_bytes // 4
-    for width in WIDTHS:
+    for width in SIZES:
         for lanes in (1, 2, 4, 8, 16):
             rows = -(-width // lanes)
             data = rows * width * words  # Registers of a lane that hold the matrix.
-            if lanes > width or lanes * rows > 32 or data > (168 if lanes <= 2 else 200):
+            if lanes > max(width, 1) or lanes * rows > 32 or data > (168 if lanes <= 2 else 200):
                 continue
-            if lanes * 4 > 3 * width or rows > 10:  # Hardly a row a lane; hardly a lane a matrix.
+            if lanes > 1 and (lanes * 4 > 3 * width or rows > 10):  # Hardly a row a lane; hardly a lane a matrix.
                 continue
             blocks = set()
             for others in (28, 40, 54, 72):
@@ -54,7 +54,7 @@ def build(folder):
         print(f"{name}: {len(lines)} candidates")
         subprocess.run(
             ["nvcc", "-O3", "-std=c++20", "--expt-relaxed-constexpr", "--extended-lambda",
-             f"-DTUNED_TYPE={type_name}", f"-DTESSERA_TILE_MASK={sum(1 << w // 2 for w in WIDTHS)}",
+             f"-DTUNED_TYPE={type_name}", f"-DTESSERA_TILE_MASK={sum(1 << w // 2 for w in range(2, 33, 2))}",
              "-DTESSERA_WITH_CUDA=1", f"-I{part}", f"-I{ROOT}/include", f"-I{ROOT}/src",
              f"-gencode=arch=compute_{os.environ.get('TESSERA_ARCH', '90')},code=sm_"
              f"{os.environ.get('TESSERA_ARCH', '90')}", "-cudart", "static", "-Xcompiler",
@@ -75,7 +75,7 @@ def choose(files):
         if fraction > 1.005 * best.get((kind, width), (0,))[0]:
             best[kind, width] = (fraction, shape)
     rows = []
-    for width in WIDTHS:
+    for width in SIZES:
         shapes = []
         for kind in ("f64", "f32"):
             fraction, (lanes, per_lane, blocks, careful) = best[kind, width]
@@ -85,7 +85,7 @@ def choose(files):
     text = HEADER.read_text()
     begin = text.index("    constexpr SmallShape table")
     end = text.index("    };\n", begin)
-    table = "    constexpr SmallShape table[16][2] = {\n" + "\n".join(rows) + "\n"
+    table = "    constexpr SmallShape table[32][2] = {\n" + "\n".join(rows) + "\n"
     HEADER.write_text(text[:begin] + table + text[end:])
 
 

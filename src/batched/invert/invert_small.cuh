@@ -98,12 +98,12 @@ __device__ __forceinline__ void take_rows(T (&a)[Rows][Tile], const T* matrix, i
 
 /// The matrices of this warp in range r.
 template <class T, class Layout>
-__device__ __forceinline__ WarpMatrices matrices_of_warp(const SmallJob<T>& job, int r,
+__device__ __forceinline__ WarpMatrices matrices_of_warp(const SmallJob<T>& job, int r, int n,
                                                          unsigned char* memory) {
     const unsigned block = blockIdx.x - (r > 0 ? job.ranges[r - 1].block_end : 0);
     const Offset position = (Offset(block) * small_warps + threadIdx.x / 32) * Layout::matrices;
     const Offset left = job.ranges[r].count - position;
-    return {job.ranges[r].n, int(max(Offset(0), min(Offset(Layout::matrices), left))),
+    return {n, int(max(Offset(0), min(Offset(Layout::matrices), left))),
             job.ranges[r].first + position, job.order,
             reinterpret_cast<unsigned long long*>(memory)};
 }
@@ -169,8 +169,9 @@ __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table,
     return norm;
 }
 
-/// Inverts 32 / lanes matrices a warp.
-template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful>
+/// Inverts 32 / lanes matrices a warp. Exact: all have Tile rows, and addresses are constants.
+template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful,
+          bool Exact>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes) {
     using Layout = SmallLayout<T, Tile, lanes>;
@@ -185,17 +186,19 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
 
     int r = 0;
-    while (blockIdx.x >= job.ranges[r].block_end) ++r;
-    const int n = job.ranges[r].n;
+    if (!Exact) {
+        while (blockIdx.x >= job.ranges[r].block_end) ++r;
+    }
+    const int n = Exact ? Tile : job.ranges[r].n;
     T a[rows][Tile];
     {
-        const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, addresses);
+        const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
         if (matrices.here == 0) return;
         load_matrices(job.a, matrices, job.ranges[r].stage, staged);
         wait_for_copies();
     }
     const auto take = [&] {
-        const int here = matrices_of_warp<T, Layout>(job, r, addresses).here;
+        const int here = matrices_of_warp<T, Layout>(job, r, n, addresses).here;
         take_rows<lanes>(a, staged + min(group, here - 1) * job.ranges[r].stage.stride, n, lane);
     };
     take();
@@ -217,7 +220,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_order<lanes>(table, info == 0 ? n : 0, lane);
 
     asm volatile("" : "+r"(r));
-    const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, addresses);
+    const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
     int step[rows];
     const T inverse_norm = scale_rows<lanes>(a, table, n, lane, info, step);
     if (group < matrices.here && lane == 0) {
@@ -251,8 +254,9 @@ __global__ void empty_kernel(Index count, const Index* order, Results<T> results
     });
 }
 
-/// One launch for the sizes smallest .. Tile.
-template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful>
+/// One launch for the sizes smallest .. Tile; of Tile alone where Exact.
+template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
+          bool careful>
 void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const InvertJob<T>& given) {
     using Layout = SmallLayout<T, Tile, lanes>;
     const Plan* plan = given.plan;
@@ -274,7 +278,8 @@ void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const Inv
     // Rows behind the last matrix are read, without need.
     const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
-    const auto kernel = invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful>;
+    const auto kernel =
+        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
     if (bytes > 48 * 1024) {
         TESSERA_CUDA(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -285,21 +290,45 @@ void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const Inv
 
 }  // namespace
 
-/// Matrices of 0..32 rows.
+/// What the kernels of all sizes are told.
 template <class T>
-void invert_small(const Context& context, const InvertJob<T>& given) {
-    const cudaStream_t stream = stream_of(context);
-    const bool growth = given.results.pivot_growth != nullptr;
+SmallJob<T> small_job(const InvertJob<T>& given) {
     SmallJob<T> job{};
     // An inverse alone may be taken of the transpose, which row-major storage is.
-    const bool transposed = given.a.layout == Layout::row_major &&
-                            (given.results.reciprocal_condition != nullptr || growth);
+    const bool transposed =
+        given.a.layout == Layout::row_major &&
+        (given.results.reciprocal_condition != nullptr || given.results.pivot_growth != nullptr);
     job.a = StagedBatch<const T>(given.a, transposed);
     if (given.store) job.x = StagedBatch<T>(given.x, transposed);
     job.store = given.store;
     job.results = given.results;
     job.order = given.plan == nullptr ? nullptr : given.plan->order();
+    return job;
+}
 
+/// Matrices all of n rows, First <= n <= Last, by the kernel of that size; false where there is
+/// none.
+template <class T, int First, int Last>
+bool invert_exact(const Context& context, const InvertJob<T>& given) {
+    if constexpr (First <= Last) {
+        if (given.a.size != First) return invert_exact<T, First + 1, Last>(context, given);
+        if constexpr (tile_compiled(First + First % 2)) {
+            constexpr SmallShape shape = small_shape<T, First>();
+            SmallJob<T> job = small_job(given);
+            launch_small<T, First, false, true, shape.lanes, shape.rows, shape.thread_blocks,
+                         shape.careful>(stream_of(context), job, First, given);
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Matrices of 0..32 rows.
+template <class T>
+void invert_small(const Context& context, const InvertJob<T>& given) {
+    const cudaStream_t stream = stream_of(context);
+    const bool growth = given.results.pivot_growth != nullptr;
+    SmallJob<T> job = small_job(given);
     const Index empty = given.plan != nullptr ? given.plan->begin(1)
                         : given.a.size == 0   ? given.a.count
                                               : 0;
@@ -313,7 +342,7 @@ void invert_small(const Context& context, const InvertJob<T>& given) {
         const auto run = [&](auto tile, auto with_growth) {
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
-            launch_small<T, width, decltype(with_growth)::value, shape.lanes, shape.rows,
+            launch_small<T, width, decltype(with_growth)::value, false, shape.lanes, shape.rows,
                          shape.thread_blocks, shape.careful>(stream, job, next, given);
             next = width + 1;
         };

@@ -30,6 +30,10 @@ void invert(const Context& context, const InvertJob<T>& job);
 /// these are so small.
 template <class T>
 void invert_small(const Context& context, const InvertJob<T>& job);
+/// The same for matrices all of one size First..Last, by the kernel made for that size; false, and
+/// nothing done, where there is none.
+template <class T, int First, int Last>
+bool invert_exact(const Context& context, const InvertJob<T>& job);
 /// The matrices of 33..128 rows: those of `plan` from begin(33) on, or all where `plan` is null.
 template <class T>
 void invert_large(const Context& context, const InvertJob<T>& job);

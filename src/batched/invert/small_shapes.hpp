@@ -2,7 +2,7 @@
 
 namespace tessera::batched {
 
-/// How matrices of one register width are spread over a warp.
+/// How matrices of one size, or of one register width, are spread over a warp.
 struct SmallShape {
     int lanes;          ///< A matrix, a power of two.
     int rows;           ///< A lane.
@@ -17,26 +17,42 @@ struct SmallShape {
 template <class T, int Tile>
 constexpr SmallShape small_shape() {
     // clang-format off
-    constexpr SmallShape table[16][2] = {
-        {{1, 2, 8, true}, {1, 2, 8, false}},  // 2
+    constexpr SmallShape table[32][2] = {
+        {{1, 2, 8, false}, {1, 2, 8, false}},  // 1
+        {{2, 1, 10, false}, {1, 2, 8, false}},  // 2
+        {{2, 2, 10, false}, {2, 2, 10, false}},  // 3
         {{2, 2, 10, false}, {2, 2, 10, false}},  // 4
-        {{2, 3, 4, false}, {4, 2, 10, false}},  // 6
-        {{4, 2, 8, false}, {4, 2, 10, false}},  // 8
-        {{2, 5, 2, false}, {4, 3, 8, false}},  // 10
-        {{4, 3, 3, false}, {4, 3, 6, false}},  // 12
-        {{4, 4, 3, true}, {4, 4, 5, false}},  // 14
-        {{8, 2, 4, false}, {4, 4, 5, true}},  // 16
+        {{2, 3, 6, false}, {2, 3, 10, false}},  // 5
+        {{2, 3, 6, false}, {2, 3, 10, false}},  // 6
+        {{2, 4, 5, false}, {2, 4, 8, false}},  // 7
+        {{2, 4, 4, false}, {2, 4, 8, false}},  // 8
+        {{2, 5, 3, false}, {2, 5, 6, false}},  // 9
+        {{2, 5, 3, false}, {2, 5, 5, true}},  // 10
+        {{4, 3, 3, false}, {2, 6, 4, true}},  // 11
+        {{4, 3, 3, false}, {4, 3, 6, true}},  // 12
+        {{4, 4, 3, false}, {4, 4, 5, true}},  // 13
+        {{4, 4, 3, false}, {4, 4, 5, true}},  // 14
+        {{8, 2, 5, true}, {4, 4, 5, true}},  // 15
+        {{4, 4, 3, true}, {4, 4, 4, false}},  // 16
+        {{4, 5, 2, false}, {4, 5, 3, true}},  // 17
         {{4, 5, 2, false}, {4, 5, 3, false}},  // 18
-        {{4, 5, 2, true}, {4, 5, 3, false}},  // 20
-        {{8, 3, 3, true}, {8, 3, 5, true}},  // 22
+        {{4, 5, 2, false}, {4, 5, 3, false}},  // 19
+        {{4, 5, 2, false}, {4, 5, 3, false}},  // 20
+        {{8, 3, 3, false}, {8, 3, 4, false}},  // 21
+        {{8, 3, 3, true}, {8, 3, 4, false}},  // 22
+        {{8, 3, 2, false}, {8, 3, 4, true}},  // 23
         {{8, 3, 2, false}, {8, 3, 4, false}},  // 24
-        {{16, 2, 2, true}, {4, 7, 2, false}},  // 26
-        {{16, 2, 2, true}, {16, 2, 5, false}},  // 28
-        {{16, 2, 2, true}, {16, 2, 5, true}},  // 30
-        {{16, 2, 3, true}, {16, 2, 4, false}},  // 32
+        {{16, 2, 3, true}, {4, 7, 2, false}},  // 25
+        {{16, 2, 3, false}, {4, 7, 2, false}},  // 26
+        {{16, 2, 3, false}, {4, 7, 2, false}},  // 27
+        {{16, 2, 3, false}, {4, 7, 2, true}},  // 28
+        {{16, 2, 3, false}, {8, 4, 3, false}},  // 29
+        {{16, 2, 3, true}, {16, 2, 4, false}},  // 30
+        {{16, 2, 3, false}, {16, 2, 4, true}},  // 31
+        {{16, 2, 3, false}, {16, 2, 4, true}},  // 32
     };
     // clang-format on
-    return table[Tile / 2 - 1][sizeof(T) == 8 ? 0 : 1];
+    return table[Tile - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
 }  // namespace tessera::batched
