@@ -2,14 +2,25 @@
 
 namespace tessera::batched::cuda {
 
+namespace {
+
+/// By the kernel made for the size of all matrices; false where there is none.
+template <class T>
+bool invert_one_size(const Context& context, const InvertJob<T>& job) {
+    return invert_exact<T, 1, 16>(context, job) || invert_exact<T, 17, 24>(context, job) ||
+           invert_exact<T, 25, 32>(context, job);
+}
+
+}  // namespace
+
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
+    if (job.results.pivot_growth != nullptr) {
+        invert_small<T, true>(context, job);
+    } else if (job.plan != nullptr || !invert_one_size(context, job)) {
+        invert_small<T, false>(context, job);
+    }
     const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
-    const bool one_size = job.plan == nullptr && job.results.pivot_growth == nullptr;
-    const bool done = one_size && (invert_exact<T, 1, 16>(context, job) ||
-                                   invert_exact<T, 17, 24>(context, job) ||
-                                   invert_exact<T, 25, 32>(context, job));
-    if (!done) invert_small(context, job);
     if (largest > 32) invert_large(context, job);
 }
 

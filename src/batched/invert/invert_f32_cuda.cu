@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_small<float>(const Context&, const InvertJob<float>&);
+template void invert_small<float, false>(const Context&, const InvertJob<float>&);
 
 }  // namespace tessera::batched::cuda

@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_small<double>(const Context&, const InvertJob<double>&);
+template void invert_small<double, false>(const Context&, const InvertJob<double>&);
 
 }  // namespace tessera::batched::cuda

@@ -323,34 +323,28 @@ bool invert_exact(const Context& context, const InvertJob<T>& given) {
     return false;
 }
 
-/// Matrices of 0..32 rows.
-template <class T>
+/// Matrices of 0..32 rows; Growth: pivot growth is wanted.
+template <class T, bool Growth>
 void invert_small(const Context& context, const InvertJob<T>& given) {
     const cudaStream_t stream = stream_of(context);
-    const bool growth = given.results.pivot_growth != nullptr;
+    const Plan* plan = given.plan;
     SmallJob<T> job = small_job(given);
-    const Index empty = given.plan != nullptr ? given.plan->begin(1)
-                        : given.a.size == 0   ? given.a.count
-                                              : 0;
+    const Index empty = plan != nullptr ? plan->begin(1) : (given.a.size == 0 ? given.a.count : 0);
     if (empty > 0) {
         empty_kernel<<<blocks_for(empty, 256), 256, 0, stream>>>(empty, job.order, given.results);
         TESSERA_CUDA(cudaGetLastError());
     }
-    const int largest = std::min(given.plan != nullptr ? given.plan->largest() : given.a.size, 32);
-    int next = given.plan != nullptr ? 1 : std::max(given.a.size, 1);
+    const int largest = std::min(plan != nullptr ? plan->largest() : given.a.size, 32);
+    int next = plan != nullptr ? 1 : std::max(given.a.size, 1);
     while (next <= largest) {
-        const auto run = [&](auto tile, auto with_growth) {
+        // Growth is rarely asked for: a few register widths are enough.
+        with_tile<Growth ? 8 : 2>(next, [&](auto tile) {
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
-            launch_small<T, width, decltype(with_growth)::value, false, shape.lanes, shape.rows,
-                         shape.thread_blocks, shape.careful>(stream, job, next, given);
+            launch_small<T, width, Growth, false, shape.lanes, shape.rows, shape.thread_blocks,
+                         shape.careful>(stream, job, next, given);
             next = width + 1;
-        };
-        if (growth) {
-            with_tile<8>(next, [&](auto tile) { run(tile, std::true_type()); });
-        } else {
-            with_tile(next, [&](auto tile) { run(tile, std::false_type()); });
-        }
+        });
     }
 }
 

@@ -27,8 +27,8 @@ namespace cuda {
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job);
 /// The matrices of 0..32 rows: those of `plan` before begin(33), or all where `plan` is null and
-/// these are so small.
-template <class T>
+/// these are so small. Growth: whether job.results.pivot_growth is given.
+template <class T, bool Growth>
 void invert_small(const Context& context, const InvertJob<T>& job);
 /// The same for matrices all of one size First..Last, by the kernel made for that size; false, and
 /// nothing done, where there is none.
