@@ -2,7 +2,7 @@
 """Chooses the shapes of the small inversion kernels by measuring them.
 
     tune_kernels.py build FOLDER     writes candidates and compiles tune_f32 and tune_f64 there
-                                     (nvcc and a built tree; no GPU wanted; some minutes)
+                                     (nvcc and a built tree; no GPU wanted; ten minutes)
     tune_kernels.py choose FILE...   reads what these two print on a GPU and writes
                                      src/batched/invert/small_shapes.hpp
 

@@ -141,6 +141,39 @@ Outcome<T> only_inverted(const Context& context, const HostBatch<T>& batch) {
     return outcome;
 }
 
+/// Random matrices of n rows in the memory of a Context with gaps between columns and matrices, and
+/// the same matrices packed on the host.
+template <class T>
+struct PaddedBatch {
+    PaddedBatch(const Context& context, std::mt19937_64& random, Index count_, Index n_)
+        : count(count_), n(n_), leading(n_ + 3), stride(leading * n_ + 5) {
+        const std::vector<T> values = random_vector<T>(random, std::size_t(stride * count));
+        there = copy_to_buffer(context, values);
+        std::vector<const T*> addresses;
+        for (Index b = 0; b < count; ++b) {
+            batch.add(n, block_of<T>(n, [&](Index i, Index j) {
+                          return values[std::size_t(b * stride + i + j * leading)];
+                      }));
+            addresses.push_back(there.data() + b * stride);
+        }
+        starts = copy_to_buffer(context, addresses);
+    }
+    batched::BatchView<const T> strided() const {
+        return batched::BatchView<const T>::strided(count, n, leading, stride, there.data());
+    }
+    batched::BatchView<const T> pointers() const {
+        return batched::BatchView<const T>::pointers(count, n, leading, starts.data());
+    }
+
+    Index count;
+    Index n;
+    Offset leading;
+    Offset stride;
+    HostBatch<T> batch;
+    Buffer<T> there;
+    Buffer<const T*> starts;
+};
+
 /// A type in which residuals of T are computed with no error that matters.
 template <class T>
 using Wider = std::conditional_t<std::is_same_v<T, float>, double, long double>;

@@ -11,7 +11,7 @@
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 
-/// Kernels for matrices of 1..32 rows; instantiated for one type per source file.
+/// Kernels for matrices of 1..32 rows; a source file instantiates some of one type.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;

@@ -151,30 +151,14 @@ TEST(multiply, strides_and_pointers) {
         const Context where = context();
         auto random = generator();
         for (const Index n : {1, 2, 3, 5, 8, 17, 32, 70}) {
-            const Index count = 45;
-            const Offset leading = n + 3, stride = leading * n + 5;
-            const std::vector<T> values = random_vector<T>(random, std::size_t(stride * count));
-            const Buffer<T> there = copy_to_buffer(where, values);
-            HostBatch<T> batch;
-            std::vector<const T*> starts;
-            for (Index b = 0; b < count; ++b) {
-                batch.add(n, block_of<T>(n, [&](Index i, Index j) {
-                              return values[std::size_t(b * stride + i + j * leading)];
-                          }));
-                starts.push_back(there.data() + b * stride);
-            }
-            const Buffer<const T*> pointers = copy_to_buffer(where, starts);
-            using View = batched::BatchView<const T>;
+            const PaddedBatch<T> padded(where, random, 45, n);
             for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
                 const auto given =
-                    random_product<T>(random, batch.sizes, 2, T(1.5), T(0.5), transpose);
-                const auto y = multiplied<T>(
-                    where, View::strided(count, n, leading, stride, there.data()), given);
-                expect_product(batch, given, y);
-                EXPECT_TRUE(same_bits(
-                    y, multiplied<T>(where, View::pointers(count, n, leading, pointers.data()),
-                                     given)));
-                ThereBatch<T> packed(where, batch);
+                    random_product<T>(random, padded.batch.sizes, 2, T(1.5), T(0.5), transpose);
+                const auto y = multiplied<T>(where, padded.strided(), given);
+                expect_product(padded.batch, given, y);
+                EXPECT_TRUE(same_bits(y, multiplied<T>(where, padded.pointers(), given)));
+                ThereBatch<T> packed(where, padded.batch);
                 EXPECT_TRUE(same_bits(y, multiplied<T>(where, packed.view(), given)));
             }
         }

@@ -96,29 +96,14 @@ TEST(norm, strides_and_pointers) {
         const Context where = context();
         auto random = generator();
         for (const Index n : {1, 2, 3, 5, 8, 17, 32, 70}) {
-            const Index count = 45;
-            const Offset leading = n + 3, stride = leading * n + 5;
-            const std::vector<T> values = random_vector<T>(random, std::size_t(stride * count));
-            const Buffer<T> there = copy_to_buffer(where, values);
-            HostBatch<T> batch;
-            std::vector<const T*> starts;
-            for (Index b = 0; b < count; ++b) {
-                batch.add(n, block_of<T>(n, [&](Index i, Index j) {
-                              return values[std::size_t(b * stride + i + j * leading)];
-                          }));
-                starts.push_back(there.data() + b * stride);
-            }
-            const Buffer<const T*> pointers = copy_to_buffer(where, starts);
-            using View = batched::BatchView<const T>;
+            const PaddedBatch<T> padded(where, random, 45, n);
             for (const bool inf : {true, false}) {
-                const auto strided =
-                    norms_of<T>(View::strided(count, n, leading, stride, there.data()), inf);
-                const auto pointed =
-                    norms_of<T>(View::pointers(count, n, leading, pointers.data()), inf);
-                for (Index b = 0; b < count; ++b) {
-                    EXPECT_EQ(strided[std::size_t(b)], expected_norm(n, batch.matrix(b), inf));
+                const auto strided = norms_of<T>(padded.strided(), inf);
+                for (Index b = 0; b < padded.count; ++b) {
+                    EXPECT_EQ(strided[std::size_t(b)],
+                              expected_norm(n, padded.batch.matrix(b), inf));
                 }
-                EXPECT_TRUE(same_bits(strided, pointed));
+                EXPECT_TRUE(same_bits(strided, norms_of<T>(padded.pointers(), inf)));
             }
         }
     });

@@ -64,8 +64,8 @@ inline StageShape stage_shape(int n, int value_bytes, int lanes) {
     return shape;
 }
 
-/// A batch as the kernels see it: element (i, j) of matrix b at start + i row_stride + j
-/// column_stride, strides of 0 standing for n.
+/// A batch as the kernels see it: element (i, j) of matrix b is start(b)[i + j line], or
+/// start(b)[i line + j] where transposed; line is the leading dimension.
 template <class T>
 struct StagedBatch {
     T* values = nullptr;
