@@ -368,10 +368,8 @@ void invert_from(const Context& context, const InvertJob<T>& job) {
         count = job.plan->begin(largest + 1) - first;
     }
     if (count > 0) {
-        const bool conditions =
-            job.results.reciprocal_condition != nullptr || job.results.pivot_growth != nullptr;
-        invert_kernel<T, Columns><<<unsigned(count), 32 * Columns, 0, stream_of(context)>>>(
-            job, order, first, !conditions);
+        invert_kernel<T, Columns>
+            <<<unsigned(count), 32 * Columns, 0, stream_of(context)>>>(job, order, first, false);
         TESSERA_CUDA(cudaGetLastError());
     }
     if constexpr (largest < largest_size) invert_from<Columns + 1>(context, job);

@@ -189,6 +189,8 @@ TEST(invert_layouts, row_major_is_the_transpose) {
                 transposed.add(n, transpose(n, batch.matrix(b)));
             }
             Outcome<T> found = inverted_values(where, a, x, inverses);
+            batched::invert_with_condition(where, a, x, {info.data()});
+            EXPECT_TRUE(same_bits(copy_to_host(where, inverses), found.inverses)) << n;
             EXPECT_EQ(found.info, inverted(where, transposed).info) << n;
             for (Index b = 0; b < batch.count(); ++b) {
                 const auto inverse = transpose(n, batch.matrix_in(found.inverses, b));

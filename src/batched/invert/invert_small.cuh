@@ -294,10 +294,7 @@ void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const Inv
 template <class T>
 SmallJob<T> small_job(const InvertJob<T>& given) {
     SmallJob<T> job{};
-    // An inverse alone may be taken of the transpose, which row-major storage is.
-    const bool transposed =
-        given.a.layout == Layout::row_major &&
-        (given.results.reciprocal_condition != nullptr || given.results.pivot_growth != nullptr);
+    const bool transposed = given.a.layout == Layout::row_major;
     job.a = StagedBatch<const T>(given.a, transposed);
     if (given.store) job.x = StagedBatch<T>(given.x, transposed);
     job.store = given.store;

@@ -16,9 +16,10 @@ struct InvertJob {
 };
 
 /// Gauss-Jordan elimination with implicit partial pivoting among the rows (Anzt et al., Fig. 2) of
-/// each A_b; see tessera/batched.hpp. Row-major matrices whose condition number is not wanted may
-/// be taken as column-major transposes. A failed matrix gets info, an inverse of NaN, a reciprocal
-/// condition number of 0 and a growth of infinity, and disturbs no other. No wait.
+/// each A_b; see tessera/batched.hpp. The rows are those of A_b in either layout (invert
+/// itself passes row-major matrices as the column-major transposes that they are). A failed matrix
+/// gets info, an inverse of NaN, a reciprocal condition number of 0 and a growth of infinity, and
+/// disturbs no other. No wait.
 namespace cpu {
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job);
