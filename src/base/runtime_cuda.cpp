@@ -125,10 +125,11 @@ Offset free_memory(int device, void* stream) {
     return Offset(free) + Offset(reserved - used);
 }
 
-void* create_event(int device) {
+void* create_event(int device, bool timed) {
     TESSERA_CUDA(cudaSetDevice(device));
     cudaEvent_t event = nullptr;
-    TESSERA_CUDA(cudaEventCreate(&event));
+    TESSERA_CUDA(
+        cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
     return event;
 }
 

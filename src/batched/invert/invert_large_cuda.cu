@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
+#include "gpu/side_streams.hpp"
 #include "gpu/staged_batch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 
@@ -356,9 +357,10 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
 
 /// Matrices of up to 16 Columns rows, but more than 16 (Columns - 1), and the larger ones.
 template <int Columns, class T>
-void invert_from(const Context& context, const InvertJob<T>& job) {
+void invert_from(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
     constexpr Index largest = grid_columns * Columns;
     constexpr Index smallest = std::max(largest - grid_columns, largest_warp_size) + 1;
+    if constexpr (largest < largest_size) invert_from<Columns + 1>(streams, job);
     const Index* order = nullptr;
     Index first = 0;
     Index count = job.a.size >= smallest && job.a.size <= largest ? job.a.count : 0;
@@ -369,20 +371,19 @@ void invert_from(const Context& context, const InvertJob<T>& job) {
     }
     if (count > 0) {
         invert_kernel<T, Columns>
-            <<<unsigned(count), 32 * Columns, 0, stream_of(context)>>>(job, order, first, false);
+            <<<unsigned(count), 32 * Columns, 0, streams.next()>>>(job, order, first, false);
         TESSERA_CUDA(cudaGetLastError());
     }
-    if constexpr (largest < largest_size) invert_from<Columns + 1>(context, job);
 }
 
 }  // namespace
 
 template <class T>
-void invert_large(const Context& context, const InvertJob<T>& job) {
-    invert_from<3>(context, job);
+void invert_large(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+    invert_from<3>(streams, job);
 }
 
-template void invert_large<float>(const Context&, const InvertJob<float>&);
-template void invert_large<double>(const Context&, const InvertJob<double>&);
+template void invert_large<float>(tessera::cuda::SideStreams&, const InvertJob<float>&);
+template void invert_large<double>(tessera::cuda::SideStreams&, const InvertJob<double>&);
 
 }  // namespace tessera::batched::cuda

@@ -7,6 +7,7 @@
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/side_streams.hpp"
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
@@ -20,6 +21,9 @@ namespace {
 
 constexpr int small_warps = 4;  ///< A thread block.
 
+/// Whether there is a kernel for matrices of exactly n rows.
+constexpr bool exact_compiled(int n) { return tile_compiled(n + n % 2); }
+
 /// The matrices of one size in a launch. A thread block works on one size only, so that the
 /// compiler sees that all its lanes take the same number of steps (else it copies the registers
 /// every step).
@@ -30,7 +34,7 @@ struct SizeRange {
     unsigned block_end;  ///< Thread blocks of this range and of those before it.
     StageShape stage;
 };
-constexpr int most_ranges = 32;
+constexpr int most_ranges = 8;
 
 template <class T>
 struct SmallJob {
@@ -117,7 +121,7 @@ __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, in
     if (job.results.reciprocal_condition != nullptr) {
         job.results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
     }
-    if (Growth) {
+    if (Growth && job.results.pivot_growth != nullptr) {
         job.results.pivot_growth[b] = info == 0 ? growth : std::numeric_limits<T>::infinity();
     }
 }
@@ -254,43 +258,7 @@ __global__ void empty_kernel(Index count, const Index* order, Results<T> results
     });
 }
 
-/// One launch for the sizes smallest .. Tile; of Tile alone where Exact.
-template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
-          bool careful>
-void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const InvertJob<T>& given) {
-    using Layout = SmallLayout<T, Tile, lanes>;
-    const Plan* plan = given.plan;
-    unsigned blocks = 0;
-    int stage_values = 0;
-    int ranges = 0;
-    for (int n = smallest; n <= Tile; ++n) {
-        const Index first = plan == nullptr ? 0 : plan->begin(n);
-        const Index count = plan != nullptr     ? plan->begin(n + 1) - first
-                            : given.a.size == n ? given.a.count
-                                                : 0;
-        if (count == 0) continue;
-        blocks += blocks_for(count, small_warps * Layout::matrices);
-        const StageShape stage = stage_shape(n, int(sizeof(T)), 32 / Layout::matrices);
-        stage_values = std::max(stage_values, Layout::matrices * stage.stride);
-        job.ranges[ranges++] = {n, first, count, blocks, stage};
-    }
-    if (blocks == 0) return;
-    // Rows behind the last matrix are read, without need.
-    const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
-    const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
-    const auto kernel =
-        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
-    if (bytes > 48 * 1024) {
-        TESSERA_CUDA(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    }
-    kernel<<<blocks, 32 * small_warps, bytes, stream>>>(job, stage_bytes);
-    TESSERA_CUDA(cudaGetLastError());
-}
-
-}  // namespace
-
-/// What the kernels of all sizes are told.
+/// What the kernels of all sizes are told, but for `ranges`.
 template <class T>
 SmallJob<T> small_job(const InvertJob<T>& given) {
     SmallJob<T> job{};
@@ -303,45 +271,76 @@ SmallJob<T> small_job(const InvertJob<T>& given) {
     return job;
 }
 
-/// Matrices all of n rows, First <= n <= Last, by the kernel of that size; false where there is
-/// none.
-template <class T, int First, int Last>
-bool invert_exact(const Context& context, const InvertJob<T>& given) {
-    if constexpr (First <= Last) {
-        if (given.a.size != First) return invert_exact<T, First + 1, Last>(context, given);
-        if constexpr (tile_compiled(First + First % 2)) {
-            constexpr SmallShape shape = small_shape<T, First>();
-            SmallJob<T> job = small_job(given);
-            launch_small<T, First, false, true, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(stream_of(context), job, First, given);
-            return true;
-        }
+/// One launch for those of the sizes smallest .. Tile that `wanted`(n) names.
+template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
+          bool careful, class Wanted>
+void launch_small(tessera::cuda::SideStreams& streams, const InvertJob<T>& given, int smallest,
+                  Wanted&& wanted) {
+    using Layout = SmallLayout<T, Tile, lanes>;
+    SmallJob<T> job = small_job(given);
+    unsigned blocks = 0;
+    int stage_values = 0;
+    int ranges = 0;
+    for (int n = smallest; n <= Tile; ++n) {
+        const Index count = given.count(n);
+        if (count == 0 || !wanted(n)) continue;
+        blocks += blocks_for(count, small_warps * Layout::matrices);
+        const StageShape stage = stage_shape(n, int(sizeof(T)), 32 / Layout::matrices);
+        stage_values = std::max(stage_values, Layout::matrices * stage.stride);
+        job.ranges[ranges++] = {n, given.first(n), count, blocks, stage};
     }
-    return false;
+    if (blocks == 0) return;
+    // Rows behind the last matrix are read, without need.
+    const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
+    const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
+    const auto kernel =
+        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
+    if (bytes > 48 * 1024) {
+        TESSERA_CUDA(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    }
+    kernel<<<blocks, 32 * small_warps, bytes, streams.next()>>>(job, stage_bytes);
+    TESSERA_CUDA(cudaGetLastError());
 }
 
-/// Matrices of 0..32 rows; Growth: pivot growth is wanted.
-template <class T, bool Growth>
-void invert_small(const Context& context, const InvertJob<T>& given) {
-    const cudaStream_t stream = stream_of(context);
-    const Plan* plan = given.plan;
-    SmallJob<T> job = small_job(given);
-    const Index empty = plan != nullptr ? plan->begin(1) : (given.a.size == 0 ? given.a.count : 0);
-    if (empty > 0) {
-        empty_kernel<<<blocks_for(empty, 256), 256, 0, stream>>>(empty, job.order, given.results);
-        TESSERA_CUDA(cudaGetLastError());
+/// The matrices of n rows, by the kernel made for n: the one place that chooses it.
+template <class T, int n>
+void launch_exact(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+    constexpr SmallShape shape = small_shape<T, n>();
+    launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.careful>(
+        streams, job, n, [](int) { return true; });
+}
+
+}  // namespace
+
+template <class T, int First, int Last>
+void invert_exact(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+    if constexpr (First <= Last) {
+        if constexpr (exact_compiled(Last)) {
+            if (job.count(Last) > 0) launch_exact<T, Last>(streams, job);
+        }
+        invert_exact<T, First, Last - 1>(streams, job);
     }
-    const int largest = std::min(plan != nullptr ? plan->largest() : given.a.size, 32);
-    int next = plan != nullptr ? 1 : std::max(given.a.size, 1);
-    while (next <= largest) {
-        // Growth is rarely asked for: a few register widths are enough.
-        with_tile<Growth ? 8 : 2>(next, [&](auto tile) {
+}
+
+template <class T>
+void invert_bounded(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+    const bool growth = job.results.pivot_growth != nullptr;
+    int next = 1;
+    while (next <= std::min(job.largest(), Index(32))) {
+        with_tile<8>(next, [&](auto tile) {  // Rarely needed: a few register widths are enough.
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
-            launch_small<T, width, Growth, false, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(stream, job, next, given);
+            launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
+                         shape.careful>(streams, job, next,
+                                        [&](int n) { return growth || !exact_compiled(n); });
             next = width + 1;
         });
+    }
+    if (const Index empty = job.count(0); empty > 0) {
+        const Index* order = job.plan == nullptr ? nullptr : job.plan->order();
+        empty_kernel<<<blocks_for(empty, 256), 256, 0, streams.next()>>>(empty, order, job.results);
+        TESSERA_CUDA(cudaGetLastError());
     }
 }
 

@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_small<double, true>(const Context&, const InvertJob<double>&);
+template void invert_bounded<double>(tessera::cuda::SideStreams&, const InvertJob<double>&);
 
 }  // namespace tessera::batched::cuda
