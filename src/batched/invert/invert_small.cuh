@@ -7,7 +7,7 @@
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/side_streams.hpp"
+#include "gpu/launch_chain.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "gpu/tiles/slots.cuh"
 #include "gpu/tiles/staging.cuh"
@@ -218,6 +218,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     PivotStep<T>* const table =
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
 
+    if (begin_in_chain()) return;
     int r = 0;
     if (!Exact) {
         while (blockIdx.x >= job.ranges[r].block_end) ++r;
@@ -331,7 +332,7 @@ bool wants_slots(const InvertJob<T>& given, int n, int warp_bytes) {
 /// One launch for those of the sizes smallest .. Tile that `wanted`(n) names.
 template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
           bool careful, class Wanted>
-void launch_small(tessera::cuda::SideStreams& streams, const InvertJob<T>& given, int smallest,
+void launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, int smallest,
                   Wanted&& wanted) {
     using Shared = SmallLayout<T, Tile, lanes>;
     SmallJob<T> job = small_job(given);
@@ -355,36 +356,31 @@ void launch_small(tessera::cuda::SideStreams& streams, const InvertJob<T>& given
     const int bytes = small_warps * (stage_bytes + Shared::fixed_bytes);
     const auto kernel =
         invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
-    if (bytes > 48 * 1024) {
-        TESSERA_CUDA(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    }
-    kernel<<<blocks, 32 * small_warps, bytes, streams.next()>>>(job, stage_bytes);
-    TESSERA_CUDA(cudaGetLastError());
+    chain.launch(kernel, blocks, 32 * small_warps, bytes, job, stage_bytes);
 }
 
 /// The matrices of n rows, by the kernel made for n: the one place that chooses it.
 template <class T, int n>
-void launch_exact(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+void launch_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     constexpr SmallShape shape = small_shape<T, n>();
     launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.careful>(
-        streams, job, n, [](int) { return true; });
+        chain, job, n, [](int) { return true; });
 }
 
 }  // namespace
 
 template <class T, int First, int Last>
-void invert_exact(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     if constexpr (First <= Last) {
         if constexpr (exact_compiled(Last)) {
-            if (job.count(Last) > 0) launch_exact<T, Last>(streams, job);
+            if (job.count(Last) > 0) launch_exact<T, Last>(chain, job);
         }
-        invert_exact<T, First, Last - 1>(streams, job);
+        invert_exact<T, First, Last - 1>(chain, job);
     }
 }
 
 template <class T>
-void invert_bounded(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     const bool growth = job.results.pivot_growth != nullptr;
     int next = 1;
     while (next <= std::min(job.largest(), Index(32))) {
@@ -392,14 +388,14 @@ void invert_bounded(tessera::cuda::SideStreams& streams, const InvertJob<T>& job
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
             launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(streams, job, next,
+                         shape.careful>(chain, job, next,
                                         [&](int n) { return growth || !exact_compiled(n); });
             next = width + 1;
         });
     }
     if (const Index empty = job.count(0); empty > 0) {
         const Index* order = job.plan == nullptr ? nullptr : job.plan->order();
-        empty_kernel<<<blocks_for(empty, 256), 256, 0, streams.next()>>>(empty, order, job.results);
+        empty_kernel<<<blocks_for(empty, 256), 256, 0, chain.stream()>>>(empty, order, job.results);
         TESSERA_CUDA(cudaGetLastError());
     }
 }

@@ -15,16 +15,16 @@ struct Slots {
     static constexpr int value_bytes = int(sizeof(T));
     static constexpr int values = n * n;
     static constexpr int bytes = values * value_bytes;
-    static constexpr int chunk = 16 / value_bytes;  ///< In values.
-    static constexpr int most_chunks = bytes / 16;  ///< Whole ones.
-    static constexpr int least_chunks = (bytes - (16 - value_bytes)) / 16;
-    static constexpr int most_ragged = std::min(chunk - 1, values);  ///< Values at either end.
+    static constexpr int chunk = 16 / value_bytes;   ///< In values.
+    static constexpr int whole_chunks = bytes / 16;  ///< At most; and at least:
+    static constexpr int sure_chunks = (bytes - (16 - value_bytes)) / 16;
+    static constexpr int slot_chunks = (bytes + 31 - value_bytes) / 16;  ///< Touched at most.
 
     /// From slot to slot, in values; with the fewest bank conflicts between matrices with equal
     /// shifts.
     static constexpr int stride = [] {
         constexpr int phase = 128 / value_bytes;  // Lanes served together, and their banks.
-        constexpr int least = (values + 2 * chunk - 2) / chunk * chunk;
+        constexpr int least = slot_chunks * chunk;
         int best = 0;
         double best_cost = 1e9;
         for (int stride = least; stride < least + phase; stride += chunk) {
@@ -43,21 +43,21 @@ struct Slots {
         return best;
     }();
 
-    /// Lanes that copy a matrix together: the fewest instructions, by about 12 a matrix and 3 a
-    /// chunk, where lines of 128 bytes are copied at once.
-    static constexpr int team = [] {
+    /// Lanes that copy a matrix of `chunks` together: the fewest instructions, by about 12 a matrix
+    /// and 3 a chunk, where lines of 128 bytes are copied at once.
+    static constexpr int team(int chunks) {
         int best = 32;
         int best_cost = 1 << 30;
-        for (int team = 32; team >= 1 && (team >= 8 || team >= most_chunks); team /= 2) {
+        for (int team = 32; team >= 1 && (team >= 8 || team >= chunks); team /= 2) {
             const int rounds = (matrices * team + 31) / 32;
-            const int cost = rounds * (12 + 3 * ((most_chunks + team - 1) / team));
+            const int cost = rounds * (12 + 3 * ((chunks + team - 1) / team));
             if (cost < best_cost) {
                 best_cost = cost;
                 best = team;
             }
         }
         return best;
-    }();
+    }
 
     /// Where in its slot a matrix begins.
     __device__ static __forceinline__ int shift(unsigned long long address) {
@@ -65,70 +65,106 @@ struct Slots {
     }
 };
 
-/// visit(a whole chunk in global memory, its place in the slots) for the chunks of this lane.
-template <class Slots, class Visit>
-__device__ __forceinline__ void for_whole_chunks(const WarpMatrices& w, Visit&& visit) {
+/// Copies `bytes` of 16 to shared memory without waiting, and makes the others zero.
+__device__ __forceinline__ void copy_to_shared(void* to, const void* from, int bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     unsigned(__cvta_generic_to_shared(to))),
+                 "l"(from), "r"(bytes));
+}
+
+/// Starts to copy the matrices at w.addresses into the slots of this warp; see wait_for_copies.
+/// Chunks are read from their beginning, even if the matrix starts within: what lies there belongs
+/// to the same allocation, whose start is aligned to 16 bytes.
+template <class Slots, class T>
+__device__ __forceinline__ void load_slots(const WarpMatrices& w, T* slots) {
+    constexpr int chunks = Slots::slot_chunks;
+    constexpr int team = Slots::team(chunks);
     const int lane = int(threadIdx.x) % 32;
-    const int member = lane % Slots::team;
+    const int member = lane % team;
 #pragma unroll
-    for (int first = 0; first < Slots::matrices; first += 32 / Slots::team) {
-        const int m = first + lane / Slots::team;
+    for (int first = 0; first < Slots::matrices; first += 32 / team) {
+        const int m = first + lane / team;
         if (m >= w.here) continue;
         const unsigned long long address = w.addresses[m];
-        const unsigned head = unsigned(-address) % 16;
-        const int left = int(Slots::bytes - head) / 16 - member;
-        char* const global = reinterpret_cast<char*>(address + head) + 16 * member;
-        const int place =
-            m * Slots::stride * Slots::value_bytes + (head > 0 ? 16 : 0) + 16 * member;
+        const int end = Slots::shift(address) * int(sizeof(T)) + Slots::bytes - 16 * member;
+        const char* const from = reinterpret_cast<const char*>(address & ~15ull) + 16 * member;
+        char* const to = reinterpret_cast<char*>(slots + m * Slots::stride) + 16 * member;
 #pragma unroll 16
-        for (int c = 0; c < Slots::most_chunks; c += Slots::team) {
-            if (c + Slots::team <= Slots::least_chunks || c < left) {
-                visit(global + 16 * c, place + 16 * c);
+        for (int c = 0; c < chunks; c += team) {
+            if (c + team <= Slots::whole_chunks) {
+                copy_to_shared<16>(to + 16 * c, from + 16 * c);
+            } else if (end > 16 * c) {
+                copy_to_shared(to + 16 * c, from + 16 * c, min(end - 16 * c, 16));
             }
         }
     }
 }
 
-/// visit(a value in global memory, its place in the slots) for those in front of and behind the
-/// whole chunks.
-template <class Slots, class T, class Visit>
-__device__ __forceinline__ void for_ragged_ends(const WarpMatrices& w, Visit&& visit) {
-    constexpr int lanes = 32 / Slots::matrices;
-    const int m = int(threadIdx.x) % 32 / lanes;
-    if (m >= w.here) return;
-    const unsigned long long address = w.addresses[m];
-    const int shift = Slots::shift(address);
-    const int head = min((Slots::chunk - shift) % Slots::chunk, Slots::values);
-    const int tail = (Slots::values - head) % Slots::chunk;
+/// Copies the whole chunks of the slots of this warp to w.addresses.
+template <class Slots, class T>
+__device__ __forceinline__ void store_whole_chunks(const WarpMatrices& w, const T* slots) {
+    constexpr int chunks = Slots::whole_chunks;
+    constexpr int team = Slots::team(chunks);
+    const int lane = int(threadIdx.x) % 32;
+    const int member = lane % team;
 #pragma unroll
-    for (int first = 0; first < 2 * Slots::most_ragged; first += lanes) {
-        const int k = first + int(threadIdx.x) % lanes;
-        const bool in_head = k < Slots::most_ragged;
-        const int within = in_head ? k : Slots::values - 1 - (k - Slots::most_ragged);
-        if (in_head ? k < head : k - Slots::most_ragged < tail) {
-            visit(reinterpret_cast<T*>(address) + within, m * Slots::stride + shift + within);
+    for (int first = 0; first < Slots::matrices; first += 32 / team) {
+        const int m = first + lane / team;
+        if (m >= w.here) continue;
+        const unsigned long long address = w.addresses[m];
+        const unsigned head = unsigned(-address) % 16;
+        const int left = int(Slots::bytes - head) / 16 - member;
+        char* const to = reinterpret_cast<char*>(address + head) + 16 * member;
+        const char* const from = reinterpret_cast<const char*>(slots + m * Slots::stride) +
+                                 (head > 0 ? 16 : 0) + 16 * member;
+#pragma unroll 16
+        for (int c = 0; c < chunks; c += team) {
+            if (c + team <= Slots::sure_chunks || c < left) {
+                *reinterpret_cast<int4*>(to + 16 * c) =
+                    *reinterpret_cast<const int4*>(from + 16 * c);
+            }
         }
     }
 }
 
-/// Starts to copy the matrices at w.addresses into the slots of this warp; see wait_for_copies.
+/// Copies the values in front of and behind them, those of one end by adjacent lanes.
 template <class Slots, class T>
-__device__ __forceinline__ void load_slots(const WarpMatrices& w, T* slots) {
-    for_whole_chunks<Slots>(w, [&](const char* from, int place) {
-        copy_to_shared<16>(reinterpret_cast<char*>(slots) + place, from);
-    });
-    for_ragged_ends<Slots, const T>(
-        w, [&](const T* from, int place) { copy_to_shared<int(sizeof(T))>(slots + place, from); });
+__device__ __forceinline__ void store_ragged_ends(const WarpMatrices& w, const T* slots) {
+    constexpr int chunk = Slots::chunk;
+#pragma unroll
+    for (int first = 0; first < Slots::matrices; first += 16 / chunk) {
+        const int e = int(threadIdx.x) % 32;
+        const int m = first + e / (2 * chunk);
+        if (m >= w.here) continue;
+        const unsigned long long address = w.addresses[m];
+        const int shift = Slots::shift(address);
+        const int head = min((chunk - shift) % chunk, Slots::values);
+        const int tail = (Slots::values - head) % chunk;
+        const int k = e % chunk;
+        const bool behind = e / chunk % 2 != 0;
+        const int within = behind ? Slots::values - tail + k : k;
+        if (k < (behind ? tail : head)) {
+            reinterpret_cast<T*>(address)[within] = slots[m * Slots::stride + shift + within];
+        }
+    }
 }
 
 /// Copies the slots of this warp, written before the last __syncwarp, to w.addresses.
 template <class Slots, class T>
 __device__ __forceinline__ void store_slots(const WarpMatrices& w, const T* slots) {
-    for_whole_chunks<Slots>(w, [&](char* to, int place) {
-        *reinterpret_cast<int4*>(to) =
-            *reinterpret_cast<const int4*>(reinterpret_cast<const char*>(slots) + place);
-    });
-    for_ragged_ends<Slots, T>(w, [&](T* to, int place) { *to = slots[place]; });
+    if constexpr (Slots::bytes > 72) {
+        store_whole_chunks<Slots>(w, slots);
+        store_ragged_ends<Slots>(w, slots);
+    } else {  // Hardly more than ends.
+#pragma unroll 4
+        for (int e = int(threadIdx.x) % 32; e < w.here * Slots::values; e += 32) {
+            const int m = e / Slots::values;
+            const int within = e - m * Slots::values;
+            const unsigned long long address = w.addresses[m];
+            reinterpret_cast<T*>(address)[within] =
+                slots[m * Slots::stride + Slots::shift(address) + within];
+        }
+    }
 }
 
 }  // namespace tessera::cuda
