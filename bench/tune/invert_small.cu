@@ -25,14 +25,17 @@ __global__ void fill(Offset count, T* values) {
 }
 
 struct Arena {
+    Context context = Context::cuda();
     void* from;
     void* to;
     Index* info;
     double copy_rate;
+
+    cudaStream_t stream() const { return static_cast<cudaStream_t>(context.stream()); }
 };
 
 template <class F>
-double milliseconds(F&& work) {
+double milliseconds(const Arena& arena, F&& work) {
     cudaEvent_t start, stop;
     cudaEventCreate(&start);
     cudaEventCreate(&stop);
@@ -40,9 +43,9 @@ double milliseconds(F&& work) {
     work();
     std::vector<float> times(9);
     for (float& time : times) {
-        cudaEventRecord(start);
+        cudaEventRecord(start, arena.stream());
         work();
-        cudaEventRecord(stop);
+        cudaEventRecord(stop, arena.stream());
         cudaEventSynchronize(stop);
         cudaEventElapsedTime(&time, start, stop);
     }
@@ -60,13 +63,10 @@ void candidate(const Arena& arena) {
     given.a = BatchView<const T>::uniform(count, n, static_cast<const T*>(arena.from));
     given.x = BatchView<T>::uniform(count, n, static_cast<T*>(arena.to));
     given.results.info = arena.info;
-    batched::cuda::SmallJob<T> job{};
-    job.a = batched::cuda::StagedBatch<const T>(given.a, false);
-    job.x = batched::cuda::StagedBatch<T>(given.x, false);
-    job.store = true;
-    job.results = given.results;
-    const double time = milliseconds([&] {
-        batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, careful>(0, job, n, given);
+    const double time = milliseconds(arena, [&] {
+        tessera::cuda::LaunchChain chain(arena.context);
+        batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, careful>(
+            chain, given, n, [](int) { return true; });
     });
     const double bytes = 2.0 * count * n * n * sizeof(T);
     std::printf("%s %d %d %d %d %d %.4f\n", sizeof(T) == 8 ? "f64" : "f32", Tile, lanes, rows,
@@ -81,7 +81,7 @@ void run(const Arena& arena) {
 }  // namespace
 
 int main() {
-    Arena arena{};
+    Arena arena;
     const Offset bytes = values_at_once * Offset(sizeof(double));
     if (cudaMalloc(&arena.from, bytes) != cudaSuccess ||
         cudaMalloc(&arena.to, bytes) != cudaSuccess ||
@@ -89,11 +89,12 @@ int main() {
         std::fprintf(stderr, "no GPU, or not enough of its memory\n");
         return 1;
     }
-    const double copy = milliseconds(
-        [&] { cudaMemcpyAsync(arena.to, arena.from, bytes, cudaMemcpyDeviceToDevice); });
+    const double copy = milliseconds(arena, [&] {
+        cudaMemcpyAsync(arena.to, arena.from, bytes, cudaMemcpyDeviceToDevice, arena.stream());
+    });
     arena.copy_rate = 2.0 * double(bytes) / copy * 1e3;
-    fill<<<unsigned(values_at_once / 256), 256>>>(values_at_once,
-                                                  static_cast<TUNED_TYPE*>(arena.from));
+    fill<<<unsigned(values_at_once / 256), 256, 0, arena.stream()>>>(
+        values_at_once, static_cast<TUNED_TYPE*>(arena.from));
     run(arena);
     const cudaError_t error = cudaDeviceSynchronize();
     if (error != cudaSuccess) std::fprintf(stderr, "%s\n", cudaGetErrorString(error));

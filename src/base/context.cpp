@@ -59,9 +59,6 @@ std::vector<InstructionSet> instruction_sets() {
 
 namespace {
 
-/// Enough to fill a GPU with the ends of some kernels and the start of others.
-constexpr int side_streams = 7;
-
 /// More than any machine has cores; tens of thousands crash the OpenMP runtime.
 constexpr int most_threads = 1024;
 
@@ -130,11 +127,6 @@ Context Context::cuda(int device, int threads) {
         state->stream = cuda::create_stream(device);
         state->backend = Backend::cuda;
         state->device = device;
-        state->forked = cuda::create_event(device, false);
-        for (int k = 0; k < side_streams; ++k) {
-            void* const stream = cuda::create_stream(device);
-            state->side_streams.push_back({stream, cuda::create_event(device, false)});
-        }
         state->description = chosen.name;
         return Context(std::move(state));
     } else {
@@ -285,11 +277,6 @@ ContextState::~ContextState() {
         }
         for (void* event : free_events) cuda::destroy_event(event);
         for (const Scratch& scratch : reductions) cuda::release(device, stream, scratch.memory);
-        for (const SideStream& side : side_streams) {
-            cuda::destroy_stream(device, side.stream);
-            cuda::destroy_event(side.done);
-        }
-        cuda::destroy_event(forked);
         cuda::destroy_stream(device, stream);
     }
 }

@@ -50,15 +50,6 @@ struct ContextState {
     std::vector<PendingPhase> pending;  ///< GPU phases whose events are not read yet.
     std::vector<void*> free_events;
 
-    /// On a GPU: streams for work that may run side by side, the event after which they start and,
-    /// for each, one that ends its part.
-    struct SideStream {
-        void* stream;
-        void* done;
-    };
-    std::vector<SideStream> side_streams;
-    void* forked = nullptr;
-
     PhaseSum& phase(const char* name);
     void resolve_pending();  ///< Waits for the pending events.
 

@@ -63,7 +63,7 @@ Phase::Phase(const Context& context, const char* name, double bytes)
         cuda::range_push(name);
         if (state_.pending.size() >= 4096) state_.resolve_pending();
         const auto event = [&] {
-            if (state_.free_events.empty()) return cuda::create_event(state_.device, true);
+            if (state_.free_events.empty()) return cuda::create_event(state_.device);
             void* reused = state_.free_events.back();
             state_.free_events.pop_back();
             return reused;

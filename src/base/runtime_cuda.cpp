@@ -125,11 +125,10 @@ Offset free_memory(int device, void* stream) {
     return Offset(free) + Offset(reserved - used);
 }
 
-void* create_event(int device, bool timed) {
+void* create_event(int device) {
     TESSERA_CUDA(cudaSetDevice(device));
     cudaEvent_t event = nullptr;
-    TESSERA_CUDA(
-        cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
+    TESSERA_CUDA(cudaEventCreate(&event));
     return event;
 }
 

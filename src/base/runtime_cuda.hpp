@@ -24,7 +24,7 @@ void copy_to_host(int device, void* stream, const void* from, void* to, Offset b
 void copy_from_host(int device, void* stream, const void* from, void* to, Offset bytes);
 Offset free_memory(int device, void* stream);
 
-void* create_event(int device, bool timed);
+void* create_event(int device);
 void destroy_event(void* event) noexcept;
 void record_event(void* event, void* stream);
 double seconds_between(void* begin, void* end);  ///< Waits for `end`.

@@ -1,20 +1,19 @@
 #include "batched/invert/kernels.hpp"
-#include "gpu/side_streams.hpp"
+#include "gpu/launch_chain.cuh"
 
 namespace tessera::batched::cuda {
 
 /// The largest matrices first: they take longest.
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
-    const bool several = job.plan != nullptr && job.count(job.largest()) < job.a.count;
-    tessera::cuda::SideStreams streams(context, several);
-    invert_large(streams, job);
+    tessera::cuda::LaunchChain chain(context);
+    invert_large(chain, job);
     if (job.results.pivot_growth == nullptr) {
-        invert_exact<T, 25, 32>(streams, job);
-        invert_exact<T, 17, 24>(streams, job);
-        invert_exact<T, 1, 16>(streams, job);
+        invert_exact<T, 25, 32>(chain, job);
+        invert_exact<T, 17, 24>(chain, job);
+        invert_exact<T, 1, 16>(chain, job);
     }
-    invert_bounded(streams, job);
+    invert_bounded(chain, job);
 }
 
 template void invert<float>(const Context&, const InvertJob<float>&);

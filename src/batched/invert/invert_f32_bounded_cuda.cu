@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_bounded<float>(tessera::cuda::SideStreams&, const InvertJob<float>&);
+template void invert_bounded<float>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
 
 }  // namespace tessera::batched::cuda

@@ -7,8 +7,9 @@
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/side_streams.hpp"
+#include "gpu/launch_chain.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/slots.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 
@@ -43,6 +44,8 @@ struct SmallJob {
     bool store;
     Results<T> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
+    bool slots;          ///< Whether matrices are staged in slots; only in exact kernels.
+    bool same_places;    ///< Whether x lies as a does.
     SizeRange ranges[most_ranges];
 };
 
@@ -75,7 +78,7 @@ __device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile], int n, int 
     return lanes_max<Lanes>(largest);
 }
 
-/// Shared memory of one warp: staged matrices, tables of steps, addresses of the matrices.
+/// Shared memory of one warp: staged matrices, tables of steps, addresses of the matrices, norms.
 template <class T, int Tile, int Lanes>
 struct SmallLayout {
     static constexpr int matrices = 32 / Lanes;
@@ -83,7 +86,7 @@ struct SmallLayout {
     static constexpr int table_bytes =
         (matrices * table_entries * int(sizeof(PivotStep<T>)) + 15) / 16 * 16;
     static constexpr int address_bytes = (matrices * 8 + 15) / 16 * 16;
-    static constexpr int fixed_bytes = table_bytes + address_bytes;
+    static constexpr int fixed_bytes = table_bytes + 2 * address_bytes;
 };
 
 /// Lane l of a group takes the rows l + Lanes i of an n x n matrix in shared memory. Columns from n
@@ -110,6 +113,31 @@ __device__ __forceinline__ WarpMatrices matrices_of_warp(const SmallJob<T>& job,
     return {n, int(max(Offset(0), min(Offset(Layout::matrices), left))),
             job.ranges[r].first + position, job.order,
             reinterpret_cast<unsigned long long*>(memory)};
+}
+
+/// Starts to copy the matrices of this warp to shared memory.
+template <class Slots, bool Exact, class T>
+__device__ __forceinline__ void load(const SmallJob<T>& job, const WarpMatrices& matrices,
+                                     const StageShape& stage, T* staged) {
+    if (Exact && job.slots) {
+        list_addresses(job.a, matrices, true);
+        load_slots<Slots>(matrices, staged);
+    } else {
+        load_matrices(job.a, matrices, stage, staged);
+    }
+}
+
+/// Where they go to, in place of where they came from, if they lie in slots.
+template <class T>
+__device__ __forceinline__ void list_outputs(const SmallJob<T>& job, const WarpMatrices& w) {
+    if (!job.same_places) return list_addresses(job.x, w, true);
+    __syncwarp();
+    const int m = int(threadIdx.x) % 32;
+    if (m < w.here) {
+        w.addresses[m] += reinterpret_cast<unsigned long long>(job.x.values) -
+                          reinterpret_cast<unsigned long long>(job.a.values);
+    }
+    __syncwarp();
 }
 
 /// Tells of the matrix of this group.
@@ -179,6 +207,7 @@ template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes) {
     using Layout = SmallLayout<T, Tile, lanes>;
+    using Slots = tessera::cuda::Slots<T, Tile, lanes>;
     extern __shared__ __align__(16) unsigned char small_memory[];
     unsigned char* const memory =
         small_memory + int(threadIdx.x) / 32 * (stage_bytes + Layout::fixed_bytes);
@@ -189,6 +218,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     PivotStep<T>* const table =
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
 
+    if (begin_in_chain()) return;
     int r = 0;
     if (!Exact) {
         while (blockIdx.x >= job.ranges[r].block_end) ++r;
@@ -198,15 +228,20 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
         if (matrices.here == 0) return;
-        load_matrices(job.a, matrices, job.ranges[r].stage, staged);
+        load<Slots, Exact>(job, matrices, job.ranges[r].stage, staged);
         wait_for_copies();
     }
+    const auto in_shared = [&](const WarpMatrices& matrices, int m) {
+        T* const slot = staged + m * job.ranges[r].stage.stride;
+        return Exact && job.slots ? slot + Slots::shift(matrices.addresses[m]) : slot;
+    };
     const auto take = [&] {
-        const int here = matrices_of_warp<T, Layout>(job, r, n, addresses).here;
-        take_rows<lanes>(a, staged + min(group, here - 1) * job.ranges[r].stage.stride, n, lane);
+        const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
+        take_rows<lanes>(a, in_shared(matrices, min(group, matrices.here - 1)), n, lane);
     };
     take();
-    T* const parked = reinterpret_cast<T*>(addresses + 8 * group);  // Spares registers meanwhile.
+    // Spares registers meanwhile.
+    T* const parked = reinterpret_cast<T*>(addresses + Layout::address_bytes + 8 * group);
     if (job.results.reciprocal_condition != nullptr) {
         const T norm = row_sum_norm<lanes>(a, n, lane);
         if (lane == 0) *parked = norm;
@@ -232,7 +267,8 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
                         Growth ? met / given : T(0));
     }
     if (!job.store) return;
-    T* const to = staged + group * job.ranges[r].stage.stride;
+    if (Exact && job.slots) list_outputs(job, matrices);
+    T* const to = in_shared(matrices, group);
     const PivotStep<T>* const rotated = table + n - Tile;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
@@ -244,7 +280,11 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         }
     }
     __syncwarp();
-    store_matrices(job.x, matrices, job.ranges[r].stage, staged);
+    if (Exact && job.slots) {
+        store_slots<Slots>(matrices, staged);
+    } else {
+        store_matrices(job.x, matrices, job.ranges[r].stage, staged);
+    }
 }
 
 /// The results of matrices without rows.
@@ -268,15 +308,33 @@ SmallJob<T> small_job(const InvertJob<T>& given) {
     job.store = given.store;
     job.results = given.results;
     job.order = given.plan == nullptr ? nullptr : given.plan->order();
+    job.same_places = given.store && given.a.starts == nullptr && given.x.starts == nullptr &&
+                      given.a.offsets == given.x.offsets && given.a.stride == given.x.stride;
     return job;
+}
+
+/// Whether packed matrices are copied one by one, not as one run; matrices of a warp fill
+/// `warp_bytes`.
+template <class T>
+bool wants_slots(const InvertJob<T>& given, int n, int warp_bytes) {
+    const auto one_run = [&](const auto& view) {
+        return view.starts == nullptr && view.offsets == nullptr && view.stride == Offset(n) * n &&
+               reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0 && warp_bytes % 16 == 0;
+    };
+    const auto packed = [&](const auto& view) {
+        return view.layout == Layout::column_major &&
+               (view.sizes != nullptr || view.leading_dimension == n);
+    };
+    if (!packed(given.a) || (given.store && !packed(given.x))) return false;
+    return given.plan != nullptr || !one_run(given.a) || (given.store && !one_run(given.x));
 }
 
 /// One launch for those of the sizes smallest .. Tile that `wanted`(n) names.
 template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
           bool careful, class Wanted>
-void launch_small(tessera::cuda::SideStreams& streams, const InvertJob<T>& given, int smallest,
+void launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, int smallest,
                   Wanted&& wanted) {
-    using Layout = SmallLayout<T, Tile, lanes>;
+    using Shared = SmallLayout<T, Tile, lanes>;
     SmallJob<T> job = small_job(given);
     unsigned blocks = 0;
     int stage_values = 0;
@@ -284,47 +342,45 @@ void launch_small(tessera::cuda::SideStreams& streams, const InvertJob<T>& given
     for (int n = smallest; n <= Tile; ++n) {
         const Index count = given.count(n);
         if (count == 0 || !wanted(n)) continue;
-        blocks += blocks_for(count, small_warps * Layout::matrices);
-        const StageShape stage = stage_shape(n, int(sizeof(T)), 32 / Layout::matrices);
-        stage_values = std::max(stage_values, Layout::matrices * stage.stride);
+        blocks += blocks_for(count, small_warps * Shared::matrices);
+        constexpr StageShape exact_stage = stage_shape(Tile, int(sizeof(T)), lanes);
+        StageShape stage = Exact ? exact_stage : stage_shape(n, int(sizeof(T)), lanes);
+        job.slots = Exact && wants_slots(given, n, Shared::matrices * n * n * int(sizeof(T)));
+        if (job.slots) stage.stride = Slots<T, Tile, lanes>::stride;
+        stage_values = std::max(stage_values, Shared::matrices * stage.stride);
         job.ranges[ranges++] = {n, given.first(n), count, blocks, stage};
     }
     if (blocks == 0) return;
     // Rows behind the last matrix are read, without need.
     const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
-    const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
+    const int bytes = small_warps * (stage_bytes + Shared::fixed_bytes);
     const auto kernel =
         invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
-    if (bytes > 48 * 1024) {
-        TESSERA_CUDA(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    }
-    kernel<<<blocks, 32 * small_warps, bytes, streams.next()>>>(job, stage_bytes);
-    TESSERA_CUDA(cudaGetLastError());
+    chain.launch(kernel, blocks, 32 * small_warps, bytes, job, stage_bytes);
 }
 
 /// The matrices of n rows, by the kernel made for n: the one place that chooses it.
 template <class T, int n>
-void launch_exact(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+void launch_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     constexpr SmallShape shape = small_shape<T, n>();
     launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.careful>(
-        streams, job, n, [](int) { return true; });
+        chain, job, n, [](int) { return true; });
 }
 
 }  // namespace
 
 template <class T, int First, int Last>
-void invert_exact(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     if constexpr (First <= Last) {
         if constexpr (exact_compiled(Last)) {
-            if (job.count(Last) > 0) launch_exact<T, Last>(streams, job);
+            if (job.count(Last) > 0) launch_exact<T, Last>(chain, job);
         }
-        invert_exact<T, First, Last - 1>(streams, job);
+        invert_exact<T, First, Last - 1>(chain, job);
     }
 }
 
 template <class T>
-void invert_bounded(tessera::cuda::SideStreams& streams, const InvertJob<T>& job) {
+void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     const bool growth = job.results.pivot_growth != nullptr;
     int next = 1;
     while (next <= std::min(job.largest(), Index(32))) {
@@ -332,14 +388,14 @@ void invert_bounded(tessera::cuda::SideStreams& streams, const InvertJob<T>& job
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
             launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(streams, job, next,
+                         shape.careful>(chain, job, next,
                                         [&](int n) { return growth || !exact_compiled(n); });
             next = width + 1;
         });
     }
     if (const Index empty = job.count(0); empty > 0) {
         const Index* order = job.plan == nullptr ? nullptr : job.plan->order();
-        empty_kernel<<<blocks_for(empty, 256), 256, 0, streams.next()>>>(empty, order, job.results);
+        empty_kernel<<<blocks_for(empty, 256), 256, 0, chain.stream()>>>(empty, order, job.results);
         TESSERA_CUDA(cudaGetLastError());
     }
 }

@@ -3,7 +3,7 @@
 #include "tessera/batched.hpp"
 
 namespace tessera::cuda {
-class SideStreams;
+class LaunchChain;
 }
 
 namespace tessera::batched {
@@ -43,14 +43,14 @@ void invert(const Context& context, const InvertJob<T>& job);
 /// The matrices of First..Last rows, 32 at most, each size by the kernel made for it; sizes without
 /// one are left. No growth.
 template <class T, int First, int Last>
-void invert_exact(tessera::cuda::SideStreams& streams, const InvertJob<T>& job);
+void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
 /// The matrices of 0 rows and, where invert_exact does not do them or job.results.pivot_growth is
 /// wanted, those of 1..32, by kernels that know only a bound of the size.
 template <class T>
-void invert_bounded(tessera::cuda::SideStreams& streams, const InvertJob<T>& job);
+void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
 /// The matrices of 33..128 rows.
 template <class T>
-void invert_large(tessera::cuda::SideStreams& streams, const InvertJob<T>& job);
+void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
 }  // namespace cuda
 
 }  // namespace tessera::batched

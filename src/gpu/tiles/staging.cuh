@@ -27,7 +27,7 @@ __device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
 
 /// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of adjacent
 /// matrices.
-inline StageShape stage_shape(int n, int value_bytes, int lanes) {
+constexpr StageShape stage_shape(int n, int value_bytes, int lanes) {
     const auto inverse = [](int d) {
         return d == 1 ? 0u : unsigned(((1ull << 32) + unsigned(d) - 1) / unsigned(d));
     };
@@ -54,7 +54,7 @@ inline StageShape stage_shape(int n, int value_bytes, int lanes) {
             best_pad = pad;
         }
     }
-    StageShape shape;
+    StageShape shape{};
     shape.stride = values + best_pad;
     shape.wide = wide(best_pad);
     shape.pad_chunks = best_pad / chunk_values;
