@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "base/check_cuda.hpp"
 #include "batched/invert/kernels.hpp"
@@ -21,9 +22,6 @@ using namespace tessera::cuda;
 namespace {
 
 constexpr int small_warps = 4;  ///< A thread block.
-
-/// Whether there is a kernel for matrices of exactly n rows.
-constexpr bool exact_compiled(int n) { return tile_compiled(n + n % 2); }
 
 /// The matrices of one size in a launch. A thread block works on one size only, so that the
 /// compiler sees that all its lanes take the same number of steps (else it copies the registers
@@ -388,8 +386,10 @@ void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) 
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
             launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(chain, job, next,
-                                        [&](int n) { return growth || !exact_compiled(n); });
+                         shape.careful>(chain, job, next, [&](int n) {
+                const bool by_panels = std::is_same_v<T, double> && n > 24;
+                return !exact_compiled(n) || (growth && !by_panels);
+            });
             next = width + 1;
         });
     }
