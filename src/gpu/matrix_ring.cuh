@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/check_cuda.hpp"
+#include "gpu/bulk_copy.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/warp.cuh"
@@ -93,47 +94,6 @@ __device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
         }
     }
 }
-
-/// Counts the bytes of bulk copies that arrive in shared memory.
-class CopyBarrier {
-  public:
-    __device__ __forceinline__ explicit CopyBarrier(unsigned long long* barrier)
-        : address_(unsigned(__cvta_generic_to_shared(barrier))) {}
-    /// By one thread, before others use it.
-    __device__ __forceinline__ void init() const {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    /// By one thread, once for each wait: how much will arrive.
-    __device__ __forceinline__ void expect(int bytes) const {
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_),
-                     "r"(bytes)
-                     : "memory");
-    }
-    /// By one thread; 16 divides addresses and bytes.
-    __device__ __forceinline__ void copy(const void* from, void* to, int bytes) const {
-        asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-            "[%3];" ::"r"(unsigned(__cvta_generic_to_shared(to))),
-            "l"(from), "r"(bytes), "r"(address_)
-            : "memory");
-    }
-    /// The k-th wait has phase k % 2.
-    __device__ __forceinline__ void wait(int phase) const {
-        asm volatile(
-            "{\n"
-            ".reg .pred arrived;\n"
-            "again:\n"
-            "mbarrier.try_wait.parity.shared::cta.b64 arrived, [%0], %1;\n"
-            "@!arrived bra again;\n"
-            "}\n" ::"r"(address_),
-            "r"(phase)
-            : "memory");
-    }
-
-  private:
-    unsigned address_;
-};
 
 /// An array of `Each` values a matrix, of which a tile of `Matrices` is one run; as a warp sees it.
 template <class T, int Each, int Matrices>

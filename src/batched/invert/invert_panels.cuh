@@ -94,27 +94,31 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const
     const int lane = int(threadIdx.x) % 32;
     const bool at_chunk = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
     const CopyBarrier barrier(&stage.arrived);
-    if constexpr (n % 2 == 0) {  // Column by column, to their pitch.
-        if (a.down != 1 || a.across % 2 != 0 || !at_chunk) return false;
-        barrier.expect(n * n * int(sizeof(double)));
-        if (lane < n) {
-            barrier.copy(stage.values + lane * stage.pitch, a.start + lane * a.across,
+    constexpr bool by_columns = n % 2 == 0;  // Those of odd sizes do not begin at chunks.
+    if (a.down != 1 || (by_columns ? a.across % 2 != 0 || !at_chunk : a.across != n)) return false;
+    constexpr int values = n * n / 2 * 2;
+    if (lane == 0) {
+        barrier.init();
+        barrier.expect(values * int(sizeof(double)));
+    }
+    __syncwarp();
+    if constexpr (by_columns) {
+        if (lane < n) {  // To their pitch.
+            barrier.copy(a.start + lane * a.across, stage.values + lane * stage.pitch,
                          n * int(sizeof(double)));
         }
-        barrier.wait();
+        barrier.wait(0);
         fill_tile(tile,
                   [&](int row, int column) { return stage.values[column * stage.pitch + row]; });
     } else {  // All but the last value at once, or all but the first.
-        if (!a.packed(n)) return false;
         const int skip = at_chunk ? 0 : 1;
-        constexpr int values = n * n - 1;
-        barrier.expect(values * int(sizeof(double)));
         if (lane == 0) {
-            barrier.copy(stage.values + 2 * skip, a.start + skip, values * int(sizeof(double)));
+            barrier.copy(a.start + skip, stage.values + 2 * skip, values * int(sizeof(double)));
             const int other = at_chunk ? values : 0;
             stage.values[skip + other] = a.start[other];
         }
-        barrier.wait();
+        barrier.wait(0);
+        __syncwarp();
         fill_tile(tile, [&](int row, int column) { return stage.values[skip + column * n + row]; });
     }
     return true;
