@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "batched/invert/invert_lanes.cuh"
 #include "batched/invert/invert_small.cuh"
 
 namespace {
@@ -50,27 +51,46 @@ double milliseconds(F&& work) {
     return times[times.size() / 2];
 }
 
+template <class T>
+InvertJob<T> job_of(const Arena& arena, int n) {
+    const Index count =
+        Index(std::min(values_at_once / (n * n), Offset(500000) * 64 / (n * n) * 16));
+    InvertJob<T> job;
+    job.a = BatchView<const T>::uniform(count, n, static_cast<const T*>(arena.from));
+    job.x = BatchView<T>::uniform(count, n, static_cast<T*>(arena.to));
+    job.results.info = arena.info;
+    return job;
+}
+
+template <class T, class F>
+double fraction_of_copy(const Arena& arena, const InvertJob<T>& job, F&& work) {
+    const double bytes = 2.0 * job.a.count * job.a.size * job.a.size * sizeof(T);
+    return bytes / milliseconds(work) * 1e3 / arena.copy_rate;
+}
+
+template <class T>
+constexpr const char* name = sizeof(T) == 8 ? "f64" : "f32";
+
 /// One line: type, register width, shape, fraction of the copy rate.
 template <class T, int Tile, int lanes, int rows, int blocks, bool careful>
 void candidate(const Arena& arena) {
-    constexpr int n = Tile;
-    const Index count =
-        Index(std::min(values_at_once / (n * n), Offset(500000) * 64 / (n * n) * 16));
-    InvertJob<T> given;
-    given.a = BatchView<const T>::uniform(count, n, static_cast<const T*>(arena.from));
-    given.x = BatchView<T>::uniform(count, n, static_cast<T*>(arena.to));
-    given.results.info = arena.info;
-    batched::cuda::SmallJob<T> job{};
-    job.a = batched::cuda::StagedBatch<const T>(given.a, false);
-    job.x = batched::cuda::StagedBatch<T>(given.x, false);
-    job.store = true;
-    job.results = given.results;
-    const double time = milliseconds([&] {
-        batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, careful>(0, job, n, given);
+    const InvertJob<T> given = job_of<T>(arena, Tile);
+    auto job = batched::cuda::small_job(given);
+    const double fraction = fraction_of_copy(arena, given, [&] {
+        batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, careful>(
+            0, job, Tile, given);
     });
-    const double bytes = 2.0 * count * n * n * sizeof(T);
-    std::printf("%s %d %d %d %d %d %.4f\n", sizeof(T) == 8 ? "f64" : "f32", Tile, lanes, rows,
-                blocks, careful, bytes / time * 1e3 / arena.copy_rate);
+    std::printf("%s %d %d %d %d %d %.4f\n", name<T>, Tile, lanes, rows, blocks, careful, fraction);
+    std::fflush(stdout);
+}
+
+/// One line: type, rows, thread blocks, fraction of the copy rate.
+template <class T, int n, int blocks>
+void lane_candidate(const Arena& arena) {
+    const InvertJob<T> given = job_of<T>(arena, n);
+    const double fraction = fraction_of_copy(
+        arena, given, [&] { batched::cuda::launch_lanes<T, n, blocks>(0, given); });
+    std::printf("%s %d %d %.4f\n", name<T>, n, blocks, fraction);
     std::fflush(stdout);
 }
 

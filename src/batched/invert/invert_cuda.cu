@@ -7,8 +7,8 @@ namespace {
 /// By the kernel made for the size of all matrices; false where there is none.
 template <class T>
 bool invert_one_size(const Context& context, const InvertJob<T>& job) {
-    return invert_exact<T, 1, 16>(context, job) || invert_exact<T, 17, 24>(context, job) ||
-           invert_exact<T, 25, 32>(context, job);
+    return invert_lanes(context, job) || invert_exact<T, 1, 16>(context, job) ||
+           invert_exact<T, 17, 24>(context, job) || invert_exact<T, 25, 32>(context, job);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct SmallJob {
     StagedBatch<const T> a;
     StagedBatch<T> x;
     bool store;
+    bool run;  ///< See load_matrices.
     Results<T> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
     SizeRange ranges[most_ranges];
@@ -185,21 +186,31 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     PivotStep<T>* const table =
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
 
+    constexpr StageShape exact = stage_shape(Tile, int(sizeof(T)), lanes);
+    constexpr bool whole_runs =
+        Exact && exact.wide && Layout::matrices * Tile * Tile * int(sizeof(T)) % 16 == 0;
+    begin_dependent();
     int r = 0;
     if (!Exact) {
         while (blockIdx.x >= job.ranges[r].block_end) ++r;
     }
     const int n = Exact ? Tile : job.ranges[r].n;
+    const int stride = Exact ? exact.stride : job.ranges[r].stage.stride;
     T a[rows][Tile];
     {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
         if (matrices.here == 0) return;
-        load_matrices(job.a, matrices, job.ranges[r].stage, staged);
+        if constexpr (whole_runs) {
+            load_matrices<Tile, Layout::matrices, exact.stride>(job.a, matrices, exact, job.run,
+                                                                staged);
+        } else {
+            load_matrices(job.a, matrices, job.ranges[r].stage, staged);
+        }
         wait_for_copies();
     }
     const auto take = [&] {
         const int here = matrices_of_warp<T, Layout>(job, r, n, addresses).here;
-        take_rows<lanes>(a, staged + min(group, here - 1) * job.ranges[r].stage.stride, n, lane);
+        take_rows<lanes>(a, staged + min(group, here - 1) * stride, n, lane);
     };
     take();
     T* const parked = reinterpret_cast<T*>(addresses + 8 * group);  // Spares registers meanwhile.
@@ -228,7 +239,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
                         Growth ? met / given : T(0));
     }
     if (!job.store) return;
-    T* const to = staged + group * job.ranges[r].stage.stride;
+    T* const to = staged + group * (Exact ? exact.stride : job.ranges[r].stage.stride);
     const PivotStep<T>* const rotated = table + n - Tile;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
@@ -240,12 +251,18 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         }
     }
     __syncwarp();
-    store_matrices(job.x, matrices, job.ranges[r].stage, staged);
+    if constexpr (whole_runs) {
+        store_matrices<Tile, Layout::matrices, exact.stride>(job.x, matrices, exact, job.run,
+                                                             staged);
+    } else {
+        store_matrices(job.x, matrices, job.ranges[r].stage, staged);
+    }
 }
 
 /// The results of matrices without rows.
 template <class T>
 __global__ void empty_kernel(Index count, const Index* order, Results<T> results) {
+    begin_dependent();
     for_elements<1>(count, [&](Offset i) {
         const Index b = order == nullptr ? Index(i) : order[i];
         if (results.info != nullptr) results.info[b] = 0;
@@ -280,12 +297,7 @@ void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const Inv
     const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
     const auto kernel =
         invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
-    if (bytes > 48 * 1024) {
-        TESSERA_CUDA(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    }
-    kernel<<<blocks, 32 * small_warps, bytes, stream>>>(job, stage_bytes);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_dependent(kernel, blocks, 32 * small_warps, bytes, stream, job, stage_bytes);
 }
 
 }  // namespace
@@ -298,6 +310,7 @@ SmallJob<T> small_job(const InvertJob<T>& given) {
     job.a = StagedBatch<const T>(given.a, transposed);
     if (given.store) job.x = StagedBatch<T>(given.x, transposed);
     job.store = given.store;
+    job.run = is_aligned_run(given.a) && (!given.store || is_aligned_run(given.x));
     job.results = given.results;
     job.order = given.plan == nullptr ? nullptr : given.plan->order();
     return job;
@@ -309,7 +322,7 @@ template <class T, int First, int Last>
 bool invert_exact(const Context& context, const InvertJob<T>& given) {
     if constexpr (First <= Last) {
         if (given.a.size != First) return invert_exact<T, First + 1, Last>(context, given);
-        if constexpr (tile_compiled(First + First % 2)) {
+        if constexpr (lane_thread_blocks<T, First>() == 0 && tile_compiled(First + First % 2)) {
             constexpr SmallShape shape = small_shape<T, First>();
             SmallJob<T> job = small_job(given);
             launch_small<T, First, false, true, shape.lanes, shape.rows, shape.thread_blocks,
@@ -328,8 +341,8 @@ void invert_small(const Context& context, const InvertJob<T>& given) {
     SmallJob<T> job = small_job(given);
     const Index empty = plan != nullptr ? plan->begin(1) : (given.a.size == 0 ? given.a.count : 0);
     if (empty > 0) {
-        empty_kernel<<<blocks_for(empty, 256), 256, 0, stream>>>(empty, job.order, given.results);
-        TESSERA_CUDA(cudaGetLastError());
+        launch_dependent(empty_kernel<T>, blocks_for(empty, 256), 256, 0, stream, empty, job.order,
+                         given.results);
     }
     const int largest = std::min(plan != nullptr ? plan->largest() : given.a.size, 32);
     int next = plan != nullptr ? 1 : std::max(given.a.size, 1);

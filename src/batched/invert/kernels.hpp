@@ -35,6 +35,9 @@ void invert_small(const Context& context, const InvertJob<T>& job);
 /// nothing done, where there is none.
 template <class T, int First, int Last>
 bool invert_exact(const Context& context, const InvertJob<T>& job);
+/// The same for matrices so small that a thread takes each.
+template <class T>
+bool invert_lanes(const Context& context, const InvertJob<T>& job);
 /// The matrices of 33..128 rows: those of `plan` from begin(33) on, or all where `plan` is null.
 template <class T>
 void invert_large(const Context& context, const InvertJob<T>& job);
