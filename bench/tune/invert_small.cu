@@ -26,14 +26,17 @@ __global__ void fill(Offset count, T* values) {
 }
 
 struct Arena {
+    Context context = Context::cuda();
     void* from;
     void* to;
     Index* info;
     double copy_rate;
+
+    cudaStream_t stream() const { return static_cast<cudaStream_t>(context.stream()); }
 };
 
 template <class F>
-double milliseconds(F&& work) {
+double milliseconds(const Arena& arena, F&& work) {
     cudaEvent_t start, stop;
     cudaEventCreate(&start);
     cudaEventCreate(&stop);
@@ -41,9 +44,9 @@ double milliseconds(F&& work) {
     work();
     std::vector<float> times(9);
     for (float& time : times) {
-        cudaEventRecord(start);
+        cudaEventRecord(start, arena.stream());
         work();
-        cudaEventRecord(stop);
+        cudaEventRecord(stop, arena.stream());
         cudaEventSynchronize(stop);
         cudaEventElapsedTime(&time, start, stop);
     }
@@ -62,23 +65,26 @@ InvertJob<T> job_of(const Arena& arena, int n) {
     return job;
 }
 
-template <class T, class F>
-double fraction_of_copy(const Arena& arena, const InvertJob<T>& job, F&& work) {
-    const double bytes = 2.0 * job.a.count * job.a.size * job.a.size * sizeof(T);
-    return bytes / milliseconds(work) * 1e3 / arena.copy_rate;
-}
-
 template <class T>
 constexpr const char* name = sizeof(T) == 8 ? "f64" : "f32";
+
+/// launch(chain, job), as a fraction of the copy rate.
+template <class T, class Launch>
+double fraction_of_copy(const Arena& arena, int n, Launch&& launch) {
+    const InvertJob<T> job = job_of<T>(arena, n);
+    const double time = milliseconds(arena, [&] {
+        tessera::cuda::LaunchChain chain(arena.context);
+        launch(chain, job);
+    });
+    return 2.0 * job.a.count * n * n * sizeof(T) / time * 1e3 / arena.copy_rate;
+}
 
 /// One line: type, register width, shape, fraction of the copy rate.
 template <class T, int Tile, int lanes, int rows, int blocks, bool careful>
 void candidate(const Arena& arena) {
-    const InvertJob<T> given = job_of<T>(arena, Tile);
-    auto job = batched::cuda::small_job(given);
-    const double fraction = fraction_of_copy(arena, given, [&] {
+    const double fraction = fraction_of_copy<T>(arena, Tile, [](auto& chain, const auto& job) {
         batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, careful>(
-            0, job, Tile, given);
+            chain, job, Tile, [](int) { return true; });
     });
     std::printf("%s %d %d %d %d %d %.4f\n", name<T>, Tile, lanes, rows, blocks, careful, fraction);
     std::fflush(stdout);
@@ -87,9 +93,9 @@ void candidate(const Arena& arena) {
 /// One line: type, rows, thread blocks, fraction of the copy rate.
 template <class T, int n, int blocks>
 void lane_candidate(const Arena& arena) {
-    const InvertJob<T> given = job_of<T>(arena, n);
-    const double fraction = fraction_of_copy(
-        arena, given, [&] { batched::cuda::launch_lanes<T, n, blocks>(0, given); });
+    const double fraction = fraction_of_copy<T>(arena, n, [](auto& chain, const auto& job) {
+        batched::cuda::launch_lanes<T, n, blocks>(chain, job);
+    });
     std::printf("%s %d %d %.4f\n", name<T>, n, blocks, fraction);
     std::fflush(stdout);
 }
@@ -101,7 +107,7 @@ void run(const Arena& arena) {
 }  // namespace
 
 int main() {
-    Arena arena{};
+    Arena arena;
     const Offset bytes = values_at_once * Offset(sizeof(double));
     if (cudaMalloc(&arena.from, bytes) != cudaSuccess ||
         cudaMalloc(&arena.to, bytes) != cudaSuccess ||
@@ -109,11 +115,12 @@ int main() {
         std::fprintf(stderr, "no GPU, or not enough of its memory\n");
         return 1;
     }
-    const double copy = milliseconds(
-        [&] { cudaMemcpyAsync(arena.to, arena.from, bytes, cudaMemcpyDeviceToDevice); });
+    const double copy = milliseconds(arena, [&] {
+        cudaMemcpyAsync(arena.to, arena.from, bytes, cudaMemcpyDeviceToDevice, arena.stream());
+    });
     arena.copy_rate = 2.0 * double(bytes) / copy * 1e3;
-    fill<<<unsigned(values_at_once / 256), 256>>>(values_at_once,
-                                                  static_cast<TUNED_TYPE*>(arena.from));
+    fill<<<unsigned(values_at_once / 256), 256, 0, arena.stream()>>>(
+        values_at_once, static_cast<TUNED_TYPE*>(arena.from));
     run(arena);
     const cudaError_t error = cudaDeviceSynchronize();
     if (error != cudaSuccess) std::fprintf(stderr, "%s\n", cudaGetErrorString(error));

@@ -1,27 +1,19 @@
 #include "batched/invert/kernels.hpp"
+#include "gpu/launch_chain.cuh"
 
 namespace tessera::batched::cuda {
 
-namespace {
-
-/// By the kernel made for the size of all matrices; false where there is none.
-template <class T>
-bool invert_one_size(const Context& context, const InvertJob<T>& job) {
-    return invert_lanes(context, job) || invert_exact<T, 1, 16>(context, job) ||
-           invert_exact<T, 17, 24>(context, job) || invert_exact<T, 25, 32>(context, job);
-}
-
-}  // namespace
-
+/// The largest matrices first: they take longest.
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
-    if (job.results.pivot_growth != nullptr) {
-        invert_small<T, true>(context, job);
-    } else if (job.plan != nullptr || !invert_one_size(context, job)) {
-        invert_small<T, false>(context, job);
+    tessera::cuda::LaunchChain chain(context);
+    invert_large(chain, job);
+    if (job.results.pivot_growth == nullptr) {
+        invert_exact<T, 25, 32>(chain, job);
+        invert_exact<T, 17, 24>(chain, job);
+        invert_exact<T, 1, 16>(chain, job);
     }
-    const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
-    if (largest > 32) invert_large(context, job);
+    invert_bounded(chain, job);
 }
 
 template void invert<float>(const Context&, const InvertJob<float>&);

@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template bool invert_exact<float, 17, 24>(const Context&, const InvertJob<float>&);
+template void invert_exact<float, 17, 24>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
 
 }  // namespace tessera::batched::cuda

@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template bool invert_exact<float, 25, 32>(const Context&, const InvertJob<float>&);
+template void invert_exact<float, 25, 32>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
 
 }  // namespace tessera::batched::cuda

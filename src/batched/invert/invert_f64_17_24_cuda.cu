@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template bool invert_exact<double, 17, 24>(const Context&, const InvertJob<double>&);
+template void invert_exact<double, 17, 24>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
 
 }  // namespace tessera::batched::cuda

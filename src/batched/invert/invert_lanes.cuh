@@ -2,15 +2,14 @@
 
 #include <limits>
 
-#include "base/check_cuda.hpp"
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/small_shapes.hpp"
-#include "gpu/launch.cuh"
+#include "gpu/launch_chain.cuh"
 #include "gpu/tiles/gauss_jordan_lane.cuh"
-#include "gpu/tiles/staging.cuh"
-#include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tiles/runs.cuh"
 
-/// Inversion of the smallest matrices, all of one size, by one thread each.
+/// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
+/// each.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
@@ -21,12 +20,11 @@ constexpr int lane_warps = 4;  ///< A thread block.
 
 template <class T>
 struct LaneJob {
-    StagedBatch<const T> a;
-    StagedBatch<T> x;
+    const T* a;
+    T* x;  ///< Null: not stored.
     Index count;
-    bool run;  ///< Whether a, and x if it is stored, are runs of memory from a multiple of 16 on.
-    bool store;
-    Results<T> results;
+    Index* info;              ///< Null: not told.
+    T* reciprocal_condition;  ///< Null: not wanted.
 };
 
 /// Shared memory of one warp: 32 matrices, so far apart that its lanes read or write their own ones
@@ -155,26 +153,24 @@ __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
 
 template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
-    invert_lanes_kernel(const __grid_constant__ LaneJob<T> job, int warp_bytes) {
+    invert_lanes_kernel(const LaneJob<T> job, bool first_in_chain) {
     using Stage = LaneStage<T, n>;
+    using Run = WarpRun<T, n, 32, Stage::stride>;
     extern __shared__ __align__(16) unsigned char lane_memory[];
-    unsigned char* const memory = lane_memory + int(threadIdx.x) / 32 * warp_bytes;
-    T* const staged = reinterpret_cast<T*>(memory);
+    if (begin_in_chain(first_in_chain)) return;
+    T* const staged = reinterpret_cast<T*>(lane_memory + int(threadIdx.x) / 32 * Stage::bytes);
     const int lane = int(threadIdx.x) % 32;
-    const Offset first = (Offset(blockIdx.x) * lane_warps + threadIdx.x / 32) * 32;
-    const WarpMatrices matrices{n, int(min(Offset(32), job.count - first)), first, nullptr,
-                                reinterpret_cast<unsigned long long*>(memory + Stage::bytes)};
-    begin_dependent();
-    if (matrices.here <= 0) return;
-    constexpr StageShape stage = stage_with_pad(n, Stage::stride - n * n, int(sizeof(T)));
-    load_matrices<n, 32, Stage::stride>(job.a, matrices, stage, job.run, staged);
+    const Index first = Index(blockIdx.x * lane_warps + threadIdx.x / 32) * 32;
+    const int here = min(32, job.count - first);
+    if (here <= 0) return;
+    Run::load(job.a + Offset(first) * (n * n), here, staged);
     wait_for_copies();
 
-    T* const mine = staged + min(lane, matrices.here - 1) * Stage::stride;
+    T* const mine = staged + min(lane, here - 1) * Stage::stride;
     T a[n * n];
     T norm = T(0);
     take_matrix<n>(mine, a);
-    if (job.results.reciprocal_condition != nullptr) {
+    if (job.reciprocal_condition != nullptr) {
 #pragma unroll
         for (int i = 0; i < n; ++i) {
             const T sum = row_sum<n>(a, i);
@@ -188,60 +184,37 @@ __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     LaneOutcome<T> outcome{0, scale_rows<n>(a, reciprocal, total)};
     // A sum may overflow where no element does. After the vote, all have read their matrices.
     if (!__any_sync(full_warp, odd || !isfinite(total))) {
-        if (lane < matrices.here && job.store) put_matrix<n>(mine, a, row);
-    } else if (lane < matrices.here) {
+        if (lane < here && job.x != nullptr) put_matrix<n>(mine, a, row);
+    } else if (lane < here) {
         outcome = invert_carefully<n>(mine);
     }
-    if (lane < matrices.here) {
-        const Offset b = first + lane;
-        if (job.results.info != nullptr) job.results.info[b] = outcome.info;
-        if (job.results.reciprocal_condition != nullptr) {
-            job.results.reciprocal_condition[b] =
+    if (lane < here) {
+        if (job.info != nullptr) job.info[first + lane] = outcome.info;
+        if (job.reciprocal_condition != nullptr) {
+            job.reciprocal_condition[first + lane] =
                 outcome.info == 0 ? T(1) / norm / outcome.norm : T(0);
         }
     }
-    if (!job.store) return;
+    if (job.x == nullptr) return;
     __syncwarp();
-    store_matrices<n, 32, Stage::stride>(job.x, matrices, stage, job.run, staged);
+    Run::store(job.x + Offset(first) * (n * n), here, staged);
+}
+
+/// Whether the kernels above can do it.
+template <class T>
+bool are_for_lanes(const InvertJob<T>& job) {
+    return job.results.pivot_growth == nullptr && is_aligned_run(job.a) &&
+           (!job.store || is_aligned_run(job.x));
 }
 
 template <class T, int n, int thread_blocks>
-void launch_lanes(cudaStream_t stream, const InvertJob<T>& given) {
-    using Stage = LaneStage<T, n>;
-    const bool transposed = given.a.layout == Layout::row_major;
-    LaneJob<T> job{};
-    job.a = StagedBatch<const T>(given.a, transposed);
-    job.run = is_aligned_run(given.a);
-    if (given.store) {
-        job.x = StagedBatch<T>(given.x, transposed);
-        job.run = job.run && is_aligned_run(given.x);
-    }
-    job.count = given.a.count;
-    job.store = given.store;
-    job.results = given.results;
-    const int warp_bytes = Stage::bytes + (job.run ? 0 : 32 * 8);
-    launch_dependent(invert_lanes_kernel<T, n, thread_blocks>,
-                     blocks_for(job.count, 32 * lane_warps), 32 * lane_warps,
-                     lane_warps * warp_bytes, stream, job, warp_bytes);
-}
-
-template <class T, int n>
-bool invert_lanes_of(const Context& context, const InvertJob<T>& given) {
-    if constexpr (n <= most_lane_rows) {
-        if (given.a.size != n) return invert_lanes_of<T, n + 1>(context, given);
-        if constexpr (lane_thread_blocks<T, n>() > 0) {
-            launch_lanes<T, n, lane_thread_blocks<T, n>()>(stream_of(context), given);
-            return true;
-        }
-    }
-    return false;
+void launch_lanes(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    chain.launch(invert_lanes_kernel<T, n, thread_blocks>, blocks_for(job.a.count, 32 * lane_warps),
+                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes,
+                 LaneJob<T>{job.a.values, job.store ? job.x.values : nullptr, job.a.count,
+                            job.results.info, job.results.reciprocal_condition});
 }
 
 }  // namespace
-
-template <class T>
-bool invert_lanes(const Context& context, const InvertJob<T>& given) {
-    return invert_lanes_of<T, 1>(context, given);
-}
 
 }  // namespace tessera::batched::cuda

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
+#include "gpu/launch_chain.cuh"
 #include "gpu/staged_batch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 
@@ -296,8 +297,9 @@ __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int 
 template <class T, int Columns>
 __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     invert_kernel(const __grid_constant__ InvertJob<T> job, const Index* order, Index first,
-                  bool transposed) {
+                  bool transposed, bool first_in_chain) {
     __shared__ Exchange<T, Columns> shared;
+    if (begin_in_chain(first_in_chain)) return;
     const Offset position = Offset(first) + blockIdx.x;
     const Offset b = order != nullptr ? Offset(order[position]) : position;
     const int n = job.a.sizes != nullptr ? job.a.sizes[b] : job.a.size;
@@ -356,9 +358,10 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
 
 /// Matrices of up to 16 Columns rows, but more than 16 (Columns - 1), and the larger ones.
 template <int Columns, class T>
-void invert_from(const Context& context, const InvertJob<T>& job) {
+void invert_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     constexpr Index largest = grid_columns * Columns;
     constexpr Index smallest = std::max(largest - grid_columns, largest_warp_size) + 1;
+    if constexpr (largest < largest_size) invert_from<Columns + 1>(chain, job);
     const Index* order = nullptr;
     Index first = 0;
     Index count = job.a.size >= smallest && job.a.size <= largest ? job.a.count : 0;
@@ -368,21 +371,19 @@ void invert_from(const Context& context, const InvertJob<T>& job) {
         count = job.plan->begin(largest + 1) - first;
     }
     if (count > 0) {
-        invert_kernel<T, Columns>
-            <<<unsigned(count), 32 * Columns, 0, stream_of(context)>>>(job, order, first, false);
-        TESSERA_CUDA(cudaGetLastError());
+        chain.launch(invert_kernel<T, Columns>, unsigned(count), 32 * Columns, 0, job, order, first,
+                     false);
     }
-    if constexpr (largest < largest_size) invert_from<Columns + 1>(context, job);
 }
 
 }  // namespace
 
 template <class T>
-void invert_large(const Context& context, const InvertJob<T>& job) {
-    invert_from<3>(context, job);
+void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    invert_from<3>(chain, job);
 }
 
-template void invert_large<float>(const Context&, const InvertJob<float>&);
-template void invert_large<double>(const Context&, const InvertJob<double>&);
+template void invert_large<float>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
+template void invert_large<double>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
 
 }  // namespace tessera::batched::cuda

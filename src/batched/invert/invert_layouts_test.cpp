@@ -95,6 +95,67 @@ TEST(invert_layouts, every_layout_the_same_bits_and_nothing_beside) {
     });
 }
 
+TEST(invert_layouts, a_size_among_others_or_pointed_to_has_the_bits_of_its_uniform_batch) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        const Context where = context();
+        auto random = generator();
+        const HostBatch<T> batch = spotted_batch<T>(random, 3000, 1, 34);
+        HostBatch<T> apart = batch;  // Guards between matrices; all alignments.
+        apart.values.assign(1, T(guard));
+        for (Index b = 0; b < batch.count(); ++b) {
+            apart.offsets[std::size_t(b)] = Offset(apart.values.size());
+            const auto matrix = batch.matrix(b);
+            apart.values.insert(apart.values.end(), matrix.begin(), matrix.end());
+            apart.values.insert(apart.values.end(), random() % 3, T(guard));
+        }
+        ThereBatch<T> there(where, apart);
+        const batched::Plan plan = there.plan(where);
+        Buffer<T> x = copy_to_buffer(where, std::vector<T>(apart.values.size(), T(guard)));
+        Buffer<Index> info(where, batch.count());
+        auto to = there.view();
+        to.values = x.data();
+        batched::invert<T>(where, there.view(), to, {info.data()}, &plan);
+        const auto found = copy_to_host(where, x);
+        const auto found_info = copy_to_host(where, info);
+        batched::invert<T>(where, there.view(), there.view(), {info.data()}, &plan);
+        const auto in_place = copy_to_host(where, there.values);
+
+        std::vector<T> expected(apart.values.size(), T(guard));
+        there.values = copy_to_buffer(where, apart.values);
+        for (Index n = 1; n <= 34; ++n) {
+            HostBatch<T> alone;
+            std::vector<T*> starts;
+            std::vector<Index> which;
+            for (Index b = 0; b < batch.count(); ++b) {
+                if (batch.sizes[std::size_t(b)] != n) continue;
+                which.push_back(b);
+                starts.push_back(there.values.data() + apart.offsets[std::size_t(b)]);
+                alone.add(n, batch.matrix(b));
+            }
+            Buffer<T> values = copy_to_buffer(where, alone.values);
+            Buffer<Index> alone_info(where, alone.count());
+            const auto uniform = View<T>::uniform(alone.count(), n, values.data());
+            batched::invert<T>(where, uniform, uniform, {alone_info.data()});
+            const auto inverses = copy_to_host(where, values);
+            const auto infos = copy_to_host(where, alone_info);
+            for (std::size_t k = 0; k < which.size(); ++k) {
+                const auto b = std::size_t(which[k]);
+                const auto inverse = alone.matrix_in(inverses, Index(k));
+                std::copy(inverse.begin(), inverse.end(), expected.begin() + apart.offsets[b]);
+                EXPECT_EQ(found_info[b], infos[k]) << "n = " << n;
+            }
+            const Buffer<T*> addresses = copy_to_buffer(where, starts);
+            const auto pointed = View<T>::pointers(alone.count(), n, n, addresses.data());
+            batched::invert<T>(where, pointed, pointed, {alone_info.data()});
+            EXPECT_EQ(copy_to_host(where, alone_info), infos) << "pointers, n = " << n;
+        }
+        EXPECT_TRUE(same_bits(found, expected));
+        EXPECT_TRUE(same_bits(in_place, expected));
+        EXPECT_TRUE(same_bits(copy_to_host(where, there.values), expected));
+    });
+}
+
 TEST(invert_layouts, plan_order_and_neighbours_do_not_matter) {
     for_reals([](auto real) {
         using T = decltype(real);

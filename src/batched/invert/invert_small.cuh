@@ -4,10 +4,13 @@
 #include <limits>
 
 #include "base/check_cuda.hpp"
+#include "batched/invert/invert_lanes.cuh"
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/launch_chain.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/slots.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 
@@ -20,6 +23,9 @@ namespace {
 
 constexpr int small_warps = 4;  ///< A thread block.
 
+/// Whether there is a kernel for matrices of exactly n rows.
+constexpr bool exact_compiled(int n) { return tile_compiled(n + n % 2); }
+
 /// The matrices of one size in a launch. A thread block works on one size only, so that the
 /// compiler sees that all its lanes take the same number of steps (else it copies the registers
 /// every step).
@@ -30,16 +36,17 @@ struct SizeRange {
     unsigned block_end;  ///< Thread blocks of this range and of those before it.
     StageShape stage;
 };
-constexpr int most_ranges = 32;
+constexpr int most_ranges = 8;
 
 template <class T>
 struct SmallJob {
     StagedBatch<const T> a;
     StagedBatch<T> x;
     bool store;
-    bool run;  ///< See load_matrices.
     Results<T> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
+    bool slots;          ///< Whether matrices are staged in slots; only in exact kernels.
+    bool same_places;    ///< Whether x lies as a does.
     SizeRange ranges[most_ranges];
 };
 
@@ -72,7 +79,7 @@ __device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile], int n, int 
     return lanes_max<Lanes>(largest);
 }
 
-/// Shared memory of one warp: staged matrices, tables of steps, addresses of the matrices.
+/// Shared memory of one warp: staged matrices, tables of steps, addresses of the matrices, norms.
 template <class T, int Tile, int Lanes>
 struct SmallLayout {
     static constexpr int matrices = 32 / Lanes;
@@ -80,7 +87,7 @@ struct SmallLayout {
     static constexpr int table_bytes =
         (matrices * table_entries * int(sizeof(PivotStep<T>)) + 15) / 16 * 16;
     static constexpr int address_bytes = (matrices * 8 + 15) / 16 * 16;
-    static constexpr int fixed_bytes = table_bytes + address_bytes;
+    static constexpr int fixed_bytes = table_bytes + 2 * address_bytes;
 };
 
 /// Lane l of a group takes the rows l + Lanes i of an n x n matrix in shared memory. Columns from n
@@ -109,6 +116,31 @@ __device__ __forceinline__ WarpMatrices matrices_of_warp(const SmallJob<T>& job,
             reinterpret_cast<unsigned long long*>(memory)};
 }
 
+/// Starts to copy the matrices of this warp to shared memory.
+template <class Slots, bool Exact, class T>
+__device__ __forceinline__ void load(const SmallJob<T>& job, const WarpMatrices& matrices,
+                                     const StageShape& stage, T* staged) {
+    if (Exact && job.slots) {
+        list_addresses(job.a, matrices, true);
+        load_slots<Slots>(matrices, staged);
+    } else {
+        load_matrices(job.a, matrices, stage, staged);
+    }
+}
+
+/// Where they go to, in place of where they came from, if they lie in slots.
+template <class T>
+__device__ __forceinline__ void list_outputs(const SmallJob<T>& job, const WarpMatrices& w) {
+    if (!job.same_places) return list_addresses(job.x, w, true);
+    __syncwarp();
+    const int m = int(threadIdx.x) % 32;
+    if (m < w.here) {
+        w.addresses[m] += reinterpret_cast<unsigned long long>(job.x.values) -
+                          reinterpret_cast<unsigned long long>(job.a.values);
+    }
+    __syncwarp();
+}
+
 /// Tells of the matrix of this group.
 template <class T, bool Growth>
 __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, int info, T norm,
@@ -118,7 +150,7 @@ __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, in
     if (job.results.reciprocal_condition != nullptr) {
         job.results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
     }
-    if (Growth) {
+    if (Growth && job.results.pivot_growth != nullptr) {
         job.results.pivot_growth[b] = info == 0 ? growth : std::numeric_limits<T>::infinity();
     }
 }
@@ -174,8 +206,10 @@ __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table,
 template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful,
           bool Exact>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
-    invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes) {
+    invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes,
+                        bool first_in_chain) {
     using Layout = SmallLayout<T, Tile, lanes>;
+    using Slots = tessera::cuda::Slots<T, Tile, lanes>;
     extern __shared__ __align__(16) unsigned char small_memory[];
     unsigned char* const memory =
         small_memory + int(threadIdx.x) / 32 * (stage_bytes + Layout::fixed_bytes);
@@ -186,34 +220,30 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     PivotStep<T>* const table =
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
 
-    constexpr StageShape exact = stage_shape(Tile, int(sizeof(T)), lanes);
-    constexpr bool whole_runs =
-        Exact && exact.wide && Layout::matrices * Tile * Tile * int(sizeof(T)) % 16 == 0;
-    begin_dependent();
+    if (begin_in_chain(first_in_chain)) return;
     int r = 0;
     if (!Exact) {
         while (blockIdx.x >= job.ranges[r].block_end) ++r;
     }
     const int n = Exact ? Tile : job.ranges[r].n;
-    const int stride = Exact ? exact.stride : job.ranges[r].stage.stride;
     T a[rows][Tile];
     {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
         if (matrices.here == 0) return;
-        if constexpr (whole_runs) {
-            load_matrices<Tile, Layout::matrices, exact.stride>(job.a, matrices, exact, job.run,
-                                                                staged);
-        } else {
-            load_matrices(job.a, matrices, job.ranges[r].stage, staged);
-        }
+        load<Slots, Exact>(job, matrices, job.ranges[r].stage, staged);
         wait_for_copies();
     }
+    const auto in_shared = [&](const WarpMatrices& matrices, int m) {
+        T* const slot = staged + m * job.ranges[r].stage.stride;
+        return Exact && job.slots ? slot + Slots::shift(matrices.addresses[m]) : slot;
+    };
     const auto take = [&] {
-        const int here = matrices_of_warp<T, Layout>(job, r, n, addresses).here;
-        take_rows<lanes>(a, staged + min(group, here - 1) * stride, n, lane);
+        const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
+        take_rows<lanes>(a, in_shared(matrices, min(group, matrices.here - 1)), n, lane);
     };
     take();
-    T* const parked = reinterpret_cast<T*>(addresses + 8 * group);  // Spares registers meanwhile.
+    // Spares registers meanwhile.
+    T* const parked = reinterpret_cast<T*>(addresses + Layout::address_bytes + 8 * group);
     if (job.results.reciprocal_condition != nullptr) {
         const T norm = row_sum_norm<lanes>(a, n, lane);
         if (lane == 0) *parked = norm;
@@ -239,7 +269,8 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
                         Growth ? met / given : T(0));
     }
     if (!job.store) return;
-    T* const to = staged + group * (Exact ? exact.stride : job.ranges[r].stage.stride);
+    if (Exact && job.slots) list_outputs(job, matrices);
+    T* const to = in_shared(matrices, group);
     const PivotStep<T>* const rotated = table + n - Tile;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
@@ -251,9 +282,8 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         }
     }
     __syncwarp();
-    if constexpr (whole_runs) {
-        store_matrices<Tile, Layout::matrices, exact.stride>(job.x, matrices, exact, job.run,
-                                                             staged);
+    if (Exact && job.slots) {
+        store_slots<Slots>(matrices, staged);
     } else {
         store_matrices(job.x, matrices, job.ranges[r].stage, staged);
     }
@@ -262,7 +292,6 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
 /// The results of matrices without rows.
 template <class T>
 __global__ void empty_kernel(Index count, const Index* order, Results<T> results) {
-    begin_dependent();
     for_elements<1>(count, [&](Offset i) {
         const Index b = order == nullptr ? Index(i) : order[i];
         if (results.info != nullptr) results.info[b] = 0;
@@ -271,38 +300,7 @@ __global__ void empty_kernel(Index count, const Index* order, Results<T> results
     });
 }
 
-/// One launch for the sizes smallest .. Tile; of Tile alone where Exact.
-template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
-          bool careful>
-void launch_small(cudaStream_t stream, SmallJob<T>& job, int smallest, const InvertJob<T>& given) {
-    using Layout = SmallLayout<T, Tile, lanes>;
-    const Plan* plan = given.plan;
-    unsigned blocks = 0;
-    int stage_values = 0;
-    int ranges = 0;
-    for (int n = smallest; n <= Tile; ++n) {
-        const Index first = plan == nullptr ? 0 : plan->begin(n);
-        const Index count = plan != nullptr     ? plan->begin(n + 1) - first
-                            : given.a.size == n ? given.a.count
-                                                : 0;
-        if (count == 0) continue;
-        blocks += blocks_for(count, small_warps * Layout::matrices);
-        const StageShape stage = stage_shape(n, int(sizeof(T)), 32 / Layout::matrices);
-        stage_values = std::max(stage_values, Layout::matrices * stage.stride);
-        job.ranges[ranges++] = {n, first, count, blocks, stage};
-    }
-    if (blocks == 0) return;
-    // Rows behind the last matrix are read, without need.
-    const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
-    const int bytes = small_warps * (stage_bytes + Layout::fixed_bytes);
-    const auto kernel =
-        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
-    launch_dependent(kernel, blocks, 32 * small_warps, bytes, stream, job, stage_bytes);
-}
-
-}  // namespace
-
-/// What the kernels of all sizes are told.
+/// What the kernels of all sizes are told, but for `ranges`.
 template <class T>
 SmallJob<T> small_job(const InvertJob<T>& given) {
     SmallJob<T> job{};
@@ -310,51 +308,100 @@ SmallJob<T> small_job(const InvertJob<T>& given) {
     job.a = StagedBatch<const T>(given.a, transposed);
     if (given.store) job.x = StagedBatch<T>(given.x, transposed);
     job.store = given.store;
-    job.run = is_aligned_run(given.a) && (!given.store || is_aligned_run(given.x));
     job.results = given.results;
     job.order = given.plan == nullptr ? nullptr : given.plan->order();
+    job.same_places = given.store && given.a.starts == nullptr && given.x.starts == nullptr &&
+                      given.a.offsets == given.x.offsets && given.a.stride == given.x.stride;
     return job;
 }
 
-/// Matrices all of n rows, First <= n <= Last, by the kernel of that size; false where there is
-/// none.
-template <class T, int First, int Last>
-bool invert_exact(const Context& context, const InvertJob<T>& given) {
-    if constexpr (First <= Last) {
-        if (given.a.size != First) return invert_exact<T, First + 1, Last>(context, given);
-        if constexpr (lane_thread_blocks<T, First>() == 0 && tile_compiled(First + First % 2)) {
-            constexpr SmallShape shape = small_shape<T, First>();
-            SmallJob<T> job = small_job(given);
-            launch_small<T, First, false, true, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(stream_of(context), job, First, given);
-            return true;
-        }
-    }
-    return false;
+/// Whether packed matrices are copied one by one, not as one run; matrices of a warp fill
+/// `warp_bytes`.
+template <class T>
+bool wants_slots(const InvertJob<T>& given, int n, int warp_bytes) {
+    const auto one_run = [&](const auto& view) {
+        return view.starts == nullptr && view.offsets == nullptr && view.stride == Offset(n) * n &&
+               reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0 && warp_bytes % 16 == 0;
+    };
+    const auto packed = [&](const auto& view) {
+        return view.layout == Layout::column_major &&
+               (view.sizes != nullptr || view.leading_dimension == n);
+    };
+    if (!packed(given.a) || (given.store && !packed(given.x))) return false;
+    return given.plan != nullptr || !one_run(given.a) || (given.store && !one_run(given.x));
 }
 
-/// Matrices of 0..32 rows; Growth: pivot growth is wanted.
-template <class T, bool Growth>
-void invert_small(const Context& context, const InvertJob<T>& given) {
-    const cudaStream_t stream = stream_of(context);
-    const Plan* plan = given.plan;
+/// One launch for those of the sizes smallest .. Tile that `wanted`(n) names.
+template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
+          bool careful, class Wanted>
+void launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, int smallest,
+                  Wanted&& wanted) {
+    using Shared = SmallLayout<T, Tile, lanes>;
     SmallJob<T> job = small_job(given);
-    const Index empty = plan != nullptr ? plan->begin(1) : (given.a.size == 0 ? given.a.count : 0);
-    if (empty > 0) {
-        launch_dependent(empty_kernel<T>, blocks_for(empty, 256), 256, 0, stream, empty, job.order,
-                         given.results);
+    unsigned blocks = 0;
+    int stage_values = 0;
+    int ranges = 0;
+    for (int n = smallest; n <= Tile; ++n) {
+        const Index count = given.count(n);
+        if (count == 0 || !wanted(n)) continue;
+        blocks += blocks_for(count, small_warps * Shared::matrices);
+        constexpr StageShape exact_stage = stage_shape(Tile, int(sizeof(T)), lanes);
+        StageShape stage = Exact ? exact_stage : stage_shape(n, int(sizeof(T)), lanes);
+        job.slots = Exact && wants_slots(given, n, Shared::matrices * n * n * int(sizeof(T)));
+        if (job.slots) stage.stride = Slots<T, Tile, lanes>::stride;
+        stage_values = std::max(stage_values, Shared::matrices * stage.stride);
+        job.ranges[ranges++] = {n, given.first(n), count, blocks, stage};
     }
-    const int largest = std::min(plan != nullptr ? plan->largest() : given.a.size, 32);
-    int next = plan != nullptr ? 1 : std::max(given.a.size, 1);
-    while (next <= largest) {
-        // Growth is rarely asked for: a few register widths are enough.
-        with_tile<Growth ? 8 : 2>(next, [&](auto tile) {
+    if (blocks == 0) return;
+    // Rows behind the last matrix are read, without need.
+    const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
+    const int bytes = small_warps * (stage_bytes + Shared::fixed_bytes);
+    const auto kernel =
+        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
+    chain.launch(kernel, blocks, 32 * small_warps, bytes, job, stage_bytes);
+}
+
+/// The matrices of n rows, by the kernel made for n: the one place that chooses it.
+template <class T, int n>
+void launch_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    if constexpr (lane_thread_blocks<T, n>() > 0) {
+        if (are_for_lanes(job)) return launch_lanes<T, n, lane_thread_blocks<T, n>()>(chain, job);
+    }
+    constexpr SmallShape shape = small_shape<T, n>();
+    launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.careful>(
+        chain, job, n, [](int) { return true; });
+}
+
+}  // namespace
+
+template <class T, int First, int Last>
+void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    if constexpr (First <= Last) {
+        if constexpr (exact_compiled(Last)) {
+            if (job.count(Last) > 0) launch_exact<T, Last>(chain, job);
+        }
+        invert_exact<T, First, Last - 1>(chain, job);
+    }
+}
+
+template <class T>
+void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    const bool growth = job.results.pivot_growth != nullptr;
+    int next = 1;
+    while (next <= std::min(job.largest(), Index(32))) {
+        with_tile<8>(next, [&](auto tile) {  // Rarely needed: a few register widths are enough.
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
-            launch_small<T, width, Growth, false, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(stream, job, next, given);
+            launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
+                         shape.careful>(chain, job, next,
+                                        [&](int n) { return growth || !exact_compiled(n); });
             next = width + 1;
         });
+    }
+    if (const Index empty = job.count(0); empty > 0) {
+        const Index* order = job.plan == nullptr ? nullptr : job.plan->order();
+        empty_kernel<<<blocks_for(empty, 256), 256, 0, chain.stream()>>>(empty, order, job.results);
+        TESSERA_CUDA(cudaGetLastError());
     }
 }
 

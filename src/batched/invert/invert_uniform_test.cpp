@@ -136,4 +136,59 @@ TEST(invert_uniform, the_same_bits_as_among_others_and_with_growth) {
     });
 }
 
+// Kernels start before those of the call before them end, but must not look at their results.
+TEST(invert_uniform, calls_follow_each_other) {
+    if (!context().on_gpu()) GTEST_SKIP() << "nothing overlaps";
+    for_reals([](auto real) {
+        using T = decltype(real);
+        const Context where = context();
+        auto random = generator();
+        const auto expect_order = [&](const HostBatch<T>& batch, auto&& view) {
+            ThereBatch<T> there(where, batch);
+            const batched::Plan plan = there.plan(where);
+            Buffer<T> a(where, Offset(batch.values.size())), x(where, a.size());
+            ThereResults<T> results(where, batch.count());
+            const auto invert = [&](Buffer<T>& from, Buffer<T>& to) {
+                const auto given = view(there, from);
+                batched::invert<T>(where, given, view(there, to), {results.info.data()},
+                                   given.sizes == nullptr ? nullptr : &plan);
+            };
+            const auto run = [&](auto&& after_each) {
+                for (int k = 0; k < 4; ++k) {
+                    invert(a, x);
+                    after_each();
+                    invert(x, a);
+                    after_each();
+                    invert(a, a);
+                    after_each();
+                }
+            };
+            const auto start = [&] { copy(where, std::as_const(there.values).view(), a.view()); };
+            start();
+            run([&] { where.synchronize(); });
+            const std::vector<T> expected = copy_to_host(where, a);
+            const Graph graph = where.capture([&] { run([] {}); });
+            for (int round = 0; round < 5; ++round) {
+                start();
+                run([] {});
+                EXPECT_TRUE(same_bits(copy_to_host(where, a), expected));
+                start();
+                graph.launch();
+                EXPECT_TRUE(same_bits(copy_to_host(where, a), expected));
+            }
+        };
+        for (const Index n : {1, 2, 4, 7, 8, 9, 16, 24, 32, 40}) {
+            const Index count = n < 16 ? 20000 : 1000;
+            expect_order(random_batch<T>(random, count, n, n), [&](auto&, Buffer<T>& values) {
+                return batched::BatchView<T>::uniform(count, n, values.data());
+            });
+        }
+        expect_order(random_batch<T>(random, 3000, 0, 50), [](auto& there, Buffer<T>& values) {
+            auto view = there.view();
+            view.values = values.data();
+            return view;
+        });
+    });
+}
+
 }  // namespace tessera::test

@@ -2,6 +2,10 @@
 
 #include "tessera/batched.hpp"
 
+namespace tessera::cuda {
+class LaunchChain;
+}
+
 namespace tessera::batched {
 
 /// One call of invert, invert_with_condition or condition, checked.
@@ -13,6 +17,14 @@ struct InvertJob {
     /// Condition numbers and growth are computed where their arrays are given.
     Results<T> results;
     const Plan* plan = nullptr;  ///< Null for batches of one size.
+
+    /// The matrices with n rows are `count(n)` from first(n) on, in the order of the plan.
+    Index first(Index n) const { return plan == nullptr ? 0 : plan->begin(n); }
+    Index count(Index n) const {
+        if (plan != nullptr) return plan->begin(n + 1) - plan->begin(n);
+        return a.size == n ? a.count : 0;
+    }
+    Index largest() const { return plan != nullptr ? plan->largest() : a.size; }
 };
 
 /// Gauss-Jordan elimination with implicit partial pivoting among the rows (Anzt et al., Fig. 2) of
@@ -27,20 +39,18 @@ void invert(const Context& context, const InvertJob<T>& job);
 namespace cuda {
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job);
-/// The matrices of 0..32 rows: those of `plan` before begin(33), or all where `plan` is null and
-/// these are so small. Growth: whether job.results.pivot_growth is given.
-template <class T, bool Growth>
-void invert_small(const Context& context, const InvertJob<T>& job);
-/// The same for matrices all of one size First..Last, by the kernel made for that size; false, and
-/// nothing done, where there is none.
+
+/// The matrices of First..Last rows, 32 at most, each size by the kernel made for it; sizes without
+/// one are left. No growth.
 template <class T, int First, int Last>
-bool invert_exact(const Context& context, const InvertJob<T>& job);
-/// The same for matrices so small that a thread takes each.
+void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
+/// The matrices of 0 rows and, where invert_exact does not do them or job.results.pivot_growth is
+/// wanted, those of 1..32, by kernels that know only a bound of the size.
 template <class T>
-bool invert_lanes(const Context& context, const InvertJob<T>& job);
-/// The matrices of 33..128 rows: those of `plan` from begin(33) on, or all where `plan` is null.
+void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
+/// The matrices of 33..128 rows.
 template <class T>
-void invert_large(const Context& context, const InvertJob<T>& job);
+void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
 }  // namespace cuda
 
 }  // namespace tessera::batched

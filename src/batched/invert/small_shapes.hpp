@@ -64,7 +64,7 @@ inline constexpr int most_lane_rows = 10;
 template <class T, int n>
 constexpr int lane_thread_blocks() {
     // clang-format off
-    constexpr int lane_table[most_lane_rows][2] = {{12, 12}, {12, 12}, {8, 10}, {6, 8}, {5, 6}, {4, 6}, {3, 5}, {0, 4}, {0, 3}, {0, 0}};
+    constexpr int lane_table[most_lane_rows][2] = {{5, 5}, {4, 12}, {4, 4}, {4, 4}, {3, 4}, {3, 4}, {3, 3}, {2, 3}, {0, 3}, {0, 3}};
     // clang-format on
     return n > most_lane_rows ? 0 : lane_table[n - 1][sizeof(T) == 8 ? 0 : 1];
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
@@ -26,27 +25,22 @@ __device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
     return inverse == 0 ? x : int(__umulhi(unsigned(x), inverse));
 }
 
-/// With `pad` values behind each matrix.
-constexpr StageShape stage_with_pad(int n, int pad, int value_bytes) {
+/// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of adjacent
+/// matrices.
+constexpr StageShape stage_shape(int n, int value_bytes, int lanes) {
     const auto inverse = [](int d) {
         return d == 1 ? 0u : unsigned(((1ull << 32) + unsigned(d) - 1) / unsigned(d));
     };
     const int values = n * n;
-    const int chunk_values = 16 / value_bytes;
-    return {values + pad,       pad == 0 || (values % chunk_values == 0 && pad % chunk_values == 0),
-            pad / chunk_values, inverse(std::max(values / chunk_values, 1)),
-            inverse(values),    inverse(n)};
-}
-
-/// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of adjacent
-/// matrices.
-constexpr StageShape stage_shape(int n, int value_bytes, int lanes) {
-    const int values = n * n;
     const int phase = 128 / value_bytes;  // Lanes served together, and banks of a value's width.
     const int matrices = 32 / lanes;
+    const int chunk_values = 16 / value_bytes;
+    const auto wide = [&](int pad) {
+        return pad == 0 || (values % chunk_values == 0 && pad % chunk_values == 0);
+    };
     int best_pad = 0;
     double best_cost = 1e9;
-    for (int pad = 0; pad <= 8 * 16 / value_bytes; ++pad) {
+    for (int pad = 0; pad <= 8 * chunk_values; ++pad) {
         int used[32] = {};
         int worst = 1;
         for (int l = 0; l < std::min(phase, 32); ++l) {
@@ -54,14 +48,20 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes) {
             worst = std::max(worst, ++used[(l / lanes * (values + pad) + l % lanes) % phase]);
         }
         // Copies value by value cost more than most conflicts.
-        const bool wide = stage_with_pad(n, pad, value_bytes).wide;
-        const double cost = worst + (wide ? 0 : 6) + 0.01 * pad;
+        const double cost = worst + (wide(pad) ? 0 : 6) + 0.01 * pad;
         if (cost < best_cost) {
             best_cost = cost;
             best_pad = pad;
         }
     }
-    return stage_with_pad(n, best_pad, value_bytes);
+    StageShape shape{};
+    shape.stride = values + best_pad;
+    shape.wide = wide(best_pad);
+    shape.pad_chunks = best_pad / chunk_values;
+    shape.by_chunks = inverse(std::max(values / chunk_values, 1));
+    shape.by_values = inverse(values);
+    shape.by_rows = inverse(n);
+    return shape;
 }
 
 /// A batch as the kernels see it: element (i, j) of matrix b is start(b)[i + j line], or
@@ -227,77 +227,6 @@ __device__ __forceinline__ void store_matrices(const StagedBatch<T>& batch, cons
     } else {
         for_values(batch, w, stage, [&](T* to, int place) { *to = staged[place]; });
     }
-}
-
-/// visit(chunk, its place in shared memory), in chunks of 16 bytes, and rest(value) behind the last
-/// whole chunk, for this lane's part of a run of `here` matrices of n rows, at most `Most`.
-template <int n, int Most, int Stride, class T, class Visit, class Rest>
-__device__ __forceinline__ void for_run(int here, Visit&& visit, Rest&& rest) {
-    constexpr int matrix_bytes = n * n * int(sizeof(T));
-    constexpr int pad_bytes = (Stride - n * n) * int(sizeof(T));
-    static_assert(pad_bytes == 0 || (pad_bytes % 16 == 0 && matrix_bytes % 16 == 0));
-    static_assert(Most * matrix_bytes % 16 == 0, "warps begin at multiples of 16 bytes");
-    constexpr int matrix_chunks = pad_bytes == 0 ? 1 : matrix_bytes / 16;
-    const int lane = int(threadIdx.x) % 32;
-    const int left = here * matrix_bytes / 16 - lane;
-#pragma unroll(8)
-    for (int c = 0; c < Most * matrix_bytes / 16; c += 32) {
-        if (c < left) visit(c + lane, c + lane + (c + lane) / matrix_chunks * (pad_bytes / 16));
-    }
-    if (matrix_bytes % 16 != 0) {
-        const int first = here * matrix_bytes / 16 * 16 / int(sizeof(T));
-        if (first + lane < here * n * n) rest(first + lane);
-    }
-}
-
-/// Starts to copy matrices of n rows, at most `Most` of them `Stride` values apart, to shared
-/// memory. run: the batch is a run of memory from a multiple of 16 bytes on, without an order.
-template <int n, int Most, int Stride, class T>
-__device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
-                                              const WarpMatrices& w, const StageShape& stage,
-                                              bool run, T* staged) {
-    list_addresses(batch, w, !run);
-    if (run) {
-        const T* const from = batch.values + w.first * (n * n);
-        for_run<n, Most, Stride, T>(
-            w.here,
-            [&](int c, int place) {
-                copy_to_shared<16>(reinterpret_cast<int4*>(staged) + place,
-                                   reinterpret_cast<const int4*>(from) + c);
-            },
-            [&](int e) { copy_to_shared<int(sizeof(T))>(staged + e, from + e); });
-    } else {
-        for_values(batch, w, stage, [&](const T* from, int place) {
-            copy_to_shared<int(sizeof(T))>(staged + place, from);
-        });
-    }
-}
-
-/// Copies them back; see store_matrices above.
-template <int n, int Most, int Stride, class T>
-__device__ __forceinline__ void store_matrices(const StagedBatch<T>& batch, const WarpMatrices& w,
-                                               const StageShape& stage, bool run, const T* staged) {
-    list_addresses(batch, w, !run);
-    if (run) {
-        T* const to = batch.values + w.first * (n * n);
-        for_run<n, Most, Stride, T>(
-            w.here,
-            [&](int c, int place) {
-                reinterpret_cast<int4*>(to)[c] = reinterpret_cast<const int4*>(staged)[place];
-            },
-            [&](int e) { to[e] = staged[e]; });
-    } else {
-        for_values(batch, w, stage, [&](T* to, int place) { *to = staged[place]; });
-    }
-}
-
-/// Whether the matrices are one run of memory that starts at a multiple of 16 bytes.
-template <class T>
-bool is_aligned_run(const batched::BatchView<T>& view) {
-    return view.sizes == nullptr && view.starts == nullptr && view.offsets == nullptr &&
-           view.layout == batched::Layout::column_major && view.leading_dimension == view.size &&
-           view.stride == Offset(view.size) * view.size &&
-           reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
 }
 
 }  // namespace tessera::cuda

@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_small<float, false>(const Context&, const InvertJob<float>&);
+template void invert_bounded<double>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
 
 }  // namespace tessera::batched::cuda

@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_small<double, true>(const Context&, const InvertJob<double>&);
+template void invert_bounded<float>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
 
 }  // namespace tessera::batched::cuda
