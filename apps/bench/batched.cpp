@@ -103,6 +103,7 @@ class Study {
         Workload<T> work(context_, shape);
         for (const std::string& op : options_.ops) {
             Implementations<T> ways = library(op, work);
+            for (Implementation<T>& way : bandwidth(op, work)) ways.push_back(way);
             if (peers) {
                 for (const auto& find : {paper_peers<T>, lapack_peers<T>, eigen_peers<T>}) {
                     for (Implementation<T>& way : find(op, work)) ways.push_back(way);

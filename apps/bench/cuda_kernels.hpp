@@ -14,8 +14,9 @@ double seconds_on_gpu(const Context& context, int count, const std::function<voi
 /// One pass over the arrays of a CSR matrix: the cheapest kernel that reads every byte of them.
 void read_csr(const Context& context, const CsrView<double>& matrix, double* sink);
 
-/// One pass over an array.
+/// One pass over an array, 16 bytes aligned and a multiple of them; its plain copy.
 void read_values(const Context& context, const double* values, Offset count, double* sink);
+void copy_values(const Context& context, const double* from, Offset count, double* to);
 
 /// The paper's inversion kernels on `batch` column-major n x n matrices one after the other,
 /// 1 <= n <= 32. In both a thread holds one row in registers and every loop is unrolled.

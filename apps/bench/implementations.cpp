@@ -152,6 +152,38 @@ Implementations<T> library(const std::string& op, Workload<T>& work) {
 }
 
 template <class T>
+Implementations<T> bandwidth([[maybe_unused]] const std::string& op,
+                             [[maybe_unused]] Workload<T>& work) {
+    Implementations<T> ways;
+#if TESSERA_WITH_CUDA
+    const bool reads = op == "norm" || op == "norm_one";
+    if ((!reads && op != "multiply") || work.shape().layout != "uniform" ||
+        !work.context().on_gpu()) {
+        return ways;
+    }
+    ways.push_back(reads ? library_norm(work, true) : library_product(work));
+    Implementation<T>& way = ways.back();
+    way.op = op;
+    way.name = reads ? "read" : "copy";
+    way.operations = 0;
+    way.error = [](Index) { return 0.0; };
+    // Whole chunks of 16 bytes: all that is read lies in the matrices, or, for the copy, half of
+    // what the product moves.
+    const auto doubles = [](double bytes) { return Offset(bytes) / 16 * 2; };
+    const double matrices = double(sizeof(T)) * work.shape().sum(2);
+    way.bytes = 8.0 * double(doubles(reads ? matrices : std::min(matrices, way.bytes / 2)));
+    way.run = [&work, reads, count = Offset(way.bytes) / 8](Offset set) {
+        const auto* const from = reinterpret_cast<const double*>(work.a(set).values);
+        auto* const to = reinterpret_cast<double*>(work.x(set).values);
+        if (reads) read_values(work.context(), from, count, to);
+        if (!reads) copy_values(work.context(), from, count, to);
+    };
+    if (!reads) way.bytes *= 2;
+#endif
+    return ways;
+}
+
+template <class T>
 Implementations<T> paper_peers([[maybe_unused]] const std::string& op,
                                [[maybe_unused]] Workload<T>& work) {
     Implementations<T> ways;
@@ -178,6 +210,8 @@ template Implementation<float> product(Workload<float>&, const std::string&);
 template Implementation<double> product(Workload<double>&, const std::string&);
 template Implementations<float> library(const std::string&, Workload<float>&);
 template Implementations<double> library(const std::string&, Workload<double>&);
+template Implementations<float> bandwidth(const std::string&, Workload<float>&);
+template Implementations<double> bandwidth(const std::string&, Workload<double>&);
 template Implementations<float> paper_peers(const std::string&, Workload<float>&);
 template Implementations<double> paper_peers(const std::string&, Workload<double>&);
 

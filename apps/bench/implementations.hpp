@@ -36,6 +36,10 @@ Implementation<T> product(Workload<T>& work, const std::string& name);
 // Those that can do `op` on `work`, which must outlive them.
 template <class T>
 Implementations<T> library(const std::string& op, Workload<T>& work);
+/// What a GPU takes to read (norms) or to copy (products) as many bytes as a batch of this size
+/// moves, in arrays as cold; for layout uniform.
+template <class T>
+Implementations<T> bandwidth(const std::string& op, Workload<T>& work);
 /// The papers' kernels; for layout uniform and n <= 32 on a GPU.
 template <class T>
 Implementations<T> paper_peers(const std::string& op, Workload<T>& work);

@@ -209,6 +209,7 @@ class Run {
                                                                  matrix_.rows, "the start"));
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
         context_.reset_phases();
+        context_.time_phases();
         const auto preconditioner =
             make_preconditioner<T>(context_, Spec::parse(arguments_.preconditioner), matrix_);
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";

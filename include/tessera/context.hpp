@@ -91,6 +91,11 @@ class TESSERA_API Context {
     /// and is not run by capture itself.
     Graph capture(std::function<void()> work) const;
 
+    /// Whether phases are timed from here on; at first they are not. On a GPU this takes some five
+    /// microseconds a call, and keeps the kernels of one call from starting while those of the call
+    /// before it end.
+    void time_phases(bool timed = true) const;
+
     /// The phases timed so far, in the order of their first call. Waits for the GPU.
     std::vector<PhaseRecord> phases() const;
     void reset_phases() const;

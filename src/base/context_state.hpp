@@ -25,6 +25,7 @@ struct ContextState {
     std::string description;
 
     bool capturing = false;
+    bool timed = false;     ///< Phases are.
     bool replayed = false;  ///< A graph was launched: GPU phases are samples from here on.
     MemoryUse memory;
     Offset allocations = 0;  ///< Calls that took memory so far; tests watch it.

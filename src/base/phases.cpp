@@ -45,6 +45,8 @@ std::vector<PhaseRecord> Context::phases() const {
     return records;
 }
 
+void Context::time_phases(bool timed) const { state_->timed = timed; }
+
 void Context::reset_phases() const {
     state_->resolve_pending();
     state_->phases.clear();
@@ -56,11 +58,13 @@ Phase::Phase(const Context& context, const char* name, double bytes)
     outermost_ = state_.phase_depth++ == 0;
     if (!outermost_ || state_.capturing) return;
     if (state_.backend == Backend::cpu) {
-        start_ = now();
+        if (state_.timed) start_ = now();
         return;
     }
     if constexpr (with_cuda) {
         cuda::range_push(name);
+        in_range_ = true;
+        if (!state_.timed) return;
         if (state_.pending.size() >= 4096) state_.resolve_pending();
         const auto event = [&] {
             if (state_.free_events.empty()) return cuda::create_event(state_.device);
@@ -86,8 +90,8 @@ Phase::~Phase() {
         return;
     }
     if constexpr (with_cuda) {
+        if (in_range_) cuda::range_pop();
         if (event_ < 0) return;
-        cuda::range_pop();
         try {
             cuda::record_event(state_.pending[std::size_t(event_)].end, state_.stream);
         } catch (const Error&) {

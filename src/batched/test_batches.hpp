@@ -174,6 +174,40 @@ struct PaddedBatch {
     Buffer<const T*> starts;
 };
 
+/// Random matrices of n rows one behind the other in the memory of a Context, twice: from an
+/// address as aligned as it can be, and from the one of a value behind such. Many of them, but with
+/// few different values.
+template <class T>
+struct RunBatch {
+    RunBatch(const Context& context, std::mt19937_64& random, Index count_, Index n_)
+        : count(count_), n(n_) {
+        const std::vector<T> some = random_vector<T>(random, 65521);
+        for (std::size_t k = 0; k < std::size_t(count * n * n); ++k) {
+            values.push_back(some[k % some.size()]);
+        }
+        there = copy_to_buffer(context, values);
+        values.insert(values.begin(), T(0));
+        there_behind = copy_to_buffer(context, values);
+        values.erase(values.begin());
+    }
+    batched::BatchView<const T> aligned() const {
+        return batched::BatchView<const T>::uniform(count, n, there.data());
+    }
+    batched::BatchView<const T> behind() const {
+        return batched::BatchView<const T>::uniform(count, n, there_behind.data() + 1);
+    }
+    std::vector<T> matrix(Index b) const {
+        const auto first = values.begin() + Offset(b) * n * n;
+        return {first, first + n * n};
+    }
+
+    Offset count;
+    Index n;
+    std::vector<T> values;
+    Buffer<T> there;
+    Buffer<T> there_behind;
+};
+
 /// A type in which residuals of T are computed with no error that matters.
 template <class T>
 using Wider = std::conditional_t<std::is_same_v<T, float>, double, long double>;

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch_chain.cuh"
 
@@ -8,8 +10,12 @@ template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
     tessera::cuda::LaunchChain chain(context);
     invert_large(chain, job);
-    if (job.results.pivot_growth == nullptr) {
-        invert_exact<T, 25, 32>(chain, job);
+    const bool growth = job.results.pivot_growth != nullptr;
+    if constexpr (std::is_same_v<T, double>) {
+        growth ? invert_panels<true>(chain, job) : invert_panels<false>(chain, job);
+    }
+    if (!growth) {
+        if constexpr (std::is_same_v<T, float>) invert_exact<T, 25, 32>(chain, job);
         invert_exact<T, 17, 24>(chain, job);
         invert_exact<T, 1, 16>(chain, job);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "base/check_cuda.hpp"
 #include "batched/invert/invert_lanes.cuh"
@@ -22,9 +23,6 @@ using namespace tessera::cuda;
 namespace {
 
 constexpr int small_warps = 4;  ///< A thread block.
-
-/// Whether there is a kernel for matrices of exactly n rows.
-constexpr bool exact_compiled(int n) { return tile_compiled(n + n % 2); }
 
 /// The matrices of one size in a launch. A thread block works on one size only, so that the
 /// compiler sees that all its lanes take the same number of steps (else it copies the registers
@@ -331,17 +329,19 @@ bool wants_slots(const InvertJob<T>& given, int n, int warp_bytes) {
     return given.plan != nullptr || !one_run(given.a) || (given.store && !one_run(given.x));
 }
 
-/// One launch for those of the sizes smallest .. Tile that `wanted`(n) names.
+/// One launch for those of the sizes smallest .. Tile that `wanted`(n) names, or the first
+/// most_ranges of them. Returns the size to go on with.
 template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
           bool careful, class Wanted>
-void launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, int smallest,
-                  Wanted&& wanted) {
+int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, int smallest,
+                 Wanted&& wanted) {
     using Shared = SmallLayout<T, Tile, lanes>;
     SmallJob<T> job = small_job(given);
     unsigned blocks = 0;
     int stage_values = 0;
     int ranges = 0;
-    for (int n = smallest; n <= Tile; ++n) {
+    int n = smallest;
+    for (; n <= Tile && ranges < most_ranges; ++n) {
         const Index count = given.count(n);
         if (count == 0 || !wanted(n)) continue;
         blocks += blocks_for(count, small_warps * Shared::matrices);
@@ -352,13 +352,14 @@ void launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, 
         stage_values = std::max(stage_values, Shared::matrices * stage.stride);
         job.ranges[ranges++] = {n, given.first(n), count, blocks, stage};
     }
-    if (blocks == 0) return;
+    if (blocks == 0) return n;
     // Rows behind the last matrix are read, without need.
     const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = small_warps * (stage_bytes + Shared::fixed_bytes);
     const auto kernel =
         invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
     chain.launch(kernel, blocks, 32 * small_warps, bytes, job, stage_bytes);
+    return n;
 }
 
 /// The matrices of n rows, by the kernel made for n: the one place that chooses it.
@@ -392,10 +393,11 @@ void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) 
         with_tile<8>(next, [&](auto tile) {  // Rarely needed: a few register widths are enough.
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
-            launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
-                         shape.careful>(chain, job, next,
-                                        [&](int n) { return growth || !exact_compiled(n); });
-            next = width + 1;
+            next = launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
+                                shape.careful>(chain, job, next, [&](int n) {
+                const bool by_panels = std::is_same_v<T, double> && n > 24;
+                return !exact_compiled(n) || (growth && !by_panels);
+            });
         });
     }
     if (const Index empty = job.count(0); empty > 0) {

@@ -44,10 +44,14 @@ void invert(const Context& context, const InvertJob<T>& job);
 /// one are left. No growth.
 template <class T, int First, int Last>
 void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
-/// The matrices of 0 rows and, where invert_exact does not do them or job.results.pivot_growth is
-/// wanted, those of 1..32, by kernels that know only a bound of the size.
+/// The matrices of 0 rows and those of 1..32 that are left, by kernels that know only a bound of
+/// the size: all but those of invert_panels where job.results.pivot_growth is wanted.
 template <class T>
 void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
+/// The FP64 matrices of 25..32 rows, each size by the kernel made for it; sizes without one are
+/// left. growth: whether job.results.pivot_growth is given.
+template <bool growth>
+void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job);
 /// The matrices of 33..128 rows.
 template <class T>
 void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);

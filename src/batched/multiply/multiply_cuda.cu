@@ -220,16 +220,19 @@ void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* 
     // Entries of the vectors, and an address of a column where needed.
     const int width = run_width(job.a);
     const int line_bytes = int(Together * sizeof(T) + (width == 1 ? sizeof(T*) : 0));
-    const StagedLaunch small = staged_launch(job.a, plan, 0, largest_warp_size, line_bytes);
     if (job.rows) {
         row_multiply(context, job, plan);
-    } else if (small.blocks > 0) {
-        with_width<T>(width, [&](auto w) {
-            launch_multiply<T, 32, staged_threads, Together, w()>(context, job, small);
-        });
+    } else {
+        const StagedLaunch small = staged_launch(job.a, plan, 0, largest_warp_size, line_bytes);
+        if (small.blocks > 0) {
+            with_width<T>(width, [&](auto w) {
+                launch_multiply<T, 32, staged_threads, Together, w()>(context, job, small);
+            });
+        }
     }
+    const Index largest = plan != nullptr ? plan->largest() : job.a.size;
     // Apart, so that shared memory for the largest does not keep smaller ones waiting.
-    for (Index from = largest_warp_size + 1; from <= largest_size; from += 32) {
+    for (Index from = largest_warp_size + 1; from <= largest; from += 32) {
         const StagedLaunch large = staged_launch(job.a, plan, from, from + 31, line_bytes);
         if (large.blocks == 0) continue;
         constexpr int threads = staged_block_threads;
@@ -244,6 +247,7 @@ void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* 
 template <class T>
 void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
               const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan) {
+    if (transpose == Transpose::no && multiply_runs(context, alpha, a, x, beta, y)) return;
     const MultiplyJob<T> job = {a, transpose == Transpose::no, alpha, x, beta, y};
     if (x.vectors == 1) {
         multiply_by<1>(context, job, plan);

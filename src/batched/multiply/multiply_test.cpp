@@ -165,6 +165,47 @@ TEST(multiply, strides_and_pointers) {
     });
 }
 
+TEST(multiply, one_behind_the_other) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        const Context where = context();
+        auto random = generator();
+        const auto expect = [&](Index count, Index n, T beta) {
+            const RunBatch<T> run(where, random, count, n);
+            const std::vector<T> x = random_vector<T>(random, std::size_t(count * n));
+            const auto of = [&](const batched::BatchView<const T>& a, Offset behind) {
+                std::vector<T> given, before;
+                given.assign(std::size_t(behind), T(guard));
+                before = given;
+                given.insert(given.end(), x.begin(), x.end());
+                before.insert(before.end(), x.rbegin(), x.rend());
+                before.push_back(T(guard));
+                const Buffer<T> there_x = copy_to_buffer(where, given);
+                Buffer<T> y = copy_to_buffer(where, before);
+                const batched::VectorsView<const T> from{
+                    1, 0, n, nullptr, there_x.data() + behind, nullptr};
+                const batched::VectorsView<T> to{1, 0, n, nullptr, y.data() + behind, nullptr};
+                batched::multiply(where, T(1.5), a, Transpose::no, from, beta, to);
+                std::vector<T> found = copy_to_host(where, y);
+                EXPECT_EQ(found.back(), T(guard)) << "written behind the vectors, n = " << n;
+                found.erase(found.begin(), found.begin() + behind);
+                return found;
+            };
+            const std::vector<T> y = of(run.aligned(), 0);
+            EXPECT_TRUE(same_bits(y, of(run.aligned(), 1))) << "n = " << n << ", beta " << beta;
+            EXPECT_TRUE(same_bits(y, of(run.behind(), 0))) << "n = " << n << ", beta " << beta;
+        };
+        for (Index n = 1; n <= 33; ++n) {
+            for (const Index count : {1, 3, 45, 301}) {
+                expect(count, n, T(0));
+                expect(count, n, T(0.5));
+            }
+        }
+        // More than a GPU takes at once.
+        for (const Index n : {5, 16}) expect(12000003 / (n * n), n, T(0.5));
+    });
+}
+
 TEST(multiply, does_not_depend_on_threads) {
     auto random = generator();
     const HostBatch<double> batch = random_batch<double>(random, 3000, 0, 32);

@@ -17,6 +17,10 @@ namespace cuda {
 template <class T>
 void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
           const Plan* plan);
-}
+/// Sums over rows of column-major matrices of one size, at most 32, that lie one behind the other;
+/// false, and nothing done, where they do not.
+template <class T>
+bool norm_of_run(const Context& context, const BatchView<const T>& a, T* norms);
+}  // namespace cuda
 
 }  // namespace tessera::batched

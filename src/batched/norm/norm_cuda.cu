@@ -1,4 +1,5 @@
 #include "batched/norm/kernels.hpp"
+#include "batched/norm/larger.cuh"
 #include "gpu/staged_batch.cuh"
 #include "gpu/staged_rows.cuh"
 
@@ -7,12 +8,6 @@ namespace tessera::batched::cuda {
 namespace {
 
 using namespace tessera::cuda;
-
-/// NaN stays.
-template <class T>
-__device__ __forceinline__ T larger(T sum, T largest) {
-    return sum > largest || isnan(sum) ? sum : largest;
-}
 
 /// norms of the matrices from position `first` on: the largest of the n values from
 /// sums[m column_pitch(n)] on of each matrix m.
@@ -172,19 +167,23 @@ void row_norm(const Context& context, const BatchView<const T>& a, T* norms, con
 template <class T>
 void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
           const Plan* plan) {
+    if (sums == Sums::rows && norm_of_run(context, a, norms)) return;
     // An address of a column (where needed), and the sums padded as the lines of a matrix are.
     const int width = run_width(a);
     const int line_bytes = int(2 * sizeof(T) + (width == 1 ? sizeof(T*) : 0));
-    const StagedLaunch small = staged_launch(a, plan, 0, largest_warp_size, line_bytes);
     if (sums == Sums::rows) {
         row_norm(context, a, norms, plan);
-    } else if (small.blocks > 0) {
-        with_width<T>(width, [&](auto w) {
-            launch_norm<T, 32, staged_threads, w()>(context, sums, a, norms, small);
-        });
+    } else {
+        const StagedLaunch small = staged_launch(a, plan, 0, largest_warp_size, line_bytes);
+        if (small.blocks > 0) {
+            with_width<T>(width, [&](auto w) {
+                launch_norm<T, 32, staged_threads, w()>(context, sums, a, norms, small);
+            });
+        }
     }
+    const Index largest = plan != nullptr ? plan->largest() : a.size;
     // Apart, so that shared memory for the largest does not keep smaller ones waiting.
-    for (Index from = largest_warp_size + 1; from <= largest_size; from += 32) {
+    for (Index from = largest_warp_size + 1; from <= largest; from += 32) {
         const StagedLaunch large = staged_launch(a, plan, from, from + 31, line_bytes);
         if (large.blocks == 0) continue;
         constexpr int threads = staged_block_threads;

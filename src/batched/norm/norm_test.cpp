@@ -109,6 +109,30 @@ TEST(norm, strides_and_pointers) {
     });
 }
 
+TEST(norm, one_behind_the_other) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        const Context where = context();
+        auto random = generator();
+        const auto expect = [&](Index count, Index n, Index step) {
+            const RunBatch<T> run(where, random, count, n);
+            for (const bool inf : {true, false}) {
+                const auto norms = norms_of<T>(run.aligned(), inf);
+                EXPECT_TRUE(same_bits(norms, norms_of<T>(run.behind(), inf))) << "n = " << n;
+                for (Index b = 0; b < count; b += step) {
+                    ASSERT_EQ(norms[std::size_t(b)], expected_norm(n, run.matrix(b), inf))
+                        << "matrix " << b << ", n = " << n;
+                }
+            }
+        };
+        for (Index n = 1; n <= 33; ++n) {
+            for (const Index count : {1, 3, 45, 301}) expect(count, n, 1);
+        }
+        // More than a GPU takes at once.
+        for (const Index n : {5, 16}) expect(12000003 / (n * n), n, 997);
+    });
+}
+
 TEST(norm, misuse_throws) {
     const Context where = context();
     using View = batched::BatchView<const double>;

@@ -65,19 +65,14 @@ struct Slots {
     }
 };
 
-/// Copies `bytes` of 16 to shared memory without waiting, and makes the others zero.
-__device__ __forceinline__ void copy_to_shared(void* to, const void* from, int bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                     unsigned(__cvta_generic_to_shared(to))),
-                 "l"(from), "r"(bytes));
-}
-
 /// Starts to copy the matrices at w.addresses into the slots of this warp; see wait_for_copies.
 /// Chunks are read from their beginning, even if the matrix starts within: what lies there belongs
-/// to the same allocation, whose start is aligned to 16 bytes.
+/// to the same allocation, whose start is aligned to 16 bytes. The last values may end it, so they
+/// are read one by one.
 template <class Slots, class T>
 __device__ __forceinline__ void load_slots(const WarpMatrices& w, T* slots) {
-    constexpr int chunks = Slots::slot_chunks;
+    constexpr int chunks = (Slots::bytes + 16 - Slots::value_bytes) / 16;  // At most.
+    constexpr int chunk = Slots::chunk;
     constexpr int team = Slots::team(chunks);
     const int lane = int(threadIdx.x) % 32;
     const int member = lane % team;
@@ -86,16 +81,27 @@ __device__ __forceinline__ void load_slots(const WarpMatrices& w, T* slots) {
         const int m = first + lane / team;
         if (m >= w.here) continue;
         const unsigned long long address = w.addresses[m];
-        const int end = Slots::shift(address) * int(sizeof(T)) + Slots::bytes - 16 * member;
+        const int left = (Slots::shift(address) + Slots::values) / chunk - member;
         const char* const from = reinterpret_cast<const char*>(address & ~15ull) + 16 * member;
         char* const to = reinterpret_cast<char*>(slots + m * Slots::stride) + 16 * member;
 #pragma unroll 16
         for (int c = 0; c < chunks; c += team) {
-            if (c + team <= Slots::whole_chunks) {
+            if (c + team <= Slots::whole_chunks || c < left) {
                 copy_to_shared<16>(to + 16 * c, from + 16 * c);
-            } else if (end > 16 * c) {
-                copy_to_shared(to + 16 * c, from + 16 * c, min(end - 16 * c, 16));
             }
+        }
+    }
+#pragma unroll
+    for (int first = 0; first < Slots::matrices; first += 32 / chunk) {
+        const int m = first + lane / chunk;
+        if (m >= w.here) continue;
+        const unsigned long long address = w.addresses[m];
+        const int shift = Slots::shift(address);
+        const int last = (shift + Slots::values) % chunk;
+        const int within = Slots::values - last + lane % chunk;
+        if (lane % chunk < last && within >= 0) {
+            copy_to_shared<int(sizeof(T))>(slots + m * Slots::stride + shift + within,
+                                           reinterpret_cast<const T*>(address) + within);
         }
     }
 }

@@ -9,6 +9,9 @@ namespace tessera::cuda {
 constexpr bool tile_compiled(int width) { return (TESSERA_TILE_MASK >> (width / 2) & 1) != 0; }
 static_assert(tile_compiled(32), "TESSERA_TILES must hold 32, the largest block");
 
+/// Whether there is a kernel for matrices of exactly n rows.
+constexpr bool exact_compiled(int n) { return tile_compiled(n + n % 2); }
+
 /// f(std::integral_constant<int, width>()) with the smallest width that holds n rows, n at most 32,
 /// among the compiled ones that are multiples of `Step`.
 template <int Step = 2, int Width = Step, class F>

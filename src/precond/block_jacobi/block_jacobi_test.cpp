@@ -504,6 +504,7 @@ TEST(block_jacobi, refuses_misuse) {
 TEST(block_jacobi, phases) {
     auto random = generator();
     const Context there = context();
+    there.time_phases();
     const Case<double> given = make_case(random, random_blocks<double>(random, 5, 3, 3));
     const CsrMatrix<double> matrix = copy_to(there, given.matrix.view());
     const BlockJacobi<double> jacobi(there, matrix.view(), find_blocks(there, matrix.view(), 32));

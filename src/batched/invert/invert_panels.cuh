@@ -1,0 +1,323 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check_cuda.hpp"
+#include "batched/invert/kernels.hpp"
+#include "gpu/bulk_copy.cuh"
+#include "gpu/launch_chain.cuh"
+#include "gpu/tiles/panels.cuh"
+#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/tile_sizes.cuh"
+
+/// Inversion of FP64 matrices of 25..32 rows on tensor instructions, one a warp; a source file
+/// instantiates it for each size.
+namespace tessera::batched::cuda {
+
+using namespace tessera::cuda;
+
+namespace {
+
+constexpr int panel_warps = 4;          ///< A thread block.
+constexpr int panel_thread_blocks = 4;  ///< A multiprocessor: as many as registers allow.
+
+/// `count` matrices from `first` on in the order of a plan.
+struct PanelJob {
+    StagedBatch<const double> a;
+    StagedBatch<double> x;
+    bool store;
+    Results<double> results;
+    const Index* order;  ///< Null: 0, 1, 2 ...
+    Index first;
+    Index count;
+};
+
+/// Shared memory of a warp: first the given matrix, then panels, then D.
+template <int n>
+struct alignas(16) PanelStage {
+    static constexpr int pitch = 36;  ///< Of columns: no lanes of a tile meet in a bank.
+    union {
+        double values[n * pitch];
+        PanelMemory panels;
+    };
+    int places[32];  ///< Of the columns of D in `values`, by the rows of their pivots.
+    double norm;
+    double largest;  ///< Entry of A.
+    unsigned long long arrived;
+};
+
+/// Element (row, column) of a matrix is start[row * down + column * across].
+template <class T>
+struct Placed {
+    T* start;
+    Offset down;
+    Offset across;
+
+    __device__ __forceinline__ Placed(const StagedBatch<T>& batch, Offset b, int n)
+        : start(batch.start(b)) {
+        const Offset line = batch.leading_dimension == 0 ? n : batch.leading_dimension;
+        down = batch.transposed ? line : 1;
+        across = batch.transposed ? 1 : line;
+    }
+    __device__ __forceinline__ bool packed(int n) const { return down == 1 && across == n; }
+};
+
+/// value(row, column) for the entries of a tile that lie in the matrix.
+template <int n, class Value>
+__device__ __forceinline__ void fill_tile(PanelTile<n>& tile, Value&& value) {
+    const int q = int(threadIdx.x) % 32 / 4;
+#pragma unroll
+    for (int t = 0; t < PanelTile<n>::tiles; ++t) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int column = PanelTile<n>::column(t, int(threadIdx.x) % 4, e);
+#pragma unroll
+            for (int u = 0; u < PanelTile<n>::tiles; ++u) {
+                const int row = 8 * u + q;
+                tile.c[u][t][e] = row < n && column < n ? value(row, column) : 0.0;
+            }
+        }
+    }
+}
+
+template <int n>
+__device__ __forceinline__ void load_values(PanelTile<n>& tile, const Placed<const double>& a) {
+    fill_tile(tile, [&](int row, int column) { return a.start[column * a.across + row * a.down]; });
+}
+
+/// By bulk copies, where the layout lets them; whether it does.
+template <int n>
+__device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const double>& a,
+                                          PanelStage<n>& stage) {
+#if __CUDA_ARCH__ >= 900
+    const int lane = int(threadIdx.x) % 32;
+    const bool at_chunk = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
+    const CopyBarrier barrier(&stage.arrived);
+    if constexpr (n % 2 == 0) {  // Column by column, to their pitch.
+        if (a.down != 1 || a.across % 2 != 0 || !at_chunk) return false;
+        barrier.expect(n * n * int(sizeof(double)));
+        if (lane < n) {
+            barrier.copy(stage.values + lane * stage.pitch, a.start + lane * a.across,
+                         n * int(sizeof(double)));
+        }
+        barrier.wait();
+        fill_tile(tile,
+                  [&](int row, int column) { return stage.values[column * stage.pitch + row]; });
+    } else {  // All but the last value at once, or all but the first.
+        if (!a.packed(n)) return false;
+        const int skip = at_chunk ? 0 : 1;
+        constexpr int values = n * n - 1;
+        barrier.expect(values * int(sizeof(double)));
+        if (lane == 0) {
+            barrier.copy(stage.values + 2 * skip, a.start + skip, values * int(sizeof(double)));
+            const int other = at_chunk ? values : 0;
+            stage.values[skip + other] = a.start[other];
+        }
+        barrier.wait();
+        fill_tile(tile, [&](int row, int column) { return stage.values[skip + column * n + row]; });
+    }
+    return true;
+#else
+    return false;
+#endif
+}
+
+/// The largest of the lanes' values, which are not negative; NaN is largest.
+__device__ __forceinline__ double largest_of_warp(double value) {
+    const unsigned high = unsigned(__double2hiint(value));
+    const unsigned highest = __reduce_max_sync(full_warp, high);
+    const unsigned low = high == highest ? unsigned(__double2loint(value)) : 0u;
+    return __hiloint2double(int(highest), int(__reduce_max_sync(full_warp, low)));
+}
+
+/// The largest sum of magnitudes along the rows of a tile.
+template <int n>
+__device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
+    double largest = 0;
+#pragma unroll
+    for (int u = 0; u < PanelTile<n>::tiles; ++u) {
+        double sum = 0;
+#pragma unroll
+        for (int t = 0; t < PanelTile<n>::tiles; ++t) {
+            sum += fabs(tile.c[u][t][0]) + fabs(tile.c[u][t][1]);
+        }
+        sum += __shfl_xor_sync(full_warp, sum, 1);
+        sum += __shfl_xor_sync(full_warp, sum, 2);
+        largest = fmax(largest, sum);
+    }
+    return largest_of_warp(largest);
+}
+
+template <int n>
+__device__ __forceinline__ double largest_entry(const PanelTile<n>& tile) {
+    double largest = 0;
+#pragma unroll
+    for (int u = 0; u < PanelTile<n>::tiles; ++u) {
+#pragma unroll
+        for (int t = 0; t < PanelTile<n>::tiles; ++t) {
+            largest = fmax(largest, fmax(fabs(tile.c[u][t][0]), fabs(tile.c[u][t][1])));
+        }
+    }
+    return largest_of_warp(largest);
+}
+
+/// D of a tile to shared memory, with its entries 1.
+template <int n>
+__device__ __forceinline__ void put_d(const PanelTile<n>& tile, const PanelPivots& pivots,
+                                      PanelStage<n>& stage) {
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int t = 0; t < PanelTile<n>::tiles; ++t) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int column = PanelTile<n>::column(PanelTile<n>::tile_after(t), lane % 4, e);
+            double* const to = stage.values + column * stage.pitch + lane / 4;
+#pragma unroll
+            for (int u = 0; u < PanelTile<n>::tiles; ++u) {
+                if (column < n) to[8 * u] = tile.c[u][t][e];
+            }
+        }
+    }
+    stage.places[lane] = pivots.column * stage.pitch;
+    __syncwarp();
+    if (lane < n) stage.values[lane * stage.pitch + pivots.row] += 1.0;
+    __syncwarp();
+}
+
+/// put(j, element j) for row `lane` of the inverse, whose sum of magnitudes is returned.
+template <int n, class Put>
+__device__ __forceinline__ double for_row(const PanelStage<n>& stage, const PanelPivots& pivots,
+                                          Put&& put) {
+    const double* const d = stage.values + pivots.row;
+    const double reciprocal = __shfl_sync(full_warp, pivots.reciprocal, pivots.row);
+    double sum = 0;
+#pragma unroll
+    for (int j = 0; j < n; j += 4) {
+        const int4 place = *reinterpret_cast<const int4*>(stage.places + j);
+        const int of_column[4] = {place.x, place.y, place.z, place.w};
+#pragma unroll
+        for (int i = 0; i < 4 && i < n - j; ++i) {
+            const double value = d[of_column[i]] * reciprocal;
+            sum += fabs(value);
+            put(j + i, value);
+        }
+    }
+    return int(threadIdx.x) % 32 < n ? sum : 0.0;
+}
+
+/// The matrix of this warp, or -1. Found anew at each call: no registers hold it meanwhile.
+__device__ __forceinline__ Offset matrix_of_warp(const PanelJob& job) {
+    unsigned block;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+    const Offset position = Offset(block) * panel_warps + threadIdx.x / 32;
+    if (position >= job.count) return -1;
+    return job.order == nullptr ? job.first + position : Offset(job.order[job.first + position]);
+}
+
+/// Tells of matrix b.
+template <bool growth>
+__device__ __forceinline__ void tell(const Results<double>& results, Offset b, int info,
+                                     double norm, double inverse_norm, double grown) {
+    if (threadIdx.x % 32 != 0) return;
+    if (results.info != nullptr) results.info[b] = info;
+    if (results.reciprocal_condition != nullptr) {
+        results.reciprocal_condition[b] = info == 0 ? 1.0 / norm / inverse_norm : 0.0;
+    }
+    if (growth) {
+        results.pivot_growth[b] = info == 0 ? grown : std::numeric_limits<double>::infinity();
+    }
+}
+
+template <int n, bool growth>
+__global__ void __launch_bounds__(32 * panel_warps, panel_thread_blocks)
+    invert_panels_kernel(const __grid_constant__ PanelJob job) {
+    extern __shared__ __align__(16) unsigned char panels_memory[];
+    PanelStage<n>& stage = reinterpret_cast<PanelStage<n>*>(panels_memory)[threadIdx.x / 32];
+    const int lane = int(threadIdx.x) % 32;
+    if (begin_in_chain()) return;
+    PanelTile<n> tile;
+    {
+        const Offset b = matrix_of_warp(job);
+        if (b < 0) return;
+        const Placed<const double> a(job.a, b, n);
+        if (!load_bulk(tile, a, stage)) load_values(tile, a);
+    }
+    __syncwarp();
+    if (job.results.reciprocal_condition != nullptr) {
+        const double norm = row_sum_norm(tile);
+        if (lane == 0) stage.norm = norm;
+    }
+    if constexpr (growth) {
+        const double largest = largest_entry(tile);
+        if (lane == 0) stage.largest = largest;
+    }
+    PanelPivots pivots = tile.template invert<false, growth>(stage.panels);
+    if (pivots.info != 0) {
+        load_values(tile, Placed<const double>(job.a, matrix_of_warp(job), n));
+        pivots = tile.template invert<true, growth>(stage.panels);
+    }
+    put_d(tile, pivots, stage);
+
+    const Offset b = matrix_of_warp(job);
+    const Placed<double> x(job.x, b, n);
+    double* const to = x.start + lane * x.down;
+    double sum;
+    if (x.packed(n)) {
+        sum = for_row(stage, pivots, [&](int j, double value) {
+            if (lane < n && job.store) to[j * n] = value;
+        });
+    } else {
+        sum = for_row(stage, pivots, [&](int j, double value) {
+            if (lane < n && job.store) to[j * x.across] = value;
+        });
+    }
+    int info = pivots.info;
+    if (info == 0 && __any_sync(full_warp, !isfinite(sum))) {
+        bool finite = true;  // A sum may overflow where no element does.
+        for_row(stage, pivots, [&](int, double value) { finite = finite && isfinite(value); });
+        if (__any_sync(full_warp, !finite && lane < n)) info = n;
+    }
+    if (info != 0 && job.store && lane < n) {
+        for (int j = 0; j < n; ++j) to[j * x.across] = std::numeric_limits<double>::quiet_NaN();
+    }
+    const double grown =
+        growth ? fmax(largest_of_warp(pivots.largest), stage.largest) / stage.largest : 0.0;
+    tell<growth>(job.results, b, info, stage.norm, largest_of_warp(sum), grown);
+}
+
+/// The matrices of n rows of a batch.
+template <int n, bool growth>
+void launch_panels(LaunchChain& chain, const InvertJob<double>& given) {
+    PanelJob job{};
+    const bool transposed = given.a.layout == Layout::row_major;
+    job.a = StagedBatch<const double>(given.a, transposed);
+    if (given.store) job.x = StagedBatch<double>(given.x, transposed);
+    job.store = given.store;
+    job.results = given.results;
+    job.order = given.plan == nullptr ? nullptr : given.plan->order();
+    job.first = given.first(n);
+    job.count = given.count(n);
+    chain.launch(invert_panels_kernel<n, growth>, blocks_for(job.count, panel_warps),
+                 32 * panel_warps, panel_warps * int(sizeof(PanelStage<n>)), job);
+}
+
+/// Those of First..Last rows that have kernels.
+template <int First, int Last, bool growth>
+void launch_panels_of(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job) {
+    if constexpr (First <= Last) {
+        if constexpr (exact_compiled(Last)) {
+            if (job.count(Last) > 0) launch_panels<Last, growth>(chain, job);
+        }
+        launch_panels_of<First, Last - 1, growth>(chain, job);
+    }
+}
+
+}  // namespace
+
+template <bool growth>
+void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job) {
+    launch_panels_of<25, 32, growth>(chain, job);
+}
+
+}  // namespace tessera::batched::cuda
