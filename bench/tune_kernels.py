@@ -8,7 +8,8 @@
 
 A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether a step checks its
 pivot at once (careful) or the warp repeats its matrices when a pivot was odd. The fastest wins; where
-several lie within half a percent, the first in the order of the candidates.
+several lie within half a percent, the first in the order of the candidates. The smallest matrices have
+a kernel of one thread each, too, of which only the thread blocks are chosen; it wins ties.
 """
 import os
 import pathlib
@@ -20,6 +21,7 @@ HEADER = ROOT / "src/batched/invert/small_shapes.hpp"
 SIZES = range(1, 33)
 REGISTERS = 65536
 THREADS = 128
+LANE_SIZES = range(1, 11)  # For one thread a matrix.
 
 
 def candidates(value_bytes):
@@ -43,6 +45,15 @@ def candidates(value_bytes):
                         yield width, lanes, rows, count, careful
 
 
+def lane_candidates(value_bytes):
+    for size in LANE_SIZES:
+        data = size * size * value_bytes // 4
+        for others in (24, 40, 60, 90):
+            registers = min(255, (data + others + 7) // 8 * 8)
+            if data + others < 256:
+                yield size, min(REGISTERS // (THREADS * registers), 12)
+
+
 def build(folder):
     folder = pathlib.Path(folder)
     for name, type_name, size in (("f32", "float", 4), ("f64", "double", 8)):
@@ -50,6 +61,8 @@ def build(folder):
         part.mkdir(parents=True, exist_ok=True)
         lines = [f"candidate<{type_name}, {w}, {l}, {r}, {b}, {str(c).lower()}>(arena);"
                  for w, l, r, b, c in candidates(size)]
+        lines += [f"lane_candidate<{type_name}, {n}, {b}>(arena);"
+                  for n, b in sorted(set(lane_candidates(size)))]
         (part / "candidates.inc").write_text("\n".join(lines) + "\n")
         print(f"{name}: {len(lines)} candidates")
         subprocess.run(
@@ -66,14 +79,14 @@ def choose(files):
     measured = {}
     for name in files:
         for line in pathlib.Path(name).read_text().splitlines():
-            kind, width, lanes, rows, blocks, careful, fraction = line.split()
-            key = (kind, int(width), int(lanes), int(rows), int(blocks), int(careful))
-            measured.setdefault(key, []).append(float(fraction))
-    best = {}
+            kind, *numbers, fraction = line.split()
+            measured.setdefault((kind, *map(int, numbers)), []).append(float(fraction))
+    best, best_lanes = {}, {}
     for (kind, width, *shape), fractions in measured.items():
         fraction = sorted(fractions)[len(fractions) // 2]
-        if fraction > 1.005 * best.get((kind, width), (0,))[0]:
-            best[kind, width] = (fraction, shape)
+        chosen = best_lanes if len(shape) == 1 else best
+        if fraction > 1.005 * chosen.get((kind, width), (0,))[0]:
+            chosen[kind, width] = (fraction, shape)
     rows = []
     for width in SIZES:
         shapes = []
@@ -86,6 +99,16 @@ def choose(files):
     begin = text.index("    constexpr SmallShape table")
     end = text.index("    };\n", begin)
     table = "    constexpr SmallShape table[32][2] = {\n" + "\n".join(rows) + "\n"
+    text = text[:begin] + table + text[end:]
+
+    def lane_blocks(kind, size):
+        fraction, shape = best_lanes.get((kind, size), (0, [0]))
+        return shape[0] if fraction > 0.995 * best[kind, size][0] else 0
+
+    pairs = [f"{{{lane_blocks('f64', n)}, {lane_blocks('f32', n)}}}" for n in LANE_SIZES]
+    begin = text.index("    constexpr int lane_table")
+    end = text.index("};\n", begin) + 3
+    table = "    constexpr int lane_table[most_lane_rows][2] = {" + ", ".join(pairs) + "};\n"
     HEADER.write_text(text[:begin] + table + text[end:])
 
 

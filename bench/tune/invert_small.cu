@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "batched/invert/invert_lanes.cuh"
 #include "batched/invert/invert_small.cuh"
 
 namespace {
@@ -53,24 +54,49 @@ double milliseconds(const Arena& arena, F&& work) {
     return times[times.size() / 2];
 }
 
+template <class T>
+InvertJob<T> job_of(const Arena& arena, int n) {
+    const Index count =
+        Index(std::min(values_at_once / (n * n), Offset(500000) * 64 / (n * n) * 16));
+    InvertJob<T> job;
+    job.a = BatchView<const T>::uniform(count, n, static_cast<const T*>(arena.from));
+    job.x = BatchView<T>::uniform(count, n, static_cast<T*>(arena.to));
+    job.results.info = arena.info;
+    return job;
+}
+
+template <class T>
+constexpr const char* name = sizeof(T) == 8 ? "f64" : "f32";
+
+/// launch(chain, job), as a fraction of the copy rate.
+template <class T, class Launch>
+double fraction_of_copy(const Arena& arena, int n, Launch&& launch) {
+    const InvertJob<T> job = job_of<T>(arena, n);
+    const double time = milliseconds(arena, [&] {
+        tessera::cuda::LaunchChain chain(arena.context);
+        launch(chain, job);
+    });
+    return 2.0 * job.a.count * n * n * sizeof(T) / time * 1e3 / arena.copy_rate;
+}
+
 /// One line: type, register width, shape, fraction of the copy rate.
 template <class T, int Tile, int lanes, int rows, int blocks, bool careful>
 void candidate(const Arena& arena) {
-    constexpr int n = Tile;
-    const Index count =
-        Index(std::min(values_at_once / (n * n), Offset(500000) * 64 / (n * n) * 16));
-    InvertJob<T> given;
-    given.a = BatchView<const T>::uniform(count, n, static_cast<const T*>(arena.from));
-    given.x = BatchView<T>::uniform(count, n, static_cast<T*>(arena.to));
-    given.results.info = arena.info;
-    const double time = milliseconds(arena, [&] {
-        tessera::cuda::LaunchChain chain(arena.context);
+    const double fraction = fraction_of_copy<T>(arena, Tile, [](auto& chain, const auto& job) {
         batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, careful>(
-            chain, given, n, [](int) { return true; });
+            chain, job, Tile, [](int) { return true; });
     });
-    const double bytes = 2.0 * count * n * n * sizeof(T);
-    std::printf("%s %d %d %d %d %d %.4f\n", sizeof(T) == 8 ? "f64" : "f32", Tile, lanes, rows,
-                blocks, careful, bytes / time * 1e3 / arena.copy_rate);
+    std::printf("%s %d %d %d %d %d %.4f\n", name<T>, Tile, lanes, rows, blocks, careful, fraction);
+    std::fflush(stdout);
+}
+
+/// One line: type, rows, thread blocks, fraction of the copy rate.
+template <class T, int n, int blocks>
+void lane_candidate(const Arena& arena) {
+    const double fraction = fraction_of_copy<T>(arena, n, [](auto& chain, const auto& job) {
+        batched::cuda::launch_lanes<T, n, blocks>(chain, job);
+    });
+    std::printf("%s %d %d %.4f\n", name<T>, n, blocks, fraction);
     std::fflush(stdout);
 }
 

@@ -15,27 +15,14 @@ class LaunchChain {
   public:
     explicit LaunchChain(const Context& context) : stream_(stream_of(context)) {}
 
-    /// Launches a kernel that begins with `if (begin_in_chain()) return;`, with one thread block
-    /// more than it has work for.
+    /// Launches a kernel whose last parameter is `bool first_in_chain` and that begins with
+    /// `if (begin_in_chain(first_in_chain)) return;`, with one thread block more than it has work
+    /// for.
     template <class... Parameters, class... Arguments>
     void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, int shared_bytes,
                 Arguments&&... arguments) {
-        if (shared_bytes > 48 * 1024) {
-            TESSERA_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              shared_bytes));
-        }
-        cudaLaunchAttribute overlap{};
-        overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        overlap.val.programmaticStreamSerializationAllowed = 1;
-        cudaLaunchConfig_t config{};
-        config.gridDim = blocks + 1;
-        config.blockDim = threads;
-        config.dynamicSmemBytes = std::size_t(shared_bytes);
-        config.stream = stream_;
-        config.attrs = &overlap;
-        // The first waits for all before it as usual: who knows when they let others start.
-        config.numAttrs = std::exchange(first_, false) || !overlapping_launches() ? 0 : 1;
-        TESSERA_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
+        launch_dependent(kernel, blocks + 1, threads, shared_bytes, stream_,
+                         std::forward<Arguments>(arguments)..., std::exchange(first_, false));
     }
 
     /// For kernels outside of the chain: they wait for it, and it waits for them.
@@ -46,18 +33,17 @@ class LaunchChain {
     bool first_ = true;
 };
 
-/// Lets the next kernel of a chain start. True in the last thread block: it only waits for the
-/// kernel before, so that none ends before those before it have, and the end of the last one is the
-/// end of all.
-__device__ __forceinline__ bool begin_in_chain() {
+/// Lets the next kernel of a chain start; the first one waits for all work before the chain before
+/// it does. True in the last thread block of the others, which only waits for the kernel before, so
+/// that none ends before those before it have, and the end of the last one is the end of all.
+__device__ __forceinline__ bool begin_in_chain(bool first_in_chain) {
+    const bool last = blockIdx.x + 1 == gridDim.x;
 #if __CUDA_ARCH__ >= 900
+    if (first_in_chain) asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;");
+    if (last) asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-    if (blockIdx.x + 1 < gridDim.x) return false;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-    return true;
+    return last;
 }
 
 }  // namespace tessera::cuda

@@ -297,9 +297,9 @@ __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int 
 template <class T, int Columns>
 __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     invert_kernel(const __grid_constant__ InvertJob<T> job, const Index* order, Index first,
-                  bool transposed) {
+                  bool transposed, bool first_in_chain) {
     __shared__ Exchange<T, Columns> shared;
-    if (begin_in_chain()) return;
+    if (begin_in_chain(first_in_chain)) return;
     const Offset position = Offset(first) + blockIdx.x;
     const Offset b = order != nullptr ? Offset(order[position]) : position;
     const int n = job.a.sizes != nullptr ? job.a.sizes[b] : job.a.size;

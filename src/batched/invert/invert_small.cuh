@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/check_cuda.hpp"
+#include "batched/invert/invert_lanes.cuh"
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
@@ -203,7 +204,8 @@ __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table,
 template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful,
           bool Exact>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
-    invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes) {
+    invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes,
+                        bool first_in_chain) {
     using Layout = SmallLayout<T, Tile, lanes>;
     using Slots = tessera::cuda::Slots<T, Tile, lanes>;
     extern __shared__ __align__(16) unsigned char small_memory[];
@@ -216,7 +218,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     PivotStep<T>* const table =
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * Layout::table_entries;
 
-    if (begin_in_chain()) return;
+    if (begin_in_chain(first_in_chain)) return;
     int r = 0;
     if (!Exact) {
         while (blockIdx.x >= job.ranges[r].block_end) ++r;
@@ -363,6 +365,9 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, i
 /// The matrices of n rows, by the kernel made for n: the one place that chooses it.
 template <class T, int n>
 void launch_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    if constexpr (lane_thread_blocks<T, n>() > 0) {
+        if (are_for_lanes(job)) return launch_lanes<T, n, lane_thread_blocks<T, n>()>(chain, job);
+    }
     constexpr SmallShape shape = small_shape<T, n>();
     launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.careful>(
         chain, job, n, [](int) { return true; });

@@ -55,4 +55,18 @@ constexpr SmallShape small_shape() {
     return table[Tile - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
+/// Rows of the largest matrices that may be inverted by one thread each.
+inline constexpr int most_lane_rows = 10;
+
+/// Thread blocks of four warps a multiprocessor, that registers are limited for, of the kernel that
+/// inverts matrices of n rows by one thread each; 0 where the one of small_shape is faster. Double,
+/// float. Written by bench/tune_kernels.py, too.
+template <class T, int n>
+constexpr int lane_thread_blocks() {
+    // clang-format off
+    constexpr int lane_table[most_lane_rows][2] = {{5, 5}, {4, 12}, {4, 4}, {4, 4}, {3, 4}, {3, 4}, {3, 3}, {2, 3}, {0, 3}, {0, 3}};
+    // clang-format on
+    return n > most_lane_rows ? 0 : lane_table[n - 1][sizeof(T) == 8 ? 0 : 1];
+}
+
 }  // namespace tessera::batched

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "gpu/tiles/gauss_jordan.cuh"
+
+/// Gauss-Jordan inversion of the smallest matrices, each in the registers of one thread.
+namespace tessera::cuda {
+
+/// What gauss_jordan does, to the last bit, for the column-major matrix `a` of this thread. The
+/// chosen row is exchanged with row k, so that all registers are known when compiling:
+///     X(i, row[k]) = a(i, k) reciprocal[i].
+/// Returns info as gauss_jordan does: unless Careful, not 0 means that a pivot was not plain and
+/// that the result is to be forgotten.
+template <bool Careful, int n, class T>
+__device__ __forceinline__ int gauss_jordan_of_lane(T (&a)[n * n], unsigned (&row)[n],
+                                                    T (&reciprocal)[n]) {
+    int info = 0;
+#pragma unroll
+    for (int i = 0; i < n; ++i) row[i] = unsigned(i);
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+        unsigned keys[n];
+        unsigned key = 0;
+#pragma unroll
+        for (int i = k; i < n; ++i) {
+            keys[i] = (high_word(a[i + n * k]) & magnitude_bits) | row[i];
+            key = max(key, keys[i]);
+        }
+        const auto exchange = [&](auto&& at) {
+            const auto given = at(k);
+            auto chosen = given;
+#pragma unroll
+            for (int i = k + 1; i < n; ++i) {
+                chosen = keys[i] == key ? at(i) : chosen;
+                at(i) = keys[i] == key ? given : at(i);
+            }
+            at(k) = chosen;
+        };
+        exchange([&](int i) -> unsigned& { return row[i]; });
+#pragma unroll
+        for (int j = 0; j < n; ++j) exchange([&](int i) -> T& { return a[i + n * j]; });
+
+        const T pivot = a[k + n * k];
+        reciprocal[k] = fast_reciprocal(pivot);
+        const bool plain = key - plain_low<T> < plain_span<T>;
+        if constexpr (!Careful) {
+            if (!plain) info = 1;
+        } else if (!plain) {
+            reciprocal[k] = T(1) / pivot;
+            const bool usable = key >= 32u && isfinite(pivot) && isfinite(reciprocal[k]);
+            if (info == 0 && !usable) info = k + 1;
+        }
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+            if (i == k) continue;
+            const T multiplier = minus_quotient(a[i + n * k], pivot, -reciprocal[k]);
+#pragma unroll
+            for (int j = 0; j < n; ++j) {
+                if (j != k) a[i + n * j] = fma(multiplier, a[k + n * j], a[i + n * j]);
+            }
+            a[i + n * k] = multiplier;
+        }
+        a[k + n * k] = T(1);
+    }
+    return info;
+}
+
+}  // namespace tessera::cuda

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/tiles/staging.cuh"
+
+/// Batches that are one run of memory, copied in chunks of 16 bytes with addresses that the
+/// compiler knows but for their beginning.
+namespace tessera::cuda {
+
+/// Whether the matrices lie one behind the other without gaps, from a multiple of 16 bytes on.
+template <class T>
+bool is_aligned_run(const batched::BatchView<T>& view) {
+    return view.sizes == nullptr && view.starts == nullptr && view.offsets == nullptr &&
+           view.layout == batched::Layout::column_major && view.leading_dimension == view.size &&
+           view.stride == Offset(view.size) * view.size &&
+           reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
+}
+
+/// The part of a run that belongs to a warp: up to `matrices` of n rows, which lie `stride` values
+/// apart in its shared memory.
+template <class T, int n, int matrices, int stride>
+struct WarpRun {
+    static constexpr int matrix_bytes = n * n * int(sizeof(T));
+    static constexpr int pad_bytes = (stride - n * n) * int(sizeof(T));
+    static constexpr int matrix_chunks = pad_bytes == 0 ? 1 : matrix_bytes / 16;
+    static_assert(pad_bytes == 0 || (pad_bytes % 16 == 0 && matrix_bytes % 16 == 0));
+    static_assert(matrices * matrix_bytes % 16 == 0, "warps begin at multiples of 16 bytes");
+
+    /// visit(chunk, its place in shared memory) and, behind the last whole chunk, rest(value), for
+    /// what this lane copies of the first `here` matrices.
+    template <class Visit, class Rest>
+    __device__ static __forceinline__ void for_each(int here, Visit&& visit, Rest&& rest) {
+        const int lane = int(threadIdx.x) % 32;
+        const int left = here * matrix_bytes / 16 - lane;
+#pragma unroll 8
+        for (int c = 0; c < matrices * matrix_bytes / 16; c += 32) {
+            if (c < left) visit(c + lane, c + lane + (c + lane) / matrix_chunks * (pad_bytes / 16));
+        }
+        if (matrix_bytes % 16 != 0) {
+            const int first = here * matrix_bytes / 16 * 16 / int(sizeof(T));
+            if (first + lane < here * n * n) rest(first + lane);
+        }
+    }
+    /// Starts to copy them to shared memory; see wait_for_copies.
+    __device__ static __forceinline__ void load(const T* from, int here, T* staged) {
+        for_each(
+            here,
+            [&](int c, int place) {
+                copy_to_shared<16>(reinterpret_cast<int4*>(staged) + place,
+                                   reinterpret_cast<const int4*>(from) + c);
+            },
+            [&](int e) { copy_to_shared<int(sizeof(T))>(staged + e, from + e); });
+    }
+    __device__ static __forceinline__ void store(T* to, int here, const T* staged) {
+        for_each(
+            here,
+            [&](int c, int place) {
+                reinterpret_cast<int4*>(to)[c] = reinterpret_cast<const int4*>(staged)[place];
+            },
+            [&](int e) { to[e] = staged[e]; });
+    }
+};
+
+}  // namespace tessera::cuda
