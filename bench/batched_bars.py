@@ -64,6 +64,14 @@ class Results:
         row = self.rows.get((op, "tessera", kind, n, "uniform"))
         return row and row.get("fraction_of_copy")
 
+    def beside(self, op, plain, kind, n):
+        """How fast an operation is beside the plain read or copy of as many bytes, for people."""
+        rows = [self.rows.get((op, way, kind, n, "uniform")) for way in (plain, "tessera")]
+        if not all(row and row["milliseconds"] for row in rows):
+            return ""
+        rates = [row["bytes"] / row["milliseconds"] for row in rows]
+        return f", {rates[1] / rates[0]:.2f} of a {plain} of as many bytes"
+
 
 class Bars:
     """Margins by the name of their bar."""
@@ -120,9 +128,13 @@ def others(results, bars):
             text = f"{kind} n = {n}: {over or 0:.2f} of the faster of invert and both"
             bars.add("condition alone", text, ratio(1, over))
             fraction = ratio(results.fraction("norm", kind, n), results.read_over_copy)
-            bars.add("norm", f"{kind} n = {n}: {fraction or 0:.2f} of read", ratio(fraction, 0.90))
+            text = f"{kind} n = {n}: {fraction or 0:.2f} of read"
+            text += results.beside("norm", "read", kind, n)
+            bars.add("norm", text, ratio(fraction, 0.90))
             fraction = results.fraction("multiply", kind, n)
-            bars.add("multiply", f"{kind} n = {n}: {fraction or 0:.2f}", ratio(fraction, 0.90))
+            text = f"{kind} n = {n}: {fraction or 0:.2f} of copy"
+            text += results.beside("multiply", "copy", kind, n)
+            bars.add("multiply", text, ratio(fraction, 0.90))
 
 
 def main(arguments):

@@ -30,6 +30,8 @@ std::vector<int> parse_sizes(const std::string& text);
 ///   condition  |c / kappa - 1| over 10 n eps kappa
 ///   norm       |norm - exact| over n eps exact
 ///   multiply   |y - A x| over (n + 1) eps |A| |x|, the worst row
+/// Rows `read` and `copy` beside norms and products are what the GPU takes for as many bytes and
+/// nothing else.
 Json batched(const Context& context, const BatchedOptions& options);
 
 /// Peers promise neither a side nor a constant.

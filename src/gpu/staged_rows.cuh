@@ -46,9 +46,9 @@ RowLaunch<T> row_launch(const batched::BatchView<const T>& a, const batched::Pla
         if (count == 0) continue;
         const int bytes = n * n * int(sizeof(T));
         const int matrices = std::clamp(row_bytes_a_warp / bytes / 2 * 2, 1, 32);
-        const StageShape stage = stage_shape(n, int(sizeof(T)), n);
+        const StageShape stage = stage_shape(n, int(sizeof(T)), n, false);
         launch.blocks += blocks_for(count, row_warps * matrices);
-        launch.stage_values = std::max(launch.stage_values, matrices * stage.stride);
+        launch.stage_values = std::max(launch.stage_values, stage.place(matrices));
         launch.lines = std::max(launch.lines, matrices * n);
         launch.matrices = std::max(launch.matrices, matrices);
         launch.ranges[ranges++] = {n, matrices, first, count, launch.blocks, stage};
@@ -70,7 +70,7 @@ struct StagedRows {
         return m;
     }
     __device__ __forceinline__ const T* row(int m, int i) const {
-        return values + m * stage.stride + i;
+        return values + stage.place(m) + i;
     }
 };
 

@@ -232,12 +232,18 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         wait_for_copies();
     }
     const auto in_shared = [&](const WarpMatrices& matrices, int m) {
-        T* const slot = staged + m * job.ranges[r].stage.stride;
-        return Exact && job.slots ? slot + Slots::shift(matrices.addresses[m]) : slot;
+        if (Exact && job.slots)
+            return staged + m * Slots::stride + Slots::shift(matrices.addresses[m]);
+        return staged + job.ranges[r].stage.place(m);
+    };
+    const auto matrix_of_group = [&] {
+        if (Exact && job.slots) return group;
+        return job.ranges[r].stage.matrix_of_group(group, Layout::matrices);
     };
     const auto take = [&] {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
-        take_rows<lanes>(a, in_shared(matrices, min(group, matrices.here - 1)), n, lane);
+        take_rows<lanes>(a, in_shared(matrices, min(matrix_of_group(), matrices.here - 1)), n,
+                         lane);
     };
     take();
     // Spares registers meanwhile.
@@ -262,13 +268,14 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
     int step[rows];
     const T inverse_norm = scale_rows<lanes>(a, table, n, lane, info, step);
-    if (group < matrices.here && lane == 0) {
-        tell<T, Growth>(job, matrices.first + group, info, *parked, inverse_norm,
+    const int m = matrix_of_group();
+    if (m < matrices.here && lane == 0) {
+        tell<T, Growth>(job, matrices.first + m, info, *parked, inverse_norm,
                         Growth ? met / given : T(0));
     }
     if (!job.store) return;
     if (Exact && job.slots) list_outputs(job, matrices);
-    T* const to = in_shared(matrices, group);
+    T* const to = in_shared(matrices, m);
     const PivotStep<T>* const rotated = table + n - Tile;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
@@ -276,7 +283,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         T* const column = to + int(rotated[j].row) * n;
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            if (group < matrices.here && lane + lanes * i < n) column[step[i]] = a[i][j];
+            if (m < matrices.here && lane + lanes * i < n) column[step[i]] = a[i][j];
         }
     }
     __syncwarp();
@@ -346,10 +353,10 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, i
         if (count == 0 || !wanted(n)) continue;
         blocks += blocks_for(count, small_warps * Shared::matrices);
         constexpr StageShape exact_stage = stage_shape(Tile, int(sizeof(T)), lanes);
-        StageShape stage = Exact ? exact_stage : stage_shape(n, int(sizeof(T)), lanes);
+        const StageShape stage = Exact ? exact_stage : stage_shape(n, int(sizeof(T)), lanes);
         job.slots = Exact && wants_slots(given, n, Shared::matrices * n * n * int(sizeof(T)));
-        if (job.slots) stage.stride = Slots<T, Tile, lanes>::stride;
-        stage_values = std::max(stage_values, Shared::matrices * stage.stride);
+        const int in_slots = Shared::matrices * Slots<T, Tile, lanes>::stride;
+        stage_values = std::max(stage_values, job.slots ? in_slots : stage.place(Shared::matrices));
         job.ranges[ranges++] = {n, given.first(n), count, blocks, stage};
     }
     if (blocks == 0) return n;

@@ -9,15 +9,28 @@
 /// where they lie column-major, n x n, `stride` values apart.
 namespace tessera::cuda {
 
-/// How matrices of one size lie in shared memory; `pad` values follow each, so that groups of lanes
-/// that read different matrices meet in few banks.
+/// How matrices of one size lie in shared memory; `pad` values follow each, or each two of them, so
+/// that groups of lanes that read different matrices meet in few banks.
 struct StageShape {
-    int stride;          ///< n^2 + pad, in values.
+    int values;          ///< n^2.
+    int pad;             ///< In values.
+    int padded;          ///< Matrices before a pad, 1 or 2.
     bool wide;           ///< Whether a run of matrices can be copied in chunks of 16 bytes.
     int pad_chunks;      ///< pad in such chunks.
-    unsigned by_chunks;  ///< ceil(2^32 / chunks of a matrix), for divisions; 0 for one.
+    unsigned by_chunks;  ///< ceil(2^32 / chunks of padded matrices), for divisions; 0 for one.
     unsigned by_values;  ///< ceil(2^32 / n^2); 0 for n = 1.
     unsigned by_rows;    ///< ceil(2^32 / n); 0 for n = 1.
+
+    /// Where matrix m begins.
+    __host__ __device__ constexpr int place(int m) const {
+        return m * values + (padded == 1 ? m : m / 2) * pad;
+    }
+    /// Which of `groups` matrices, a power of two, a group of lanes takes: where there are pads for
+    /// each two, groups that are served together take the first ones of their pairs.
+    __host__ __device__ constexpr int matrix_of_group(int group, int groups) const {
+        if (padded == 1 || groups < 2) return group;
+        return 2 * (group % (groups / 2)) + group / (groups / 2);
+    }
 };
 
 /// x / d from ceil(2^32 / d), exact while x d < 2^32; 0 stands for d = 1.
@@ -25,27 +38,32 @@ __device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
     return inverse == 0 ? x : int(__umulhi(unsigned(x), inverse));
 }
 
-/// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of adjacent
-/// matrices.
-constexpr StageShape stage_shape(int n, int value_bytes, int lanes) {
+/// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of different
+/// matrices, as matrix_of_group says or, unless `by_group`, adjacent ones.
+constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_group = true) {
     const auto inverse = [](int d) {
         return d == 1 ? 0u : unsigned(((1ull << 32) + unsigned(d) - 1) / unsigned(d));
     };
-    const int values = n * n;
     const int phase = 128 / value_bytes;  // Lanes served together, and banks of a value's width.
     const int matrices = 32 / lanes;
     const int chunk_values = 16 / value_bytes;
+    StageShape shape{};
+    shape.values = n * n;
+    // Chunks do not end where matrices of odd sizes do, but, in FP64, where two of them do.
+    shape.padded = by_group && matrices > 1 && n * n * value_bytes % 16 == 8 ? 2 : 1;
     const auto wide = [&](int pad) {
-        return pad == 0 || (values % chunk_values == 0 && pad % chunk_values == 0);
+        return pad == 0 || (shape.padded * n * n % chunk_values == 0 && pad % chunk_values == 0);
     };
     int best_pad = 0;
     double best_cost = 1e9;
     for (int pad = 0; pad <= 8 * chunk_values; ++pad) {
+        shape.pad = pad;
         int used[32] = {};
         int worst = 1;
         for (int l = 0; l < std::min(phase, 32); ++l) {
             if (l / lanes >= matrices || l % lanes >= n) continue;
-            worst = std::max(worst, ++used[(l / lanes * (values + pad) + l % lanes) % phase]);
+            const int m = by_group ? shape.matrix_of_group(l / lanes, matrices) : l / lanes;
+            worst = std::max(worst, ++used[(shape.place(m) + l % lanes) % phase]);
         }
         // Copies value by value cost more than most conflicts.
         const double cost = worst + (wide(pad) ? 0 : 6) + 0.01 * pad;
@@ -54,12 +72,11 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes) {
             best_pad = pad;
         }
     }
-    StageShape shape{};
-    shape.stride = values + best_pad;
+    shape.pad = best_pad;
     shape.wide = wide(best_pad);
     shape.pad_chunks = best_pad / chunk_values;
-    shape.by_chunks = inverse(std::max(values / chunk_values, 1));
-    shape.by_values = inverse(values);
+    shape.by_chunks = inverse(std::max(shape.padded * n * n / chunk_values, 1));
+    shape.by_values = inverse(n * n);
     shape.by_rows = inverse(n);
     return shape;
 }
@@ -149,7 +166,7 @@ __device__ __forceinline__ void for_values(const StagedBatch<T>& batch, const Wa
         for (int m = 0; m < w.here; ++m) {
             T* const start = reinterpret_cast<T*>(w.addresses[m]);
 #pragma unroll 4
-            for (int e = lane; e < values; e += 32) visit(start + e, m * stage.stride + e);
+            for (int e = lane; e < values; e += 32) visit(start + e, stage.place(m) + e);
         }
         return;
     }
@@ -160,12 +177,11 @@ __device__ __forceinline__ void for_values(const StagedBatch<T>& batch, const Wa
         const int within = e - m * values;
         T* const start = reinterpret_cast<T*>(w.addresses[m]);
         if (packed) {
-            visit(start + within, m * stage.stride + within);
+            visit(start + within, stage.place(m) + within);
         } else {
             const int q = quotient_of(within, stage.by_rows);
             const int r = within - q * w.n;
-            visit(start + q * line + r,
-                  m * stage.stride + (batch.transposed ? q + r * w.n : within));
+            visit(start + q * line + r, stage.place(m) + (batch.transposed ? q + r * w.n : within));
         }
     }
 }
