@@ -231,11 +231,11 @@ __device__ __forceinline__ void tell(const Results<double>& results, Offset b, i
 
 template <int n, bool growth>
 __global__ void __launch_bounds__(32 * panel_warps, panel_thread_blocks)
-    invert_panels_kernel(const __grid_constant__ PanelJob job) {
+    invert_panels_kernel(const __grid_constant__ PanelJob job, bool first_in_chain) {
     extern __shared__ __align__(16) unsigned char panels_memory[];
     PanelStage<n>& stage = reinterpret_cast<PanelStage<n>*>(panels_memory)[threadIdx.x / 32];
     const int lane = int(threadIdx.x) % 32;
-    if (begin_in_chain()) return;
+    if (begin_in_chain(first_in_chain)) return;
     PanelTile<n> tile;
     {
         const Offset b = matrix_of_warp(job);
