@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Holds measured batched operations against the project's bars.
 
-usage: batched_bars.py batched.json
+usage: batched_bars.py batched.json [batched_large.json] [batched_many.json]
 
 The bars are for one H200 and ratios within one run. Of equal rows that with the largest batch
-counts.
+counts, so that batched_many.json shows norms and products of small matrices beside the time of a
+launch.
   invert      fraction of the copy rate: `inversion_bars`; sizes between are interpolated, less
               10 %. And against the faster of the cuBLAS ways: 4.5 times for n = 4 and 5, 6 for 6
               and 7, 7 from 8 on. Of the 58 rows n = 4..32 at most 5 may miss, none by over 10 %.
@@ -12,6 +13,7 @@ counts.
   condition   with the inverse at most 1.10 times the inversion alone; alone faster than both.
   norm        0.90 of the rate at which memory is read.
   multiply    0.90 of the copy rate, n = 4..32.
+  large       n > 32: no slower than cuBLAS.
 Prints each row's margin (1.00 is the bar, more is better). Exits with 1 when a bar is missed.
 """
 import json
@@ -42,13 +44,12 @@ def cublas_bar(n):
 
 
 class Results:
-    def __init__(self, path):
-        document = json.loads(pathlib.Path(path).read_text())
-        self.read_over_copy = document.get("read_gbps", document["copy_gbps"]) / document[
-            "copy_gbps"
-        ]
+    def __init__(self, paths):
+        documents = [json.loads(pathlib.Path(path).read_text()) for path in paths]
+        first = documents[0]
+        self.read_over_copy = first.get("read_gbps", first["copy_gbps"]) / first["copy_gbps"]
         self.rows = {}
-        for row in document["rows"]:
+        for row in [row for document in documents for row in document["rows"]]:
             if "milliseconds" not in row:
                 continue
             key = tuple(row[k] for k in ("op", "implementation", "type", "n", "layout"))
@@ -137,12 +138,21 @@ def others(results, bars):
             bars.add("multiply", text, ratio(fraction, 0.90))
 
 
+def large(results, bars):
+    for op, implementation, kind, n, _ in sorted(results.rows, key=str):
+        if (op, implementation) == ("invert", "tessera") and n is not None and n > 32:
+            ours = results.time(op, implementation, kind, n)
+            faster = ratio(results.time(op, "cublas_getrf_getri", kind, n), ours)
+            bars.add("large", f"{kind} n = {n}: {faster or 0:.1f} times cuBLAS", faster)
+
+
 def main(arguments):
-    if len(arguments) != 1:
+    if not arguments or arguments[0].startswith("-"):
         sys.exit(__doc__)
-    results, bars = Results(arguments[0]), Bars()
+    results, bars = Results(arguments), Bars()
     inversion(results, bars)
     others(results, bars)
+    large(results, bars)
     print()
     held = True
     for bar, margins in bars.margins.items():

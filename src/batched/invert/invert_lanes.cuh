@@ -1,12 +1,13 @@
 #pragma once
 
+#include <cstring>
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
+#include "batched/invert/run_job.cuh"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch_chain.cuh"
 #include "gpu/tiles/gauss_jordan_lane.cuh"
-#include "gpu/tiles/runs.cuh"
 
 /// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
 /// each.
@@ -17,15 +18,6 @@ using namespace tessera::cuda;
 namespace {
 
 constexpr int lane_warps = 4;  ///< A thread block.
-
-template <class T>
-struct LaneJob {
-    const T* a;
-    T* x;  ///< Null: not stored.
-    Index count;
-    Index* info;              ///< Null: not told.
-    T* reciprocal_condition;  ///< Null: not wanted.
-};
 
 /// Shared memory of one warp: 32 matrices, so far apart that its lanes read or write their own ones
 /// without conflicts, in units as large as divide a matrix.
@@ -153,15 +145,15 @@ __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
 
 template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
-    invert_lanes_kernel(const LaneJob<T> job, bool first_in_chain) {
+    invert_lanes_kernel(const RunJob<T> job, bool first_in_chain) {
     using Stage = LaneStage<T, n>;
-    using Run = WarpRun<T, n, 32, Stage::stride>;
+    using Run = WarpRun<T, n, 32, 1, Stage::stride - n * n>;
     extern __shared__ __align__(16) unsigned char lane_memory[];
     if (begin_in_chain(first_in_chain)) return;
     T* const staged = reinterpret_cast<T*>(lane_memory + int(threadIdx.x) / 32 * Stage::bytes);
     const int lane = int(threadIdx.x) % 32;
-    const Index first = Index(blockIdx.x * lane_warps + threadIdx.x / 32) * 32;
-    const int here = min(32, job.count - first);
+    const unsigned first = (blockIdx.x * lane_warps + threadIdx.x / 32) * 32;
+    const int here = min(32, int(unsigned(job.count) - first));
     if (here <= 0) return;
     Run::load(job.a + Offset(first) * (n * n), here, staged);
     wait_for_copies();
@@ -182,7 +174,8 @@ __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     T total;
     const bool odd = gauss_jordan_of_lane<false, n>(a, row, reciprocal) != 0;
     LaneOutcome<T> outcome{0, scale_rows<n>(a, reciprocal, total)};
-    // A sum may overflow where no element does. After the vote, all have read their matrices.
+    __syncwarp();  // Lanes without a matrix have read the last one.
+    // A sum may overflow where no element does.
     if (!__any_sync(full_warp, odd || !isfinite(total))) {
         if (lane < here && job.x != nullptr) put_matrix<n>(mine, a, row);
     } else if (lane < here) {
@@ -200,19 +193,10 @@ __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     Run::store(job.x + Offset(first) * (n * n), here, staged);
 }
 
-/// Whether the kernels above can do it.
-template <class T>
-bool are_for_lanes(const InvertJob<T>& job) {
-    return job.results.pivot_growth == nullptr && is_aligned_run(job.a) &&
-           (!job.store || is_aligned_run(job.x));
-}
-
 template <class T, int n, int thread_blocks>
 void launch_lanes(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     chain.launch(invert_lanes_kernel<T, n, thread_blocks>, blocks_for(job.a.count, 32 * lane_warps),
-                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes,
-                 LaneJob<T>{job.a.values, job.store ? job.x.values : nullptr, job.a.count,
-                            job.results.info, job.results.reciprocal_condition});
+                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes, run_job(job));
 }
 
 }  // namespace

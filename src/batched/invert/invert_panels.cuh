@@ -94,8 +94,10 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const
     const int lane = int(threadIdx.x) % 32;
     const bool at_chunk = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
     const CopyBarrier barrier(&stage.arrived);
-    constexpr bool by_columns = n % 2 == 0;  // Those of odd sizes do not begin at chunks.
-    if (a.down != 1 || (by_columns ? a.across % 2 != 0 || !at_chunk : a.across != n)) return false;
+    // Elsewhere n itself is a good pitch.
+    constexpr bool by_columns = n % 16 == 0;
+    const bool fits = by_columns ? a.down == 1 && a.across % 2 == 0 : a.packed(n);
+    if (!fits || (n % 2 == 0 && !at_chunk)) return false;
     constexpr int values = n * n / 2 * 2;
     if (lane == 0) {
         barrier.init();
@@ -103,19 +105,21 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const
     }
     __syncwarp();
     if constexpr (by_columns) {
-        if (lane < n) {  // To their pitch.
+        if (lane < n) {
             barrier.copy(a.start + lane * a.across, stage.values + lane * stage.pitch,
                          n * int(sizeof(double)));
         }
         barrier.wait(0);
         fill_tile(tile,
                   [&](int row, int column) { return stage.values[column * stage.pitch + row]; });
-    } else {  // All but the last value at once, or all but the first.
+    } else {  // Of an odd size all but the last value, or all but the first.
         const int skip = at_chunk ? 0 : 1;
         if (lane == 0) {
             barrier.copy(a.start + skip, stage.values + 2 * skip, values * int(sizeof(double)));
-            const int other = at_chunk ? values : 0;
-            stage.values[skip + other] = a.start[other];
+            if (n % 2 == 1) {
+                const int other = at_chunk ? values : 0;
+                stage.values[skip + other] = a.start[other];
+            }
         }
         barrier.wait(0);
         __syncwarp();

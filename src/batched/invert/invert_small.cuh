@@ -6,6 +6,7 @@
 
 #include "base/check_cuda.hpp"
 #include "batched/invert/invert_lanes.cuh"
+#include "batched/invert/invert_tile.cuh"
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
@@ -21,8 +22,6 @@ namespace tessera::batched::cuda {
 using namespace tessera::cuda;
 
 namespace {
-
-constexpr int small_warps = 4;  ///< A thread block.
 
 /// The matrices of one size in a launch. A thread block works on one size only, so that the
 /// compiler sees that all its lanes take the same number of steps (else it copies the registers
@@ -48,35 +47,6 @@ struct SmallJob {
     SizeRange ranges[most_ranges];
 };
 
-/// The largest sum of magnitudes among the rows of a matrix.
-template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n, int lane) {
-    T norm = T(0);
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-        T sum = T(0);
-#pragma unroll
-        for (int j = 0; j < Tile; ++j) {
-            if (j < n) sum += fabs(a[i][j]);
-        }
-        norm = lane + Lanes * i < n && sum > norm ? sum : norm;
-    }
-    return lanes_max<Lanes>(norm);
-}
-
-template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile], int n, int lane) {
-    T largest = T(0);
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-#pragma unroll
-        for (int j = 0; j < Tile; ++j) {
-            if (j < n && lane + Lanes * i < n) largest = fmax(largest, fabs(a[i][j]));
-        }
-    }
-    return lanes_max<Lanes>(largest);
-}
-
 /// Shared memory of one warp: staged matrices, tables of steps, addresses of the matrices, norms.
 template <class T, int Tile, int Lanes>
 struct SmallLayout {
@@ -87,20 +57,6 @@ struct SmallLayout {
     static constexpr int address_bytes = (matrices * 8 + 15) / 16 * 16;
     static constexpr int fixed_bytes = table_bytes + 2 * address_bytes;
 };
-
-/// Lane l of a group takes the rows l + Lanes i of an n x n matrix in shared memory. Columns from n
-/// on repeat the last one; rows from n on hold whatever lies there: neither is ever a pivot, and so
-/// neither touches the others.
-template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ void take_rows(T (&a)[Rows][Tile], const T* matrix, int n, int lane) {
-    const T* row = matrix + lane;
-#pragma unroll
-    for (int j = 0; j < Tile; ++j) {
-        const T* column = row + min(j, n - 1) * n;
-#pragma unroll
-        for (int i = 0; i < Rows; ++i) a[i][j] = column[Lanes * i];
-    }
-}
 
 /// The matrices of this warp in range r.
 template <class T, class Layout>
@@ -153,53 +109,6 @@ __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, in
     }
 }
 
-/// Scales the rows that gauss_jordan left by the reciprocals of their pivots and returns their
-/// largest sum of magnitudes; info becomes n where it is 0 and an element is not finite. `step`
-/// receives the steps of the rows. A matrix with info becomes NaN.
-template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table, int n, int lane,
-                                        int& info, int (&step)[Rows]) {
-    T norm = T(0);
-    bool finite = true;
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-        const bool inside = lane + Lanes * i < n;
-        step[i] = inside && info == 0 ? int(table[lane + Lanes * i].step) : 0;
-        const T scale = table[step[i]].reciprocal;
-        T sum = T(0);
-#pragma unroll
-        for (int j = 0; j < Tile; ++j) {
-            a[i][j] *= scale;
-            if (j >= Tile - n) sum += fabs(a[i][j]);
-        }
-        finite = finite && (isfinite(sum) || !inside);
-        norm = inside && sum > norm ? sum : norm;
-    }
-    norm = lanes_max<Lanes>(norm);
-    if (__any_sync(full_warp, !finite || info != 0)) {
-        finite = true;
-#pragma unroll
-        for (int i = 0; i < Rows; ++i) {  // A sum may overflow where no element does.
-#pragma unroll
-            for (int j = 0; j < Tile; ++j) {
-                if (j >= Tile - n && lane + Lanes * i < n) finite = finite && isfinite(a[i][j]);
-            }
-        }
-        if (any_of_lanes<Lanes>(!finite) && info == 0) info = n;
-        if (info != 0) {
-#pragma unroll
-            for (int i = 0; i < Rows; ++i) {
-                step[i] = lane + Lanes * i;
-#pragma unroll
-                for (int j = 0; j < Tile; ++j) a[i][j] = std::numeric_limits<T>::quiet_NaN();
-            }
-            for (int k = lane; k < n; k += Lanes) table[k].row = k;
-        }
-    }
-    __syncwarp();
-    return norm;
-}
-
 /// Inverts 32 / lanes matrices a warp. Exact: all have Tile rows, and addresses are constants.
 template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful,
           bool Exact>
@@ -224,21 +133,26 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         while (blockIdx.x >= job.ranges[r].block_end) ++r;
     }
     const int n = Exact ? Tile : job.ranges[r].n;
+    constexpr StageShape exact_stage = stage_shape(Tile, int(sizeof(T)), lanes);
+    const auto stage = [&]() -> const StageShape& { return job.ranges[r].stage; };
     T a[rows][Tile];
     {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
         if (matrices.here == 0) return;
-        load<Slots, Exact>(job, matrices, job.ranges[r].stage, staged);
+        load<Slots, Exact>(job, matrices, stage(), staged);
         wait_for_copies();
     }
     const auto in_shared = [&](const WarpMatrices& matrices, int m) {
-        if (Exact && job.slots)
+        if (Exact && job.slots) {
             return staged + m * Slots::stride + Slots::shift(matrices.addresses[m]);
-        return staged + job.ranges[r].stage.place(m);
+        }
+        if (Exact && exact_stage.padded == 1) return staged + m * stage().stride;
+        return staged + stage().place(m);
     };
     const auto matrix_of_group = [&] {
-        if (Exact && job.slots) return group;
-        return job.ranges[r].stage.matrix_of_group(group, Layout::matrices);
+        // Most sizes have no need of the question.
+        if (Exact && (exact_stage.padded == 1 || job.slots)) return group;
+        return stage().matrix_of_group(group, Layout::matrices);
     };
     const auto take = [&] {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
@@ -290,7 +204,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     if (Exact && job.slots) {
         store_slots<Slots>(matrices, staged);
     } else {
-        store_matrices(job.x, matrices, job.ranges[r].stage, staged);
+        store_matrices(job.x, matrices, stage(), staged);
     }
 }
 
@@ -373,7 +287,7 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, i
 template <class T, int n>
 void launch_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     if constexpr (lane_thread_blocks<T, n>() > 0) {
-        if (are_for_lanes(job)) return launch_lanes<T, n, lane_thread_blocks<T, n>()>(chain, job);
+        if (is_one_run(job)) return launch_lanes<T, n, lane_thread_blocks<T, n>()>(chain, job);
     }
     constexpr SmallShape shape = small_shape<T, n>();
     launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.careful>(

@@ -34,7 +34,7 @@ constexpr SmallShape small_shape() {
         {{4, 4, 3, false}, {4, 4, 5, true}},  // 14
         {{8, 2, 5, true}, {4, 4, 5, true}},  // 15
         {{4, 4, 3, true}, {4, 4, 4, false}},  // 16
-        {{4, 5, 2, false}, {4, 5, 3, true}},  // 17
+        {{4, 5, 2, false}, {4, 5, 4, true}},  // 17
         {{4, 5, 2, false}, {4, 5, 3, false}},  // 18
         {{4, 5, 2, false}, {4, 5, 3, false}},  // 19
         {{4, 5, 2, false}, {4, 5, 3, false}},  // 20

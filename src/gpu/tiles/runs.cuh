@@ -17,29 +17,29 @@ bool is_aligned_run(const batched::BatchView<T>& view) {
            reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
 }
 
-/// The part of a run that belongs to a warp: up to `matrices` of n rows, which lie `stride` values
-/// apart in its shared memory.
-template <class T, int n, int matrices, int stride>
+/// The part of a run that belongs to a warp: up to `matrices` of n rows, which lie in its shared
+/// memory with `pad` values behind each `padded` of them; see StageShape.
+template <class T, int n, int matrices, int padded, int pad>
 struct WarpRun {
     static constexpr int matrix_bytes = n * n * int(sizeof(T));
-    static constexpr int pad_bytes = (stride - n * n) * int(sizeof(T));
-    static constexpr int matrix_chunks = pad_bytes == 0 ? 1 : matrix_bytes / 16;
-    static_assert(pad_bytes == 0 || (pad_bytes % 16 == 0 && matrix_bytes % 16 == 0));
+    static constexpr int pad_chunks = pad * int(sizeof(T)) / 16;
+    static constexpr int padded_chunks = pad == 0 ? 1 : padded * matrix_bytes / 16;
+    static_assert(pad == 0 || (pad * int(sizeof(T)) % 16 == 0 && padded * matrix_bytes % 16 == 0));
     static_assert(matrices * matrix_bytes % 16 == 0, "warps begin at multiples of 16 bytes");
 
-    /// visit(chunk, its place in shared memory) and, behind the last whole chunk, rest(value), for
-    /// what this lane copies of the first `here` matrices.
+    /// visit(chunk, its place in shared memory) and, behind the last whole chunk, rest(value, its
+    /// place), for what this lane copies of the first `here` matrices.
     template <class Visit, class Rest>
     __device__ static __forceinline__ void for_each(int here, Visit&& visit, Rest&& rest) {
         const int lane = int(threadIdx.x) % 32;
         const int left = here * matrix_bytes / 16 - lane;
 #pragma unroll 8
         for (int c = 0; c < matrices * matrix_bytes / 16; c += 32) {
-            if (c < left) visit(c + lane, c + lane + (c + lane) / matrix_chunks * (pad_bytes / 16));
+            if (c < left) visit(c + lane, c + lane + (c + lane) / padded_chunks * pad_chunks);
         }
         if (matrix_bytes % 16 != 0) {
-            const int first = here * matrix_bytes / 16 * 16 / int(sizeof(T));
-            if (first + lane < here * n * n) rest(first + lane);
+            const int e = here * matrix_bytes / 16 * 16 / int(sizeof(T)) + lane;
+            if (e < here * n * n) rest(e, e + e / (padded * n * n) * pad);
         }
     }
     /// Starts to copy them to shared memory; see wait_for_copies.
@@ -50,7 +50,7 @@ struct WarpRun {
                 copy_to_shared<16>(reinterpret_cast<int4*>(staged) + place,
                                    reinterpret_cast<const int4*>(from) + c);
             },
-            [&](int e) { copy_to_shared<int(sizeof(T))>(staged + e, from + e); });
+            [&](int e, int place) { copy_to_shared<int(sizeof(T))>(staged + place, from + e); });
     }
     __device__ static __forceinline__ void store(T* to, int here, const T* staged) {
         for_each(
@@ -58,7 +58,7 @@ struct WarpRun {
             [&](int c, int place) {
                 reinterpret_cast<int4*>(to)[c] = reinterpret_cast<const int4*>(staged)[place];
             },
-            [&](int e) { to[e] = staged[e]; });
+            [&](int e, int place) { to[e] = staged[place]; });
     }
 };
 

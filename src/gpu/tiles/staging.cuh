@@ -14,7 +14,9 @@ namespace tessera::cuda {
 struct StageShape {
     int values;          ///< n^2.
     int pad;             ///< In values.
+    int stride;          ///< values + pad.
     int padded;          ///< Matrices before a pad, 1 or 2.
+    int ways;            ///< Of the worst bank conflict.
     bool wide;           ///< Whether a run of matrices can be copied in chunks of 16 bytes.
     int pad_chunks;      ///< pad in such chunks.
     unsigned by_chunks;  ///< ceil(2^32 / chunks of padded matrices), for divisions; 0 for one.
@@ -23,7 +25,7 @@ struct StageShape {
 
     /// Where matrix m begins.
     __host__ __device__ constexpr int place(int m) const {
-        return m * values + (padded == 1 ? m : m / 2) * pad;
+        return padded == 1 ? m * stride : m * values + m / 2 * pad;
     }
     /// Which of `groups` matrices, a power of two, a group of lanes takes: where there are pads for
     /// each two, groups that are served together take the first ones of their pairs.
@@ -47,38 +49,47 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
     const int phase = 128 / value_bytes;  // Lanes served together, and banks of a value's width.
     const int matrices = 32 / lanes;
     const int chunk_values = 16 / value_bytes;
-    StageShape shape{};
-    shape.values = n * n;
-    // Chunks do not end where matrices of odd sizes do, but, in FP64, where two of them do.
-    shape.padded = by_group && matrices > 1 && n * n * value_bytes % 16 == 8 ? 2 : 1;
-    const auto wide = [&](int pad) {
-        return pad == 0 || (shape.padded * n * n % chunk_values == 0 && pad % chunk_values == 0);
+    const auto best_of = [&](int padded) {
+        StageShape shape{};
+        shape.values = n * n;
+        shape.padded = padded;
+        const auto wide = [&](int pad) {
+            return pad == 0 || (padded * n * n % chunk_values == 0 && pad % chunk_values == 0);
+        };
+        int best_pad = 0;
+        double best_cost = 1e9;
+        for (int pad = 0; pad <= 8 * chunk_values; ++pad) {
+            shape.pad = pad;
+            shape.stride = n * n + pad;
+            int used[32] = {};
+            int worst = 1;
+            for (int l = 0; l < std::min(phase, 32); ++l) {
+                if (l / lanes >= matrices || l % lanes >= n) continue;
+                const int m = by_group ? shape.matrix_of_group(l / lanes, matrices) : l / lanes;
+                worst = std::max(worst, ++used[(shape.place(m) + l % lanes) % phase]);
+            }
+            // Copies value by value cost more than most conflicts.
+            const double cost = worst + (wide(pad) ? 0 : 6) + 0.01 * pad;
+            if (cost < best_cost) {
+                best_cost = cost;
+                best_pad = pad;
+                shape.ways = worst;
+            }
+        }
+        shape.pad = best_pad;
+        shape.stride = n * n + best_pad;
+        shape.wide = wide(best_pad);
+        shape.pad_chunks = best_pad / chunk_values;
+        shape.by_chunks = inverse(std::max(padded * n * n / chunk_values, 1));
+        shape.by_values = inverse(n * n);
+        shape.by_rows = inverse(n);
+        return shape;
     };
-    int best_pad = 0;
-    double best_cost = 1e9;
-    for (int pad = 0; pad <= 8 * chunk_values; ++pad) {
-        shape.pad = pad;
-        int used[32] = {};
-        int worst = 1;
-        for (int l = 0; l < std::min(phase, 32); ++l) {
-            if (l / lanes >= matrices || l % lanes >= n) continue;
-            const int m = by_group ? shape.matrix_of_group(l / lanes, matrices) : l / lanes;
-            worst = std::max(worst, ++used[(shape.place(m) + l % lanes) % phase]);
-        }
-        // Copies value by value cost more than most conflicts.
-        const double cost = worst + (wide(pad) ? 0 : 6) + 0.01 * pad;
-        if (cost < best_cost) {
-            best_cost = cost;
-            best_pad = pad;
-        }
-    }
-    shape.pad = best_pad;
-    shape.wide = wide(best_pad);
-    shape.pad_chunks = best_pad / chunk_values;
-    shape.by_chunks = inverse(std::max(shape.padded * n * n / chunk_values, 1));
-    shape.by_values = inverse(n * n);
-    shape.by_rows = inverse(n);
-    return shape;
+    const StageShape each = best_of(1);
+    // Chunks do not end where matrices of odd sizes do, but, in FP64, where two of them do. That
+    // costs some instructions.
+    const bool by_two = by_group && matrices > 1 && n * n * value_bytes % 16 == 8;
+    return by_two && each.ways >= 4 ? best_of(2) : each;
 }
 
 /// A batch as the kernels see it: element (i, j) of matrix b is start(b)[i + j line], or
