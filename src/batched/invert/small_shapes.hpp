@@ -13,7 +13,8 @@ struct SmallShape {
 };
 
 /// The fastest ones; double, float. Written by bench/tune_kernels.py from measurements on an H200;
-/// see docs/decisions/batched-inversion-gpu.md.
+/// see docs/decisions/batched-inversion-gpu.md. Those of doubles from 25 rows on are for lists of
+/// TESSERA_TILES that leave out the size; else invert_panels.cuh does it.
 template <class T, int Tile>
 constexpr SmallShape small_shape() {
     // clang-format off
