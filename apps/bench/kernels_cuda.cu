@@ -1,4 +1,5 @@
 #include <functional>
+#include <stdexcept>
 
 #include "cuda_kernels.hpp"
 
@@ -68,7 +69,8 @@ void launch_overlapping(const Context& context, void (*kernel)(Parameters...),
     config.stream = static_cast<cudaStream_t>(context.stream());
     config.attrs = &overlap;
     config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, kernel, arguments...);
+    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, arguments...);
+    if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
 
 __device__ __forceinline__ void begin_overlapping() {

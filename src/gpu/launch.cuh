@@ -29,8 +29,12 @@ constexpr bool overlapping_launches() {
     return *std::min_element(std::begin(architectures), std::end(architectures)) >= 900;
 }
 
-/// Launches a kernel that begins with begin_dependent, in every thread and before it touches global
-/// memory. Its launch and its first thread blocks overlap the end of the kernel before it.
+/// Whether they have bulk copies.
+constexpr bool bulk_copies() { return overlapping_launches(); }
+
+/// Launches a kernel that begins with begin_dependent (or as LaunchChain says), in every thread and
+/// before it touches global memory. Its launch and its first thread blocks overlap the end of the
+/// kernel before it.
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                       int shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
@@ -51,8 +55,8 @@ void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned t
     TESSERA_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 
-/// Lets the next launch_dependent start, and waits for all of the kernels before this one. Who does
-/// the first must do the second, else the next kernel would not wait for those before this one.
+/// Lets the next launch_dependent start, and waits for all of the kernels before this one. A kernel
+/// must not end before those before it have, else the next one would not wait for these.
 __device__ __forceinline__ void begin_dependent() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");

@@ -25,8 +25,12 @@ class LaunchChain {
                          std::forward<Arguments>(arguments)..., std::exchange(first_, false));
     }
 
-    /// For kernels outside of the chain: they wait for it, and it waits for them.
-    cudaStream_t stream() const { return stream_; }
+    /// For kernels outside of the chain: they wait for it; what is launched after them is a new
+    /// one.
+    cudaStream_t stream() {
+        first_ = true;
+        return stream_;
+    }
 
   private:
     cudaStream_t stream_;
@@ -34,8 +38,9 @@ class LaunchChain {
 };
 
 /// Lets the next kernel of a chain start; the first one waits for all work before the chain before
-/// it does. True in the last thread block of the others, which only waits for the kernel before, so
-/// that none ends before those before it have, and the end of the last one is the end of all.
+/// it does, so that what those before wrote can be read by all of the chain. True in the last
+/// thread block of the others, which only waits for the kernel before, so that none ends before
+/// those before it have, and the end of the last one is the end of all.
 __device__ __forceinline__ bool begin_in_chain(bool first_in_chain) {
     const bool last = blockIdx.x + 1 == gridDim.x;
 #if __CUDA_ARCH__ >= 900

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "base/check_cuda.hpp"
@@ -193,13 +195,14 @@ class WarpRing {
 };
 
 /// Whether a batch can be read so: column-major matrices of 1 to 32 rows in one run that starts
-/// aligned. (Below 2^30 of them no number of a tile behind the last overflows.)
+/// aligned, and every GPU that this is compiled for has bulk copies. (Below 2^30 of them no number
+/// of a tile behind the last overflows.)
 template <class T>
 bool is_ring_batch(const batched::BatchView<T>& a) {
-    return a.sizes == nullptr && a.offsets == nullptr && a.starts == nullptr && a.size >= 1 &&
-           a.size <= 32 && a.leading_dimension == a.size && a.stride == Offset(a.size) * a.size &&
-           a.layout == batched::Layout::column_major && a.count < (1 << 30) &&
-           reinterpret_cast<std::uintptr_t>(a.values) % 16 == 0;
+    return bulk_copies() && a.sizes == nullptr && a.offsets == nullptr && a.starts == nullptr &&
+           a.size >= 1 && a.size <= 32 && a.leading_dimension == a.size &&
+           a.stride == Offset(a.size) * a.size && a.layout == batched::Layout::column_major &&
+           a.count < (1 << 30) && reinterpret_cast<std::uintptr_t>(a.values) % 16 == 0;
 }
 
 /// launch(std::integral_constant<int, n>()) for 1 <= n <= 32; false where n is not compiled.
@@ -215,16 +218,29 @@ bool with_ring_size(int n, Launch&& launch) {
     return false;
 }
 
-/// Thread blocks of a kernel that fill the GPU. With fewer, which overlap the kernel before them,
-/// some multiprocessors would get more of them than others.
-template <class... Parameters>
-unsigned filling_blocks(void (*kernel)(Parameters...), int threads, int bytes) {
-    int device = 0, multiprocessors = 0, blocks = 0;
-    TESSERA_CUDA(cudaGetDevice(&device));
-    TESSERA_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    TESSERA_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads,
-                                                               std::size_t(bytes)));
-    return unsigned(multiprocessors * blocks);
-}
+/// Thread blocks of a kernel that fill a GPU, asked for once and kept: the question takes some
+/// microseconds. With fewer blocks, which overlap the kernel before them, some multiprocessors
+/// would get more of them than others.
+class FillingBlocks {
+  public:
+    template <class... Parameters>
+    unsigned operator()(int device, void (*kernel)(Parameters...), int threads, int bytes) {
+        std::atomic<unsigned>* const known =
+            device < int(known_.size()) ? &known_[std::size_t(device)] : nullptr;
+        unsigned blocks = known != nullptr ? known->load(std::memory_order_relaxed) : 0;
+        if (blocks > 0) return blocks;
+        int multiprocessors = 0, each = 0;
+        TESSERA_CUDA(
+            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+        TESSERA_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads,
+                                                                   std::size_t(bytes)));
+        blocks = unsigned(multiprocessors * std::max(each, 1));
+        if (known != nullptr) known->store(blocks, std::memory_order_relaxed);
+        return blocks;
+    }
+
+  private:
+    std::array<std::atomic<unsigned>, 16> known_{};  ///< Of the first devices; 0: not yet.
+};
 
 }  // namespace tessera::cuda

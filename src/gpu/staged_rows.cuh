@@ -46,7 +46,7 @@ RowLaunch<T> row_launch(const batched::BatchView<const T>& a, const batched::Pla
         if (count == 0) continue;
         const int bytes = n * n * int(sizeof(T));
         const int matrices = std::clamp(row_bytes_a_warp / bytes / 2 * 2, 1, 32);
-        const StageShape stage = stage_shape(n, int(sizeof(T)), n, false);
+        const StageShape stage = stage_shapes<int(sizeof(T)), 0>[std::size_t(n)];
         launch.blocks += blocks_for(count, row_warps * matrices);
         launch.stage_values = std::max(launch.stage_values, stage.place(matrices));
         launch.lines = std::max(launch.lines, matrices * n);

@@ -266,8 +266,7 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, i
         const Index count = given.count(n);
         if (count == 0 || !wanted(n)) continue;
         blocks += blocks_for(count, small_warps * Shared::matrices);
-        constexpr StageShape exact_stage = stage_shape(Tile, int(sizeof(T)), lanes);
-        const StageShape stage = Exact ? exact_stage : stage_shape(n, int(sizeof(T)), lanes);
+        const StageShape stage = stage_shapes<int(sizeof(T)), lanes>[std::size_t(n)];
         job.slots = Exact && wants_slots(given, n, Shared::matrices * n * n * int(sizeof(T)));
         const int in_slots = Shared::matrices * Slots<T, Tile, lanes>::stride;
         stage_values = std::max(stage_values, job.slots ? in_slots : stage.place(Shared::matrices));

@@ -16,7 +16,8 @@ template <class T>
 void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
               const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan);
 /// One vector with each matrix where the matrices, of one size, at most 32, and not transposed, and
-/// both vectors lie one behind the other; false, and nothing done, where they do not.
+/// both vectors lie one behind the other from multiples of 16 bytes on; false, and nothing done,
+/// where they do not, where there is no kernel of their size, or where there are 2^30 of them.
 template <class T>
 bool multiply_runs(const Context& context, T alpha, const BatchView<const T>& a,
                    const VectorsView<const T>& x, T beta, const VectorsView<T>& y);

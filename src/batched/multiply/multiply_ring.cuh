@@ -108,14 +108,13 @@ bool multiply_runs(const Context& context, T alpha, const BatchView<const T>& a,
         constexpr int vector_bytes =
             Shape::warps * Shape::stages * TileRun<T, n, Shape::matrices>::place_bytes;
         const auto kernel = multiply_ring_kernel<T, Shape>;
-        static const unsigned filling[2] = {
-            filling_blocks(kernel, Shape::threads, most_bytes - vector_bytes),
-            filling_blocks(kernel, Shape::threads, most_bytes)};
+        static FillingBlocks filling[2];
         const bool adds = beta != T(0);
         const unsigned blocks = blocks_for(a.count, Shape::warps * Shape::matrices);
-        launch_dependent(kernel, std::min(blocks, filling[adds]), Shape::threads,
-                         most_bytes - (adds ? 0 : vector_bytes), stream, a.values, a.count, alpha,
-                         x.values, beta, static_cast<T*>(y.values));
+        const int bytes = most_bytes - (adds ? 0 : vector_bytes);
+        const unsigned most = filling[adds](context.device(), kernel, Shape::threads, bytes);
+        launch_dependent(kernel, std::min(blocks, most), Shape::threads, bytes, stream, a.values,
+                         a.count, alpha, x.values, beta, static_cast<T*>(y.values));
     });
 }
 

@@ -17,8 +17,9 @@ namespace cuda {
 template <class T>
 void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
           const Plan* plan);
-/// Sums over rows of column-major matrices of one size, at most 32, that lie one behind the other;
-/// false, and nothing done, where they do not.
+/// Sums over rows of column-major matrices of one size, at most 32, that lie one behind the other
+/// from a multiple of 16 bytes on; false, and nothing done, where they do not, where there is no
+/// kernel of their size, or where there are 2^30 of them.
 template <class T>
 bool norm_of_run(const Context& context, const BatchView<const T>& a, T* norms);
 }  // namespace cuda

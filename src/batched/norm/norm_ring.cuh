@@ -77,10 +77,11 @@ bool norm_of_run(const Context& context, const BatchView<const T>& a, T* norms) 
         constexpr int bytes =
             Shape::warps * Shape::stages * TileRun<T, n * n, Shape::matrices>::place_bytes;
         const auto kernel = norm_ring_kernel<T, Shape>;
-        static const unsigned filling = filling_blocks(kernel, Shape::threads, bytes);
+        static FillingBlocks filling;
         const unsigned blocks = blocks_for(a.count, Shape::warps * Shape::matrices);
-        launch_dependent(kernel, std::min(blocks, filling), Shape::threads, bytes, stream, a.values,
-                         a.count, norms);
+        launch_dependent(kernel,
+                         std::min(blocks, filling(context.device(), kernel, Shape::threads, bytes)),
+                         Shape::threads, bytes, stream, a.values, a.count, norms);
     });
 }
 

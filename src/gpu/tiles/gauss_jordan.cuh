@@ -94,7 +94,7 @@ __device__ __forceinline__ float one_or(bool one, float x) { return one ? 1.0F :
 
 /// Inverts n x n matrices by Gauss-Jordan elimination with implicit partial pivoting among their
 /// rows (Anzt et al., Fig. 2). Columns 0..n-1 come in registers 0..n-1; other registers and rows
-/// from n on may hold anything finite. Unless Mixed, n is the same, `steps`, in all groups of the
+/// from n on may hold anything. Unless Mixed, n is the same, `steps`, in all groups of the
 /// warp, 1..Tile; where Mixed, `steps` is the largest n of the warp, and all other registers and
 /// rows are +0.
 ///   table   shared address of this group's `steps` entries of PivotStep.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
@@ -91,6 +92,19 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
     const bool by_two = by_group && matrices > 1 && n * n * value_bytes % 16 == 8;
     return by_two && each.ways >= 4 ? best_of(2) : each;
 }
+
+/// The shapes of n = 1..32 (entry 0: 1), each with `lanes` lanes or, if that is 0, n, not by group;
+/// found when compiled: the search takes some microseconds each.
+template <int value_bytes, int lanes>
+constexpr std::array<StageShape, 33> stage_shapes = [] {
+    std::array<StageShape, 33> shapes{};
+    for (int n = 0; n <= 32; ++n) {
+        const int rows = std::max(n, 1);
+        shapes[std::size_t(n)] =
+            stage_shape(rows, value_bytes, lanes == 0 ? rows : lanes, lanes != 0);
+    }
+    return shapes;
+}();
 
 /// A batch as the kernels see it: element (i, j) of matrix b is start(b)[i + j line], or
 /// start(b)[i line + j] where transposed; line is the leading dimension.
