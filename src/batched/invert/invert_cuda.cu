@@ -17,7 +17,8 @@ void invert(const Context& context, const InvertJob<T>& job) {
     if (!growth) {
         if constexpr (std::is_same_v<T, float>) invert_exact<T, 25, 32>(chain, job);
         invert_exact<T, 17, 24>(chain, job);
-        invert_exact<T, 1, 16>(chain, job);
+        invert_exact<T, 11, 16>(chain, job);
+        invert_exact<T, 1, 10>(chain, job);
     }
     invert_bounded(chain, job);
 }

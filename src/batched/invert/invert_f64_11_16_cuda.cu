@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_exact<float, 1, 16>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
+template void invert_exact<double, 11, 16>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
 
 }  // namespace tessera::batched::cuda

@@ -2,6 +2,6 @@
 
 namespace tessera::batched::cuda {
 
-template void invert_exact<double, 1, 16>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
+template void invert_exact<float, 11, 16>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
 
 }  // namespace tessera::batched::cuda
