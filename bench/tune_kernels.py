@@ -6,10 +6,11 @@
     tune_kernels.py choose FILE...   reads what these two print on a GPU and writes
                                      src/batched/invert/small_shapes.hpp
 
-A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether a step checks its
-pivot at once (careful) or the warp repeats its matrices when a pivot was odd. The fastest wins; where
-several lie within half a percent, the first in the order of the candidates. The smallest matrices have
-a kernel of one thread each, too, of which only the thread blocks are chosen; it wins ties.
+A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether a step checks
+its pivot at once (careful) or the warp repeats its matrices when a pivot was odd. The fastest wins;
+where several lie within half a percent, the first in the order of the candidates. The smallest
+matrices have a kernel of one thread each, too, of which only the thread blocks are chosen; it wins
+ties. FP64 shapes from n = 25 on matter only where TESSERA_TILES leaves the size out.
 """
 import os
 import pathlib
@@ -21,6 +22,7 @@ HEADER = ROOT / "src/batched/invert/small_shapes.hpp"
 SIZES = range(1, 33)
 REGISTERS = 65536
 THREADS = 128
+ALL_TILES = sum(1 << width // 2 for width in range(2, 33, 2))
 LANE_SIZES = range(1, 11)  # For one thread a matrix.
 
 
@@ -31,9 +33,10 @@ def candidates(value_bytes):
         for lanes in (1, 2, 4, 8, 16):
             rows = -(-width // lanes)
             data = rows * width * words  # Registers of a lane that hold the matrix.
-            if lanes > max(width, 1) or lanes * rows > 32 or data > (168 if lanes <= 2 else 200):
+            if lanes > width or lanes * rows > 32 or data > (168 if lanes <= 2 else 200):
                 continue
-            if lanes > 1 and (lanes * 4 > 3 * width or rows > 10):  # Hardly a row a lane; hardly a lane a matrix.
+            # Hardly a row a lane; hardly a lane a matrix.
+            if lanes > 1 and (lanes * 4 > 3 * width or rows > 10):
                 continue
             blocks = set()
             for others in (28, 40, 54, 72):
@@ -67,7 +70,7 @@ def build(folder):
         print(f"{name}: {len(lines)} candidates")
         subprocess.run(
             ["nvcc", "-O3", "-std=c++20", "--expt-relaxed-constexpr", "--extended-lambda",
-             f"-DTUNED_TYPE={type_name}", f"-DTESSERA_TILE_MASK={sum(1 << w // 2 for w in range(2, 33, 2))}",
+             f"-DTUNED_TYPE={type_name}", f"-DTESSERA_TILE_MASK={ALL_TILES}",
              "-DTESSERA_WITH_CUDA=1", f"-I{part}", f"-I{ROOT}/include", f"-I{ROOT}/src",
              f"-gencode=arch=compute_{os.environ.get('TESSERA_ARCH', '90')},code=sm_"
              f"{os.environ.get('TESSERA_ARCH', '90')}", "-cudart", "static", "-Xcompiler",

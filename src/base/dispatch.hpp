@@ -2,7 +2,8 @@
 
 #include "tessera/context.hpp"
 
-/// The name of a CUDA entry where the CUDA backend is built, else a null pointer: no stub files.
+/// The name of a CUDA entry where the CUDA backend is built, else a null pointer, so that
+/// builds without it need nothing in its place.
 #if TESSERA_WITH_CUDA
 #define TESSERA_IF_CUDA(name) (&name)
 #else
