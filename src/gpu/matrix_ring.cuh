@@ -38,7 +38,11 @@ template <class T, int N, int Vectors>
 struct RingShape {
     static constexpr int n = N;
     static constexpr int lanes = ring_lanes[N - 1][sizeof(T) == 8 ? 0 : 1];
-    static constexpr int matrices = 32 / lanes;           ///< A tile.
+    static constexpr int together = 32 / lanes;  ///< Matrices that a warp works on at once.
+    /// Without vectors tiles have 4 KiB at least: each costs some instructions.
+    static constexpr int turns =
+        Vectors == 0 ? std::clamp(4096 / (together * N * N * int(sizeof(T))), 1, 4) : 1;
+    static constexpr int matrices = turns * together;     ///< A tile.
     static constexpr int rows = (N + lanes - 1) / lanes;  ///< A lane.
     static constexpr int place_bytes = place_of_run(matrices * N * N * int(sizeof(T))) +
                                        Vectors * place_of_run(matrices * N * int(sizeof(T)));
@@ -49,7 +53,7 @@ struct RingShape {
     static constexpr int blocks = 20 / warps;  ///< A multiprocessor, that registers are limited to.
 
     /// Rows that a lane reads with one instruction.
-    static constexpr int together() {
+    static constexpr int rows_a_read() {
         int width = 16 / int(sizeof(T));
         while (rows % width != 0 || N % width != 0) width /= 2;
         return width;
@@ -80,7 +84,7 @@ struct alignas(Width * sizeof(T)) Adjacent {
 /// visit(column, row of this lane, element) in ascending order of the columns.
 template <class Shape, class T, class Visit>
 __device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
-    constexpr int width = Shape::together();
+    constexpr int width = Shape::rows_a_read();
     using Read = Adjacent<T, width>;
     const int skew = Shape::skew();
     const T* const entry = matrix + Shape::first_row() - skew * Shape::n;

@@ -99,11 +99,9 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const
     const bool fits = by_columns ? a.down == 1 && a.across % 2 == 0 : a.packed(n);
     if (!fits || (n % 2 == 0 && !at_chunk)) return false;
     constexpr int values = n * n / 2 * 2;
-    if (lane == 0) {
-        barrier.init();
-        barrier.expect(values * int(sizeof(double)));
-    }
+    if (lane == 0) barrier.init();
     __syncwarp();
+    if (lane == 0) barrier.expect(values * int(sizeof(double)));
     if constexpr (by_columns) {
         if (lane < n) {
             barrier.copy(a.start + lane * a.across, stage.values + lane * stage.pitch,
@@ -142,19 +140,25 @@ __device__ __forceinline__ double largest_of_warp(double value) {
 /// The largest sum of magnitudes along the rows of a tile.
 template <int n>
 __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
-    double largest = 0;
+    double sums[4] = {};
 #pragma unroll
-    for (int u = 0; u < PanelTile<n>::tiles; ++u) {
-        double sum = 0;
+    for (int u = 0; u < 4; ++u) {
 #pragma unroll
         for (int t = 0; t < PanelTile<n>::tiles; ++t) {
-            sum += fabs(tile.c[u][t][0]) + fabs(tile.c[u][t][1]);
+            sums[u] += fabs(tile.c[u][t][0]) + fabs(tile.c[u][t][1]);
         }
-        sum += __shfl_xor_sync(full_warp, sum, 1);
-        sum += __shfl_xor_sync(full_warp, sum, 2);
-        largest = fmax(largest, sum);
     }
-    return largest_of_warp(largest);
+    // The four lanes of a row exchange their sums; each goes on with half of them.
+    const bool odd = threadIdx.x % 2 == 1;
+#pragma unroll
+    for (int u = 0; u < 4; u += 2) {
+        const double sent = odd ? sums[u] : sums[u + 1];
+        sums[u] = (odd ? sums[u + 1] : sums[u]) + __shfl_xor_sync(full_warp, sent, 1);
+    }
+    const bool upper = threadIdx.x % 4 >= 2;
+    const double sent = upper ? sums[0] : sums[2];
+    const double sum = (upper ? sums[2] : sums[0]) + __shfl_xor_sync(full_warp, sent, 2);
+    return largest_of_warp(sum);
 }
 
 template <int n>
@@ -271,13 +275,15 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_thread_blocks)
     const Placed<double> x(job.x, b, n);
     double* const to = x.start + lane * x.down;
     double sum;
-    if (x.packed(n)) {
+    if (!job.store) {
+        sum = for_row(stage, pivots, [](int, double) {});
+    } else if (x.packed(n)) {
         sum = for_row(stage, pivots, [&](int j, double value) {
-            if (lane < n && job.store) to[j * n] = value;
+            if (lane < n) to[j * n] = value;
         });
     } else {
         sum = for_row(stage, pivots, [&](int j, double value) {
-            if (lane < n && job.store) to[j * x.across] = value;
+            if (lane < n) to[j * x.across] = value;
         });
     }
     int info = pivots.info;

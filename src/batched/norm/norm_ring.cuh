@@ -47,20 +47,28 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
         ring.wait();
         if (here < Shape::matrices) matrices.copy_rest(staged, here, Shape::stages);
         __syncwarp();
-        const int m = lane / Shape::lanes;
-        T sums[Shape::rows] = {};
-        for_own_rows<Shape>(staged + m * n * n,
-                            [&](int, int row, T element) { sums[row] += fabs(element); });
-        T largest = sums[0];
+        T norm[Shape::turns];
 #pragma unroll
-        for (int r = 1; r < Shape::rows; ++r) largest = larger(sums[r], largest);
+        for (int turn = 0; turn < Shape::turns; ++turn) {
+            const int m = turn * Shape::together + lane / Shape::lanes;
+            T sums[Shape::rows] = {};
+            for_own_rows<Shape>(staged + m * n * n,
+                                [&](int, int row, T element) { sums[row] += fabs(element); });
+            norm[turn] = sums[0];
 #pragma unroll
-        for (int distance = Shape::lanes / 2; distance > 0; distance /= 2) {
-            largest = larger(__shfl_xor_sync(full_warp, largest, distance), largest);
+            for (int r = 1; r < Shape::rows; ++r) norm[turn] = larger(sums[r], norm[turn]);
+#pragma unroll
+            for (int distance = Shape::lanes / 2; distance > 0; distance /= 2) {
+                norm[turn] = larger(__shfl_xor_sync(full_warp, norm[turn], distance), norm[turn]);
+            }
         }
         __syncwarp();
         start();
-        if (lane % Shape::lanes == 0 && m < here) norms[first + m] = largest;
+#pragma unroll
+        for (int turn = 0; turn < Shape::turns; ++turn) {
+            const int m = turn * Shape::together + lane / Shape::lanes;
+            if (lane % Shape::lanes == 0 && m < here) norms[first + m] = norm[turn];
+        }
         matrices.advance();
         ring.advance();
     }
