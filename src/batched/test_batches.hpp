@@ -311,4 +311,10 @@ inline bool full_run() {
     return full != nullptr && std::string(full) == "1";
 }
 
+/// TESSERA_FEWER=1 asks for fewer matrices in cases that take long under a sanitizer.
+inline bool fewer_run() {
+    const char* fewer = std::getenv("TESSERA_FEWER");
+    return fewer != nullptr && std::string(fewer) == "1";
+}
+
 }  // namespace tessera::test
