@@ -16,6 +16,16 @@ enum class SingularPolicy : std::uint8_t {
 };
 TESSERA_API const char* to_string(SingularPolicy policy);
 
+/// How the values of a stored inverse are written, each rounded to nearest.
+enum class BlockFormat : std::uint8_t {
+    f64,
+    f32,
+    truncated_f64,  ///< The upper 32 bits of an f64: its range, 20 bits of fraction.
+    bf16,
+    f16,
+};
+TESSERA_API const char* to_string(BlockFormat format);
+
 /// One block that was singular as given.
 struct SingularBlock {
     Index block = 0;

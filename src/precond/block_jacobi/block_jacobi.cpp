@@ -4,6 +4,11 @@
 
 namespace tessera {
 
+const char* to_string(BlockFormat format) {
+    static constexpr const char* names[] = {"f64", "f32", "truncated_f64", "bf16", "f16"};
+    return names[int(format)];
+}
+
 template <class T>
 struct BlockJacobi<T>::State {
     State(const Context& where, BlockPartition partition, SingularPolicy what)
