@@ -54,10 +54,10 @@ int main(int argc, char** argv) {
     add_batched(app, batched_options, sizes);
     CLI::App* batched = common(app.get_subcommand("batched"));
     CLI::App* jacobi = on_matrices(app.add_subcommand("block_jacobi", "Find blocks, setup, apply"));
-    jacobi->add_option("--bounds", bounds, "Block size bounds");
+    jacobi->add_option("--bounds", bounds, "Block size bounds")->delimiter(',');
     CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "CSR products, every number of lanes"));
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
-    study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi");
+    study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
     study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
     study->add_option("--seeds", options.seeds, "Shadow seeds an entry");
     study->add_option("--max-iterations", options.max_iterations, "Cycles at most");
