@@ -51,6 +51,7 @@ enum class BlockExtraction : std::uint8_t {
     shared_multiple,  ///< A warp takes many rows of several blocks at once.
     separate,         ///< Extraction, batched inversion and storing, one after the other.
 };
+TESSERA_API const char* to_string(BlockExtraction extraction);
 
 struct BlockJacobiOptions {
     SingularPolicy singular = SingularPolicy::stop;

@@ -18,6 +18,12 @@ const char* to_string(BlockPrecision precision) {
     return names[int(precision)];
 }
 
+const char* to_string(BlockExtraction extraction) {
+    static constexpr const char* names[] = {"automatic", "cached",          "shared_full",
+                                            "shared",    "shared_multiple", "separate"};
+    return names[int(extraction)];
+}
+
 namespace {
 
 /// Merged kernels invert up to here; larger blocks are faster separately.
@@ -70,6 +76,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
     if (adaptive()) {
         formats = Buffer<BlockFormat>(where, blocks.count);
         starts = Buffer<Offset>(where, Offset(blocks.count) + 1);
+        largest = Buffer<T>(where, blocks.count);
     } else {
         bytes = Buffer<std::byte>(where, blocks.entries * bytes_of(format) + 16);
     }
@@ -92,6 +99,12 @@ template <class T>
 PackedBlocks<T> BlockJacobi<T>::State::packed() const {
     return {blocks.rows, blocks.count, blocks.largest, blocks.block_offsets.data(),
             entry_offsets.data()};
+}
+
+template <class T>
+InvertedBlocks<T> BlockJacobi<T>::State::inverted() const {
+    return {blocks.count, info.data(), reciprocal_condition.data(), largest.data(),
+            options.accuracy};
 }
 
 template <class T>
@@ -128,19 +141,16 @@ void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matri
     job.inverses = inverses();
     job.info = info.data();
     job.reciprocal_condition = reciprocal_condition.data();
+    job.largest = largest.data();
     select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(where, job);
-    select(where, &cpu::count_singular, TESSERA_IF_CUDA(cuda::count_singular))(
-        where, blocks.count, info.data(), verdict.data());
-    if (!adaptive() || first) return;
-    select(where, &cpu::check_formats<T>, TESSERA_IF_CUDA(cuda::check_formats<T>))(
-        where, packed(), inverses(), reciprocal_condition.data(), options.accuracy, formats.data(),
-        verdict.data());
+    select(where, &cpu::judge<T>, TESSERA_IF_CUDA(cuda::judge<T>))(
+        where, inverted(), first ? nullptr : formats.data(), verdict.data());
 }
 
 template <class T>
 void BlockJacobi<T>::State::choose(const Context& where) {
     select(where, &cpu::choose_formats<T>, TESSERA_IF_CUDA(cuda::choose_formats<T>))(
-        where, packed(), inverses(), reciprocal_condition.data(), options.accuracy, formats.data());
+        where, inverted(), formats.data());
     select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
         where, blocks.count, blocks.block_offsets.data(), formats.data(), starts.data());
     Offset units = 0;

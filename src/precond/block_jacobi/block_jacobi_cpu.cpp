@@ -136,6 +136,7 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
         if (verdict[lane] != 0) {
             std::fill(inverse, inverse + n * n, std::numeric_limits<T>::quiet_NaN());
             job.reciprocal_condition[block] = 0;
+            if (job.largest != nullptr) job.largest[block] = 0;
             continue;
         }
         for (Index j = 0; j < n; ++j) {
@@ -145,6 +146,10 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
         }
         if (asymmetric[lane] == T(0)) symmetrise(n, inverse);
         job.reciprocal_condition[block] = T(1) / norms[lane] / norm_of(n, inverse);
+        if (job.largest == nullptr) continue;
+        T& largest = job.largest[block];
+        largest = 0;
+        for (Index e = 0; e < n * n; ++e) largest = std::max(largest, std::abs(inverse[e]));
     }
 }
 
