@@ -19,7 +19,8 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
     blocks.rows = matrix.rows;
     blocks.options = std::to_string(bound) + (agglomerate ? "" : ",blocks=natural");
     Chain found = select(context, &cpu::find_blocks, TESSERA_IF_CUDA(cuda::find_blocks))(
-        context, matrix.rows, matrix.row_offsets, matrix.column_indices, bound, agglomerate);
+        context, {matrix.rows, matrix.nonzeros, matrix.row_offsets, matrix.column_indices}, bound,
+        agglomerate);
     blocks.count = Index(found.starts.size() - 1);
     blocks.largest = found.largest;
     blocks.entries = found.squares;

@@ -9,7 +9,7 @@ namespace {
 /// One bit per row, set where a supervariable starts; the end of the matrix counts as a start.
 class StartMask {
   public:
-    explicit StartMask(Index rows) : rows_(rows), words_(std::size_t(rows) / 64 + 2) {}
+    explicit StartMask(Index rows) : words_(std::size_t(rows) / 64 + 2) {}
 
     void set(Index row) { words_[std::size_t(row) / 64] |= std::uint64_t(1) << (row % 64); }
 
@@ -25,16 +25,12 @@ class StartMask {
         return first + (agglomerate ? 63 - std::countl_zero(window) : std::countr_zero(window));
     }
 
-    Index rows() const { return rows_; }
-
   private:
-    Index rows_;
     std::vector<std::uint64_t> words_;
 };
 
-void mark_supervariables(const Context& context, const Offset* row_offsets,
-                         const Index* column_indices, StartMask& mask) {
-    const Index rows = mask.rows();
+void mark_supervariables(const Context& context, const CsrPattern& pattern, StartMask& mask) {
+    const auto [rows, nonzeros, row_offsets, column_indices] = pattern;
     const Offset words = Offset(rows) / 64 + 1;  // Threads share no word.
     parallel_ranges(
         context.threads(), words,
@@ -65,11 +61,11 @@ Offset entries_of_range(const Index* block_offsets, Offset first, Offset last) {
 
 }  // namespace
 
-Chain find_blocks(const Context& context, Index rows, const Offset* row_offsets,
-                  const Index* column_indices, Index bound, bool agglomerate) {
-    StartMask mask(rows);
-    mark_supervariables(context, row_offsets, column_indices, mask);
-    return follow_chain(context, rows,
+Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+                  bool agglomerate) {
+    StartMask mask(pattern.rows);
+    mark_supervariables(context, pattern, mask);
+    return follow_chain(context, pattern.rows,
                         [&](Index row) { return mask.next(row, bound, agglomerate); });
 }
 

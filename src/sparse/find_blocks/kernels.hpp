@@ -4,6 +4,14 @@
 
 namespace tessera {
 
+/// Where the nonzeros of a square matrix are.
+struct CsrPattern {
+    Index rows = 0;
+    Offset nonzeros = 0;
+    const Offset* row_offsets = nullptr;
+    const Index* column_indices = nullptr;
+};
+
 /// The items 0, next(0), next(next(0)), ... of a row of items, up to their end.
 struct Chain {
     Buffer<Index> starts;  ///< In the end the number of items itself.
@@ -23,16 +31,14 @@ struct Chain {
 //  3. Each chunk follows its now known chain; starts are counted, scanned and written.
 // group_blocks is the same on blocks instead of rows. Both wait.
 namespace cpu {
-Chain find_blocks(const Context& context, Index rows, const Offset* row_offsets,
-                  const Index* column_indices, Index bound, bool agglomerate);
+Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound, bool agglomerate);
 Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);
 /// entry_offsets[b] = sum of size^2 over the blocks before b, count + 1 of them.
 void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,
                          Offset* entry_offsets);
 }  // namespace cpu
 namespace cuda {
-Chain find_blocks(const Context& context, Index rows, const Offset* row_offsets,
-                  const Index* column_indices, Index bound, bool agglomerate);
+Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound, bool agglomerate);
 Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);
 void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,
                          Offset* entry_offsets);
