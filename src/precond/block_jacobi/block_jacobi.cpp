@@ -58,6 +58,7 @@ BlockJacobi<T>::BlockJacobi(const Context& context, const CsrView<T>& matrix, Bl
     require(matrix.rows == matrix.columns, "block Jacobi: the matrix must be square");
     require(matrix.rows == blocks.rows,
             "block Jacobi: the matrix and the blocks differ in their number of rows");
+    require(blocks.largest <= default_block_bound, "block Jacobi: a block has more than 32 rows");
     state_ = std::make_unique<State>(context, std::move(blocks), policy);
     block_entry_offsets(context, state_->blocks, state_->entry_offsets.view());
     state_->invert(context, matrix);
