@@ -208,24 +208,42 @@ Index BlockJacobi<T>::rows() const {
 
 template <class T>
 void BlockJacobi<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
-    const BlockPartition& blocks = state_->blocks;
-    require(r.size() == std::size_t(blocks.rows) && z.size() == r.size(),
+    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
             "block Jacobi: a vector does not have as many elements as the matrix has rows");
-    const double bytes = double(state_->bytes.size() - 16) + 2.0 * blocks.rows * sizeof(T) +
-                         double(blocks.count) * (sizeof(Index) + sizeof(Offset));
+    apply(context, batched::Transpose::no, 1, r, rows(), z, rows());
+}
+
+template <class T>
+void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose, Index vectors,
+                           std::span<const T> r, Offset r_leading, std::span<T> z,
+                           Offset z_leading) const {
+    require(vectors >= 0, "block Jacobi: the number of vectors is negative");
+    const auto holds = [&](std::size_t size, Offset leading) {
+        return vectors == 0 ||
+               (leading >= rows() && Offset(size) >= (vectors - 1) * leading + rows());
+    };
+    require(holds(r.size(), r_leading) && holds(z.size(), z_leading),
+            "block Jacobi: the vectors are shorter than the matrix has rows");
+    const double bytes = double(state_->bytes.size() - 16) + 2.0 * vectors * rows() * sizeof(T) +
+                         double(blocks().count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(context, "apply", bytes);
-    require(state_->in_place(), "not merged yet");
+    if (vectors == 0 || rows() == 0) return;
     select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, state_->packed(), state_->inverses(), r.data(), z.data());
+        context, state_->stored(), transpose, vectors, r.data(), r_leading, z.data(), z_leading);
 }
 
 template <class T>
 Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
     Buffer<T> values(context, state_->blocks.entries);
-    require(state_->in_place(), "not merged yet");
-    copy(context, std::span<const T>(state_->inverses(), std::size_t(values.size())),
-         values.view());
+    select(context, &cpu::expand<T>, TESSERA_IF_CUDA(cuda::expand<T>))(
+        context, state_->stored(), state_->entry_offsets.data(), values.data());
     return values;
+}
+
+template <class T>
+CsrMatrix<T> BlockJacobi<T>::to_csr(const Context& context) const {
+    return select(context, &cpu::to_csr<T>, TESSERA_IF_CUDA(cuda::to_csr<T>))(context,
+                                                                              state_->stored());
 }
 
 template <class T>

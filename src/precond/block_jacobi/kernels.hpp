@@ -99,10 +99,6 @@ void format_starts(const Context& context, Index count, const Index* block_offse
 template <class T>
 void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
                   const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
-/// z_b = X_b r_b for every block; r and z do not overlap.
-template <class T>
-void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
-           T* z);
 }  // namespace cpu
 namespace cuda {
 template <class T>
@@ -131,9 +127,6 @@ void setup_compared(const Context& context, const SetupJob<T>& job);
 /// BlockExtraction::separate.
 template <class T>
 void setup_separate(const Context& context, const SetupJob<T>& job);
-template <class T>
-void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
-           T* z);
 }  // namespace cuda
 
 }  // namespace tessera
