@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "tessera/batched.hpp"
+#include "tessera/csr.hpp"
 #include "tessera/precond.hpp"
 
 namespace tessera {
@@ -22,6 +24,7 @@ struct StoredBlocks {
     Index rows = 0;
     Index count = 0;
     Index largest = 0;                      ///< Rows of the largest block, 0..64.
+    bool one_size = false;                  ///< Known to be as have_one_size says; else not known.
     const Index* block_offsets = nullptr;   ///< count + 1 rows.
     const Offset* starts = nullptr;         ///< count + 1, in units.
     int unit = 0;                           ///< Bytes.
@@ -36,5 +39,40 @@ struct StoredBlocks {
 
 /// Rows that the blocks of a group have together at most.
 constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
+
+/// Products with stored blocks, which are converted to T exactly; T is float or double, and float
+/// takes no f64 and no truncated_f64.
+///   apply   z_b = X_b r_b, or X_b^T r_b, for each block and each of `vectors` columns of r and z,
+///           whose leading dimensions are at least `rows`. They do not overlap. The error of an
+///           element is at most gamma_n sum_j |x_ij| |r_j| in T. Sums have an order that depends on
+///           nothing but the block's size, its row and the transpose, so that results are bitwise
+///           equal whatever the other blocks and vectors are.
+///   expand  the values of block b column-major from values[entry_offsets[b]] on.
+///   to_csr  the block-diagonal matrix, each value of a block an entry; waits for their number.
+///   have_one_size  whether all blocks but the last have `largest` rows; waits. Of the others only
+///           block_offsets are looked at.
+/// Otherwise no wait.
+namespace cpu {
+template <class T>
+void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
+           Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading);
+template <class T>
+void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets,
+            T* values);
+template <class T>
+CsrMatrix<T> to_csr(const Context& context, const StoredBlocks& blocks);
+bool have_one_size(const Context& context, const StoredBlocks& blocks);
+}  // namespace cpu
+namespace cuda {
+template <class T>
+void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
+           Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading);
+template <class T>
+void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets,
+            T* values);
+template <class T>
+CsrMatrix<T> to_csr(const Context& context, const StoredBlocks& blocks);
+bool have_one_size(const Context& context, const StoredBlocks& blocks);
+}  // namespace cuda
 
 }  // namespace tessera

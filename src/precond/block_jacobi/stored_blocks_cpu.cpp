@@ -1,0 +1,342 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "precond/block_jacobi/stored_blocks_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "precond/block_jacobi/block_formats.hpp"
+#include "simd/dispatch.hpp"
+
+#ifndef TESSERA_STORED_BLOCKS_CPU_ONCE
+#define TESSERA_STORED_BLOCKS_CPU_ONCE
+namespace tessera::cpu {
+namespace {
+
+constexpr Index most_rows = 64;
+
+/// Vectors that a block is multiplied with at once, where there are as many.
+constexpr Index vectors_together = 4;
+
+/// Bytes and elements that a vector may reach beyond the end of a block.
+constexpr Index overhang = 64;
+
+template <class T>
+struct Columns {
+    T* values;
+    Offset leading;
+    T* at(Index row, Index vector) const { return values + row + vector * leading; }
+};
+
+}  // namespace
+}  // namespace tessera::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Adjacent stored values.
+template <BlockFormat format, class D>
+HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at) {
+    const hn::Rebind<std::uint32_t, D> words;
+    const hn::Rebind<std::uint16_t, D> halves;
+    if constexpr (format == BlockFormat::f64) {
+        return hn::LoadU(d, reinterpret_cast<const double*>(at));
+    } else if constexpr (format == BlockFormat::truncated_f64) {
+        const hn::Rebind<std::uint64_t, D> long_words;
+        const auto upper = hn::LoadU(words, reinterpret_cast<const std::uint32_t*>(at));
+        return hn::BitCast(d, hn::ShiftLeft<32>(hn::PromoteTo(long_words, upper)));
+    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
+        return hn::PromoteTo(d, load_wide(known, hn::Rebind<float, D>(), at));
+    } else if constexpr (format == BlockFormat::f32) {
+        return hn::LoadU(d, reinterpret_cast<const float*>(at));
+    } else {
+        const auto half = hn::LoadU(halves, reinterpret_cast<const std::uint16_t*>(at));
+        if constexpr (format == BlockFormat::bf16) {
+            return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
+        } else {
+            static_assert(format == BlockFormat::f16);
+#if HWY_TARGET == HWY_SSE4  // Highway's own conversion makes numbers of infinity and NaN there.
+            const auto bits = hn::PromoteTo(words, half);
+            const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(words, 0x7fff)));
+            const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(words, 0x8000)));
+            const auto special = hn::Set(words, 0x7c00 << 13);
+            const auto exponent = hn::IfThenElseZero(hn::Eq(hn::And(magnitude, special), special),
+                                                     hn::Set(words, 0x7f800000));
+            const auto scaled = hn::Mul(hn::BitCast(d, magnitude), hn::Set(d, 0x1p112f));
+            return hn::BitCast(d, hn::Or(hn::BitCast(words, scaled), hn::Or(sign, exponent)));
+#else
+            return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), half));
+#endif
+        }
+    }
+}
+
+/// `Parts` vectors of rows of z = X r, for `Vectors` columns of z and r.
+template <int Parts, int Vectors, BlockFormat format, class D, class T>
+HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, const std::byte* x,
+                              const Columns<const T>& r, const Columns<T>& z) {
+    const Index lanes = Index(hn::Lanes(d));
+    hn::Vec<D> sum[Parts][Vectors];
+    for (int p = 0; p < Parts; ++p) {
+        for (int v = 0; v < Vectors; ++v) sum[p][v] = hn::Zero(d);
+    }
+    for (Index j = 0; j < n; ++j) {
+        for (int p = 0; p < Parts; ++p) {
+            const auto value = load_wide(known, d, x + (j * n + p * lanes) * bytes_of(format));
+            for (int v = 0; v < Vectors; ++v) {
+                sum[p][v] = hn::MulAdd(value, hn::Set(d, *r.at(j, v)), sum[p][v]);
+            }
+        }
+    }
+    for (int p = 0; p < Parts; ++p) {
+        for (int v = 0; v < Vectors; ++v) hn::StoreU(sum[p][v], d, z.at(p * lanes, v));
+    }
+}
+
+/// z = X r for a block and `Vectors` columns; up to a vector of values, and of rows of z, behind
+/// its end are touched.
+template <int Vectors, BlockFormat format, class T>
+HWY_INLINE void multiply_block(Format<format> known, Index n, const std::byte* x,
+                               const Columns<const T>& r, const Columns<T>& z) {
+    const hn::ScalableTag<T> d;
+    const Index lanes = Index(hn::Lanes(d));
+    constexpr int most = Vectors > 1 ? 2 : 4;
+    for (Index i = 0; i < n; i += most * lanes) {
+        const std::byte* from = x + i * bytes_of(format);
+        const Columns<T> to{z.at(i, 0), z.leading};
+        const Index parts = (n - i + lanes - 1) / lanes;
+        if (parts == 1) {
+            multiply_rows<1, Vectors>(known, d, n, from, r, to);
+        } else if (parts == 2 || most == 2) {
+            multiply_rows<2, Vectors>(known, d, n, from, r, to);
+        } else if (parts == 3) {
+            multiply_rows<most - 1, Vectors>(known, d, n, from, r, to);
+        } else {
+            multiply_rows<most, Vectors>(known, d, n, from, r, to);
+        }
+    }
+}
+
+/// z = X^T r likewise: sums of each lane, then over the lanes.
+template <int Vectors, BlockFormat format, class T>
+HWY_INLINE void multiply_transposed(Format<format> known, Index n, const std::byte* x,
+                                    const Columns<const T>& r, const Columns<T>& z) {
+    const hn::ScalableTag<T> d;
+    const Index lanes = Index(hn::Lanes(d));
+    HWY_ALIGN T factors[Vectors * (most_rows + hn::MaxLanes(d))];
+    const Index padded = (n + lanes - 1) / lanes * lanes;
+    for (Index v = 0; v < Vectors; ++v) {
+        for (Index j = 0; j < padded; ++j) factors[v * padded + j] = j < n ? *r.at(j, v) : T(0);
+    }
+    for (Index i = 0; i < n; ++i) {
+        hn::Vec<decltype(d)> sum[Vectors];
+        for (int v = 0; v < Vectors; ++v) sum[v] = hn::Zero(d);
+        for (Index j = 0; j < n; j += lanes) {
+            auto value = load_wide(known, d, x + (i * n + j) * bytes_of(format));
+            if (n - j < lanes) {
+                value = hn::IfThenElseZero(hn::FirstN(d, std::size_t(n - j)), value);
+            }
+            for (int v = 0; v < Vectors; ++v) {
+                sum[v] = hn::MulAdd(value, hn::LoadU(d, factors + v * padded + j), sum[v]);
+            }
+        }
+        for (int v = 0; v < Vectors; ++v) *z.at(i, v) = hn::GetLane(hn::SumOfLanes(d, sum[v]));
+    }
+}
+
+/// All columns of one block.
+template <bool transposed, BlockFormat format, class T>
+HWY_INLINE void multiply_columns(Format<format> known, Index n, const std::byte* x, Index vectors,
+                                 Columns<const T> r, Columns<T> z) {
+    const auto multiply = [&](auto together) HWY_ATTR {
+        constexpr int columns = decltype(together)::value;
+        if constexpr (transposed) {
+            multiply_transposed<columns>(known, n, x, r, z);
+        } else {
+            multiply_block<columns>(known, n, x, r, z);
+        }
+        r.values += columns * r.leading;
+        z.values += columns * z.leading;
+        vectors -= columns;
+    };
+    while (vectors >= vectors_together) {
+        multiply(std::integral_constant<int, vectors_together>());
+    }
+    while (vectors > 0) multiply(std::integral_constant<int, 1>());
+}
+
+/// A block whose vectors would reach beyond what may be touched.
+template <bool transposed, BlockFormat format, class T>
+void multiply_last(Format<format> known, Index n, const std::byte* x, Index vectors,
+                   const Columns<const T>& r, const Columns<T>& z) {
+    alignas(64) std::byte values[most_rows * most_rows * sizeof(T) + overhang];
+    alignas(64) T result[most_rows + overhang];
+    const std::size_t bytes = std::size_t(n * n * bytes_of(format));
+    std::memcpy(values, x, bytes);
+    std::memset(values + bytes, 0, overhang);
+    for (Index v = 0; v < vectors; ++v) {
+        multiply_columns<transposed>(known, n, values, 1, Columns<const T>{r.at(0, v), r.leading},
+                                     Columns<T>{result, 0});
+        std::memcpy(z.at(0, v), result, std::size_t(n) * sizeof(T));
+    }
+}
+
+/// Blocks first .. last-1. Whole vectors run over the end of a block, into values of the next
+/// blocks (unused sums) and rows of the next blocks (written again in their turn), as long as those
+/// belong to this range.
+template <bool transposed, class T>
+void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index vectors,
+                     const Columns<const T>& r, const Columns<T>& z) {
+    const Index end_row = blocks.block_offsets[last];
+    const Offset end = blocks.starts[last];
+    for (Index b = first, next = first; b < last; b = next) {
+        const BlockFormat format = blocks.formats == nullptr ? blocks.format : blocks.formats[b];
+        next = b + 1;
+        if (blocks.formats == nullptr) next = last;
+        while (next < last && blocks.formats[next] == format) ++next;
+        with_format<T>(format, [&](auto known) HWY_ATTR {
+            for (Index k = b; k < next; ++k) {
+                const Index row = blocks.block_offsets[k];
+                const Index n = blocks.block_offsets[k + 1] - row;
+                const std::byte* x = blocks.bytes + blocks.starts[k] * blocks.unit;
+                const Columns<const T> from{r.at(row, 0), r.leading};
+                const Columns<T> to{z.at(row, 0), z.leading};
+                if (end_row - (row + n) >= overhang / Index(sizeof(T)) &&
+                    (end - blocks.starts[k + 1]) * blocks.unit >= overhang) {
+                    multiply_columns<transposed>(known, n, x, vectors, from, to);
+                } else {
+                    multiply_last<transposed>(known, n, x, vectors, from, to);
+                }
+            }
+        });
+    }
+}
+
+template <class T>
+void multiply_range(const StoredBlocks& blocks, batched::Transpose transpose, Index first,
+                    Index last, Index vectors, const Columns<const T>& r, const Columns<T>& z) {
+    if (transpose == batched::Transpose::yes) {
+        multiply_blocks<true>(blocks, first, last, vectors, r, z);
+    } else {
+        multiply_blocks<false>(blocks, first, last, vectors, r, z);
+    }
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+
+#include "base/parallel.hpp"
+
+namespace tessera::cpu {
+
+namespace {
+
+/// f(first, last) for ranges of blocks with about as many bytes, one a thread.
+template <class F>
+void for_equal_bytes(const Context& context, const StoredBlocks& blocks, F&& f) {
+    if (blocks.count == 0) return;
+    const Offset* starts = blocks.starts;
+    const Offset units = starts[blocks.count];
+    const Offset parts =
+        std::clamp<Offset>(units * blocks.unit / (8 * parallel_grain), 1, context.threads());
+    const auto boundary = [&](Offset part) {
+        const Offset wanted = units * part / parts;
+        return Index(std::lower_bound(starts, starts + blocks.count, wanted) - starts);
+    };
+    parallel_parts(context.threads(), parts, parts, [&](Offset part, Offset, Offset) {
+        f(boundary(part), part + 1 < parts ? boundary(part + 1) : blocks.count);
+    });
+}
+
+/// f(first row, rows, load(i, j)) for block b.
+template <class T, class F>
+void with_block(const StoredBlocks& blocks, Index b, F&& f) {
+    const Index row = blocks.block_offsets[b];
+    const Index n = blocks.block_offsets[b + 1] - row;
+    const std::byte* const bytes = blocks.bytes + blocks.starts[b] * blocks.unit;
+    with_format<T>(blocks.formats == nullptr ? blocks.format : blocks.formats[b], [&](auto known) {
+        f(row, n, [&](Index i, Index j) {
+            constexpr BlockFormat format = known.value;
+            return widen<T, format>(stored_bits<format>(bytes + (i + j * n) * bytes_of(format)));
+        });
+    });
+}
+
+}  // namespace
+
+template <class T>
+void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
+           Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
+    const auto multiply = TESSERA_SIMD(context, multiply_range<T>);
+    for_equal_bytes(context, blocks, [&](Index first, Index last) {
+        multiply(blocks, transpose, first, last, vectors, {r, r_leading}, {z, z_leading});
+    });
+}
+
+template <class T>
+void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets,
+            T* values) {
+    for_equal_bytes(context, blocks, [&](Index first, Index last) {
+        for (Index b = first; b < last; ++b) {
+            with_block<T>(blocks, b, [&](Index, Index n, auto&& value) {
+                T* const to = values + entry_offsets[b];
+                for (Index j = 0; j < n; ++j) {
+                    for (Index i = 0; i < n; ++i) to[i + j * n] = value(i, j);
+                }
+            });
+        }
+    });
+}
+
+template <class T>
+CsrMatrix<T> to_csr(const Context& context, const StoredBlocks& blocks) {
+    const auto entries_of = [&](Index b) {
+        const Offset n = blocks.block_offsets[b + 1] - blocks.block_offsets[b];
+        return n * n;
+    };
+    Offset entries = 0;
+    for (Index b = 0; b < blocks.count; ++b) entries += entries_of(b);
+    CsrMatrix<T> matrix(context, blocks.rows, blocks.rows, entries);
+    Offset* const row_offsets = matrix.row_offsets().data();
+    row_offsets[0] = 0;
+    for (Index b = 0; b < blocks.count; ++b) {
+        const Index row = blocks.block_offsets[b], end = blocks.block_offsets[b + 1];
+        for (Index i = row; i < end; ++i) row_offsets[i + 1] = row_offsets[i] + (end - row);
+    }
+    for_equal_bytes(context, blocks, [&](Index first, Index last) {
+        for (Index b = first; b < last; ++b) {
+            with_block<T>(blocks, b, [&](Index row, Index n, auto&& value) {
+                Offset entry = row_offsets[row];
+                for (Index i = 0; i < n; ++i) {
+                    for (Index j = 0; j < n; ++j, ++entry) {
+                        matrix.column_indices().data()[entry] = row + j;
+                        matrix.values().data()[entry] = value(i, j);
+                    }
+                }
+            });
+        }
+    });
+    return matrix;
+}
+
+bool have_one_size(const Context&, const StoredBlocks& blocks) {
+    for (Index b = 0; b < blocks.count; ++b) {
+        if (blocks.block_offsets[b] != b * blocks.largest) return false;
+    }
+    return true;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                             \
+    template void apply<T>(const Context&, const StoredBlocks&, batched::Transpose, Index, \
+                           const T*, Offset, T*, Offset);                                  \
+    template void expand<T>(const Context&, const StoredBlocks&, const Offset*, T*);       \
+    template CsrMatrix<T> to_csr<T>(const Context&, const StoredBlocks&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cpu
+#endif

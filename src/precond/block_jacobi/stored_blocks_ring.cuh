@@ -1,0 +1,260 @@
+#pragma once
+
+#include <algorithm>
+
+#include "base/check_cuda.hpp"
+#include "gpu/launch.cuh"
+#include "precond/block_jacobi/stored_chunks.cuh"
+
+/// z_b = X_b r_b for blocks of up to 32 rows, by warps that each take chunks of them.
+namespace tessera::cuda {
+
+inline constexpr int ring_warps = 4;  ///< Of a thread block.
+/// Thread blocks of a multiprocessor that registers are limited to.
+template <class Shape>
+constexpr int ring_blocks = Shape::vectors > 1 ? 4 : 8;
+
+/// Factors of adjacent columns, read by one instruction.
+template <class T, int Width>
+struct alignas(Width * sizeof(T)) FactorRun {
+    T value[Width];
+};
+
+/// Adds the products of a row with the factors of its block, column by column; `Width` of these,
+/// which divides n, are aligned.
+template <int Width, class Shape, BlockFormat format, class T>
+__device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, int n,
+                                        const T* factor, T (&sum)[Shape::vectors]) {
+    constexpr int together = 4;
+    const int step = n * bytes_of(format);
+    const auto add = [&](auto columns, int count) {
+        constexpr int most = decltype(columns)::value;
+        T x[most];
+#pragma unroll
+        for (int u = 0; u < most; ++u) {
+            if (u < count) x[u] = widen<T, format>(stored_bits<format>(value + u * step));
+        }
+#pragma unroll
+        for (int v = 0; v < Shape::vectors; ++v) {
+#pragma unroll
+            for (int u = 0; u < most; u += Width) {
+                if (u >= count) continue;
+                const auto run =
+                    *reinterpret_cast<const FactorRun<T, Width>*>(factor + v * Shape::rows + u);
+#pragma unroll
+                for (int w = 0; w < Width; ++w) sum[v] = fma(x[u + w], run.value[w], sum[v]);
+            }
+        }
+    };
+    int left = n;
+#pragma unroll 1
+    for (; left >= together; left -= together) {
+        add(std::integral_constant<int, together>(), together);
+        value += together * step;
+        factor += together;
+    }
+    if (left > 0) add(std::integral_constant<int, together - 1>(), left);
+}
+
+/// The same for a row of the transpose, a column of the stored block. Where n is even, each row
+/// starts at another place of it, since all would read the same banks.
+template <class Shape, BlockFormat format, class T>
+__device__ __forceinline__ void sum_column(Format<format>, const std::byte* value, int n,
+                                           int in_block, const T* factor,
+                                           T (&sum)[Shape::vectors]) {
+    int j = first_column(n, in_block);
+#pragma unroll 4
+    for (int left = n; left > 0; --left) {
+        const T x = widen<T, format>(stored_bits<format>(value + j * bytes_of(format)));
+#pragma unroll
+        for (int v = 0; v < Shape::vectors; ++v) {
+            sum[v] = fma(x, factor[v * Shape::rows + j], sum[v]);
+        }
+        j = j + 1 < n ? j + 1 : 0;
+    }
+}
+
+template <bool Transposed, class Shape, class T>
+__device__ __forceinline__ void sum_share(const RowShare& share, const T* factors,
+                                          T (&sum)[Shape::vectors]) {
+    const int lane = int(threadIdx.x) % 32;
+    const T* const factor = factors + (lane - share.in_block);
+    if constexpr (Transposed) {
+        with_format<T>(share.format, [&](auto format) {
+            const int skipped = share.in_block * share.n * bytes_of(decltype(format)::value);
+            sum_column<Shape>(format, share.block + skipped, share.n, share.in_block, factor, sum);
+        });
+    } else {
+        constexpr int widest = 16 / int(sizeof(T));
+        const auto sum_by = [&](auto width) {
+            with_format<T>(share.format, [&](auto format) {
+                const int skipped = share.in_block * bytes_of(decltype(format)::value);
+                sum_row<decltype(width)::value, Shape>(format, share.block + skipped, share.n,
+                                                       factor, sum);
+            });
+        };
+        // 0 for a lane without a row.
+        const bool wide = (share.n | (lane - share.in_block)) % widest == 0 || share.n == 0;
+        if (__all_sync(full_warp, wide)) {
+            sum_by(std::integral_constant<int, widest>());
+        } else {
+            sum_by(std::integral_constant<int, 1>());
+        }
+    }
+}
+
+/// Copies factors to the places, in the order in which they are used: for each chunk all vectors,
+/// some at once.
+template <class T, class Ring, class Shape>
+class FactorCopies {
+  public:
+    __device__ __forceinline__ FactorCopies(const Ring& ring, Index first, Index step,
+                                            Index vectors, const T* r, Offset leading)
+        : ring_(ring), chunk_(first), step_(step), vectors_(vectors), r_(r), leading_(leading) {}
+
+    /// The next ones, to the factors of a place.
+    __device__ __forceinline__ void start(int stage) {
+        if (chunk_ < ring_.chunks()) {
+            T* const to = ring_.template factors<T>(stage) + int(threadIdx.x) % 32;
+#pragma unroll
+            for (int q = 0; q < Shape::groups; ++q) {
+                const Index row = ring_.row(chunk_, chunk_stage_, q);
+                if (row < 0) continue;
+                const T* const from = r_ + vector_ * leading_ + row;
+#pragma unroll
+                for (int v = 0; v < Shape::vectors; ++v) {
+                    if (Shape::vectors > 1 && vector_ + v >= vectors_) break;
+                    start_value_copy(from + v * leading_, to + v * Shape::rows + q * 32);
+                }
+            }
+        }
+        end_value_copies();
+        vector_ += Shape::vectors;
+        if (Shape::vectors > 1 && vector_ < vectors_) return;
+        vector_ = 0;
+        chunk_ += step_;
+        chunk_stage_ = chunk_stage_ + 1 < Shape::stages ? chunk_stage_ + 1 : 0;
+    }
+
+  private:
+    const Ring& ring_;
+    Index chunk_, step_;
+    int chunk_stage_ = 0;
+    Index vector_ = 0, vectors_;
+    const T* r_;
+    Offset leading_;
+};
+
+template <class T, class Shape, template <class> class Chunks, bool Transposed>
+__global__ void __launch_bounds__(32 * ring_warps, ring_blocks<Shape>)
+    apply_ring_kernel(StoredBlocks blocks, int value_bytes, Index vectors, const T* r,
+                      Offset r_leading, T* z, Offset z_leading) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    const int warp = int(threadIdx.x) / 32;
+    const Index first = Index(blockIdx.x) * ring_warps + warp;
+    const Index step = Index(gridDim.x) * ring_warps;
+    begin_dependent();
+    using Ring = Chunks<Shape>;
+    Ring ring(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first, step);
+    FactorCopies<T, Ring, Shape> factors(ring, first, step, vectors, r, r_leading);
+#pragma unroll 1
+    for (int s = 0; s < Shape::stages; ++s) ring.produce(s);
+#pragma unroll 1
+    for (int s = 0; s < Shape::stages; ++s) factors.start(s);
+    int stage = 0, phase = 0, slot = 0;
+#pragma unroll 1
+    for (Index chunk = first; chunk < ring.chunks(); chunk += step) {
+        ring.wait(stage, phase);
+#pragma unroll 1
+        for (Index vector = 0; vector < vectors; vector += Shape::vectors) {
+            wait_for_value_copies<Shape::stages - 1>();
+            __syncwarp();
+#pragma unroll
+            for (int q = 0; q < Shape::groups; ++q) {
+                const RowShare share = ring.share(chunk, stage, q);
+                T sum[Shape::vectors] = {};
+                sum_share<Transposed, Shape>(share, ring.template factors<T>(slot) + q * 32, sum);
+                T* const to = z + vector * z_leading + share.row;
+#pragma unroll
+                for (int v = 0; v < Shape::vectors; ++v) {
+                    const bool inside = Shape::vectors == 1 || vector + v < vectors;
+                    if (share.n > 0 && inside) to[v * z_leading] = sum[v];
+                }
+            }
+            __syncwarp();
+            if (Shape::vectors == 1 || vector + Shape::vectors >= vectors) ring.produce(stage);
+            factors.start(slot);
+            slot = slot + 1 < Shape::stages ? slot + 1 : 0;
+            if (Shape::vectors == 1) break;
+        }
+        if (++stage == Shape::stages) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+}
+
+template <class T>
+struct RingArguments {
+    const Context& context;
+    const StoredBlocks& blocks;
+    Index vectors;
+    const T* r;
+    Offset r_leading;
+    T* z;
+    Offset z_leading;
+};
+
+template <template <class> class Chunks, int Groups, int Stages, int Vectors, bool Transposed,
+          class T>
+void launch_apply_ring(const RingArguments<T>& a) {
+    using Shape = ChunkShape<T, Groups, Stages, Vectors>;
+    const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
+    const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
+    const cudaStream_t stream = stream_of(a.context);
+    int multiprocessors = 0, memory = 0;
+    TESSERA_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+                                        a.context.device()));
+    TESSERA_CUDA(cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                        a.context.device()));
+    constexpr int reserved = 1024;  // Of each thread block by the system.
+    const int each = std::clamp(memory / (bytes + reserved), 1, ring_blocks<Shape>);
+    const unsigned needed = blocks_for(Chunks<Shape>::chunks(a.blocks), ring_warps);
+    launch_dependent(apply_ring_kernel<T, Shape, Chunks, Transposed>,
+                     std::min(needed, unsigned(multiprocessors * each)), 32 * ring_warps, bytes,
+                     stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z, a.z_leading);
+}
+
+/// The fastest shapes on an H200: enough bytes a chunk to be worth its instructions, and enough
+/// warps, for which two places each of more than 6 KiB leave no room.
+template <class T>
+void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
+                Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
+    const RingArguments<T> a{context, blocks, vectors, r, r_leading, z, z_leading};
+    constexpr bool wide = sizeof(T) == 8;
+    const bool mixed = blocks.formats != nullptr;
+    const int row_bytes = blocks.largest * (mixed ? int(sizeof(T)) : bytes_of(blocks.format));
+    if (transpose == batched::Transpose::yes) {
+        if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 8, true>(a);
+        if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, true>(a);
+        return launch_apply_ring<GroupChunks, 1, 2, 1, true>(a);
+    }
+    if (blocks.one_size && !mixed) {
+        if (vectors > 4) return launch_apply_ring<UniformChunks, 1, 2, 8, false>(a);
+        if (vectors > 1) return launch_apply_ring<UniformChunks, 1, 2, 4, false>(a);
+        if (row_bytes <= (wide ? 16 : 32)) {
+            return launch_apply_ring<UniformChunks, 4, 2, 1, false>(a);
+        }
+        if (row_bytes <= 96) return launch_apply_ring<UniformChunks, 2, 2, 1, false>(a);
+        if (row_bytes <= 192) return launch_apply_ring<UniformChunks, 1, 2, 1, false>(a);
+        return launch_apply_ring<UniformChunks, 1, 1, 1, false>(a);
+    }
+    if (vectors > 4) return launch_apply_ring<GroupChunks, 1, 2, 8, false>(a);
+    if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 4, false>(a);
+    if (row_bytes <= 24) return launch_apply_ring<GroupChunks, 4, 1, 1, false>(a);
+    if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, false>(a);
+    if (row_bytes <= 192) return launch_apply_ring<GroupChunks, 1, 2, 1, false>(a);
+    return launch_apply_ring<GroupChunks, 1, 1, 1, false>(a);
+}
+
+}  // namespace tessera::cuda
