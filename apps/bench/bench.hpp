@@ -44,8 +44,20 @@ struct NamedMatrix {
 NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder);
 
 // The benchmarks: each fills the rows of its document.
+struct BlockJacobiBench {
+    std::vector<int> bounds;
+    bool uniform = false;  ///< Blocks of just so many rows; none are looked for.
+    std::vector<std::string> types = {"f64"};
+    std::vector<std::string> precisions = {"working"};
+    std::vector<std::string> extractions = {"automatic"};
+    std::vector<int> vectors = {1};  ///< That are applied to together.
+    bool as_sparse_matrix = false;   ///< Also applies the inverses as a CSR matrix.
+    bool paper_rows = false;  ///< The paper's inversion alone, and one pass over the CSR arrays.
+    double seconds = 0.1;     ///< A row, at least.
+};
+/// In a name of `matrices` {n} stands for the bound: "block_diagonal:1000000,{n}".
 Json block_jacobi(const Context& context, const Context& cpu, const std::string& folder,
-                  const std::vector<std::string>& matrices, const std::vector<int>& bounds);
+                  const std::vector<std::string>& matrices, const BlockJacobiBench& bench);
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
           const std::vector<std::string>& matrices);
 struct StudyOptions {

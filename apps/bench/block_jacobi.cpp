@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "bench.hpp"
 #include "cuda_kernels.hpp"
 
@@ -7,6 +9,16 @@ namespace {
 
 double csr_bytes(const CsrView<double>& matrix) {
     return double(matrix.nonzeros) * 12 + double(matrix.rows) * 8;
+}
+
+/// The same matrix in single precision, in host memory.
+CsrMatrix<float> to_float(const Context& cpu, const CsrMatrix<double>& matrix) {
+    const CsrView<double> a = matrix.view();
+    CsrMatrix<float> narrow(cpu, a.rows, a.columns, a.nonzeros);
+    std::copy_n(a.row_offsets, a.rows + 1, narrow.row_offsets().data());
+    std::copy_n(a.column_indices, a.nonzeros, narrow.column_indices().data());
+    std::copy_n(a.values, a.nonzeros, narrow.values().data());
+    return narrow;
 }
 
 /// Entries of the diagonal blocks, read from CSR.
@@ -23,41 +35,123 @@ double entries_in_blocks(const CsrMatrix<double>& host, const std::vector<Index>
     return count;
 }
 
-void add_rows(Json& rows, const Context& context, const NamedMatrix& named,
-              const CsrMatrix<double>& matrix, int bound) {
-    const CsrView<double> a = matrix.view();
-    Json common = {{"matrix", named.name}, {"rows", a.rows}, {"nonzeros", a.nonzeros},
-                   {"type", "f64"},        {"n", bound},     {"layout", "variable"}};
-    const auto row = [&](const char* op, const char* implementation, Timing timing, double bytes,
-                         const BlockPartition* blocks) {
-        Json line = {{"op", op}, {"implementation", implementation}};
-        line.update(common);
-        if (blocks != nullptr) line["batch"] = blocks->count;
+/// What the rows of one matrix and bound share.
+struct Measured {
+    const Context& context;
+    const NamedMatrix& named;
+    int bound = 0;
+    bool uniform = false;
+    std::string type;
+
+    template <class T>
+    void add(Json& rows, const char* op, const std::string& implementation, const Json& more,
+             Timing timing, double bytes, const BlockPartition& blocks) const {
+        const CsrView<double> a = named.matrix.view();
+        Json line = {{"op", op},
+                     {"implementation", implementation},
+                     {"matrix", named.name},
+                     {"rows", a.rows},
+                     {"nonzeros", a.nonzeros},
+                     {"type", type},
+                     {"n", bound},
+                     {"layout", uniform ? "uniform" : "variable"},
+                     {"batch", blocks.count},
+                     {"largest", blocks.largest}};
+        line.update(more);
         add_timing(line, context, timing, bytes);
         rows.push_back(line);
+    }
+};
+
+BlockExtraction extraction_of(const std::string& word) {
+    for (const BlockExtraction extraction :
+         {BlockExtraction::automatic, BlockExtraction::cached, BlockExtraction::shared_full,
+          BlockExtraction::shared, BlockExtraction::shared_multiple, BlockExtraction::separate}) {
+        if (word == to_string(extraction)) return extraction;
+    }
+    throw InvalidArgument("there is no extraction '" + word + "'");
+}
+
+BlockPrecision precision_of(const std::string& word) {
+    for (const BlockPrecision precision :
+         {BlockPrecision::working, BlockPrecision::adaptive, BlockPrecision::f64,
+          BlockPrecision::f32, BlockPrecision::bf16, BlockPrecision::f16}) {
+        if (word == to_string(precision)) return precision;
+    }
+    throw InvalidArgument("there is no precision '" + word + "'");
+}
+
+template <class T>
+BlockPartition partition_of(const Context& context, const CsrView<T>& a, int bound, bool uniform) {
+    return uniform ? uniform_blocks(context, a.rows, Index(bound))
+                   : find_blocks(context, a, Index(bound));
+}
+
+/// Applications of what was set up: to several vectors, transposed, and as a sparse matrix.
+template <class T>
+void add_applications(Json& rows, const Measured& measured, const BlockJacobi<T>& jacobi,
+                      const std::string& precision, const BlockJacobiBench& bench) {
+    const Context& context = measured.context;
+    const Offset n = jacobi.rows();
+    const double stored = double(jacobi.report().stored_bytes);
+    const BlockPartition& blocks = jacobi.blocks();
+    for (const int vectors : bench.vectors) {
+        Buffer<T> r(context, n * vectors), z(context, n * vectors);
+        fill(context, T(1), r.view());
+        const auto apply = [&] {
+            jacobi.apply(context, batched::Transpose::no, Index(vectors), std::as_const(r).view(), n,
+                         z.view(), n);
+        };
+        measured.add<T>(rows, "apply", "tessera", {{"precision", precision}, {"vectors", vectors}},
+                        measure(context, apply, bench.seconds),
+                        stored + 2.0 * vectors * double(n) * sizeof(T), blocks);
+    }
+    if (!bench.as_sparse_matrix || precision != "working") return;
+    const CsrMatrix<T> sparse = jacobi.to_csr(context);
+    const SpmvPlan plan = plan_spmv(context, sparse.view());
+    Buffer<T> r(context, n), z(context, n);
+    fill(context, T(1), r.view());
+    const auto apply = [&] {
+        multiply(context, sparse.view(), plan, T(1), std::as_const(r).view(), T(0), z.view());
     };
-    const double pattern_bytes = double(a.nonzeros) * 4 + double(a.rows) * 8;
-    const Timing finding = measure(
-        context, [&] { find_blocks(context, a, Index(bound)); }, 0.1);
-    BlockPartition blocks = find_blocks(context, a, Index(bound));
-    row("find_blocks", "tessera", finding, pattern_bytes, &blocks);
+    measured.add<T>(rows, "apply", "generic_spmv", {{"precision", precision}, {"vectors", 1}},
+                    measure(context, apply, bench.seconds), stored + 2.0 * double(n) * sizeof(T),
+                    blocks);
+}
 
-    const std::vector<Index> offsets = copy_to_host(context, blocks.block_offsets);
-    const double inside = entries_in_blocks(named.matrix, offsets);
-    const double stored = double(blocks.entries) * 8;
-    BlockJacobi<double> preconditioner(context, a, std::move(blocks),
-                                       {.singular = SingularPolicy::shift});
-    const double once = double(a.rows) * 8 + double(a.nonzeros) * 4 + inside * 8 + stored;
-    common["singular"] = preconditioner.singular_blocks();
-    common["largest"] = preconditioner.blocks().largest;
-    row("setup", "tessera", measure(context, [&] { preconditioner.update(context, a); }), once,
-        &preconditioner.blocks());
-
-    Buffer<double> r(context, a.rows), z(context, a.rows);
-    fill(context, 1.0, r.view());
-    const auto apply = [&] { preconditioner.apply(context, std::as_const(r).view(), z.view()); };
-    row("apply", "tessera", measure(context, apply), stored + 16.0 * a.rows,
-        &preconditioner.blocks());
+template <class T>
+void add_rows(Json& rows, const Context& context, const NamedMatrix& named, const CsrView<T>& a,
+              int bound, const BlockJacobiBench& bench) {
+    const Measured measured{context, named, bound, bench.uniform, sizeof(T) == 8 ? "f64" : "f32"};
+    BlockPartition blocks = partition_of(context, a, bound, bench.uniform);
+    if (!bench.uniform) {
+        measured.add<T>(rows, "find_blocks", "tessera", {},
+                        measure(
+                            context, [&] { find_blocks(context, a, Index(bound)); }, bench.seconds),
+                        double(a.nonzeros) * 4 + double(a.rows) * 8, blocks);
+    }
+    const double inside =
+        entries_in_blocks(named.matrix, copy_to_host(context, blocks.block_offsets));
+    const double once = double(a.rows) * 8 + double(a.nonzeros) * 4 + inside * sizeof(T) +
+                        double(blocks.entries) * sizeof(T);
+    for (const std::string& precision : bench.precisions) {
+        for (const std::string& extraction : bench.extractions) {
+            BlockJacobiOptions options;
+            options.singular = SingularPolicy::identity;
+            options.precision = precision_of(precision);
+            options.extraction = extraction_of(extraction);
+            BlockJacobi<T> jacobi(context, a, partition_of(context, a, bound, bench.uniform),
+                                  options);
+            measured.add<T>(rows, "setup", extraction,
+                            {{"precision", precision}, {"singular", jacobi.singular_blocks()}},
+                            measure(
+                                context, [&] { jacobi.update(context, a); }, bench.seconds),
+                            once, jacobi.blocks());
+            if (extraction == bench.extractions.front()) {
+                add_applications(rows, measured, jacobi, precision, bench);
+            }
+        }
+    }
 }
 
 #if TESSERA_WITH_CUDA
@@ -95,19 +189,47 @@ void add_paper_rows(Json& rows, const Context& context, const NamedMatrix& named
 }
 #endif
 
+/// The rows of one matrix.
+void add_matrix(Json& rows, const Context& context, const NamedMatrix& named, const Context& cpu,
+                const std::vector<int>& bounds, const BlockJacobiBench& bench) {
+    const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());
+    CsrMatrix<float> narrow;
+    if (std::ranges::count(bench.types, "f32") > 0) {
+        narrow = copy_to(context, to_float(cpu, named.matrix).view());
+    }
+    for (const int bound : bounds) {
+        for (const std::string& type : bench.types) {
+            if (type == "f32") {
+                add_rows<float>(rows, context, named, narrow.view(), bound, bench);
+            } else {
+                add_rows<double>(rows, context, named, matrix.view(), bound, bench);
+            }
+        }
+#if TESSERA_WITH_CUDA
+        if (context.on_gpu() && bench.paper_rows) {
+            add_paper_rows(rows, context, named, matrix, bound);
+        }
+#endif
+    }
+}
+
 }  // namespace
 
 Json block_jacobi(const Context& context, const Context& cpu, const std::string& folder,
-                  const std::vector<std::string>& matrices, const std::vector<int>& bounds) {
+                  const std::vector<std::string>& matrices, const BlockJacobiBench& bench) {
+    static constexpr std::string_view place = "{n}";
     Json result = document(context, "block_jacobi");
     for (const std::string& name : matrices) {
-        const NamedMatrix named = load(cpu, name, folder);
-        const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());
-        for (const int bound : bounds) {
-            add_rows(result["rows"], context, named, matrix, bound);
-#if TESSERA_WITH_CUDA
-            if (context.on_gpu()) add_paper_rows(result["rows"], context, named, matrix, bound);
-#endif
+        const auto at = name.find(place);
+        if (at == std::string::npos) {
+            add_matrix(result["rows"], context, load(cpu, name, folder), cpu, bench.bounds, bench);
+            continue;
+        }
+        for (const int bound : bench.bounds) {
+            NamedMatrix named = load(
+                cpu, std::string(name).replace(at, place.size(), std::to_string(bound)), folder);
+            named.name = name;
+            add_matrix(result["rows"], context, named, cpu, {bound}, bench);
         }
     }
     return result;

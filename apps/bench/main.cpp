@@ -54,7 +54,20 @@ int main(int argc, char** argv) {
     add_batched(app, batched_options, sizes);
     CLI::App* batched = common(app.get_subcommand("batched"));
     CLI::App* jacobi = on_matrices(app.add_subcommand("block_jacobi", "Find blocks, setup, apply"));
-    jacobi->add_option("--bounds", bounds, "Block size bounds")->delimiter(',');
+    bench::BlockJacobiBench jacobi_options;
+    const auto list = [&](const char* name, auto& to, const char* help) {
+        jacobi->add_option(name, to, help)->delimiter(',');
+    };
+    list("--bounds", bounds, "Block size bounds");
+    list("--type", jacobi_options.types, "f64, f32");
+    list("--precisions", jacobi_options.precisions, "working, adaptive, f64, f32, bf16, f16");
+    list("--extractions", jacobi_options.extractions,
+         "automatic, cached, shared_full, shared, shared_multiple, separate");
+    list("--vectors", jacobi_options.vectors, "Applied to together");
+    jacobi->add_flag("--uniform", jacobi_options.uniform, "Blocks of as many rows as the bound");
+    jacobi->add_flag("--sparse", jacobi_options.as_sparse_matrix, "Also apply as a CSR matrix");
+    jacobi->add_flag("--paper", jacobi_options.paper_rows, "Also the paper's inversion, a pass");
+    jacobi->add_option("--seconds", jacobi_options.seconds, "Measure each row at least so long");
     CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "CSR products, every number of lanes"));
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
@@ -73,6 +86,7 @@ int main(int argc, char** argv) {
     }
     try {
         options.bounds = bounds;
+        jacobi_options.bounds = bounds;
         if (!sizes.empty()) batched_options.sizes = bench::parse_sizes(sizes);
         const Context cpu = Context::cpu(threads);
         const Context context = Context::from_name(device, threads);
@@ -88,7 +102,7 @@ int main(int argc, char** argv) {
         }
         const bench::Json result =
             batched->parsed()  ? bench::batched(context, batched_options)
-            : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, bounds)
+            : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, jacobi_options)
             : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices)
                              : bench::study(context, cpu, folder, matrices, options, before, save);
         if (json == "-") std::cout << result.dump(1) << "\n";

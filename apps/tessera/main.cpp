@@ -48,10 +48,10 @@ constexpr const char* methods_help =
 Preconditioners (--precond):
   none
   jacobi[,singular=stop|identity|shift|generalised]
-  block_jacobi[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]
+  block_jacobi[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]
               [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
               [,singular=stop|identity|shift|generalised]
-                           BOUND 1..32 (32), FILE: sizes of blocks; precision: of the inverses
+                           BOUND 1..64 (32), FILE: sizes of blocks; precision: of the inverses
 )";
 
 struct Arguments {
@@ -176,7 +176,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
     tune.add_option("--seconds", to.seconds, "For all tries together")->check(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
-        ->check(CLI::Range(1, int(default_block_bound)));
+        ->check(CLI::Range(1, int(largest_block_bound)));
 }
 
 void add_others(CLI::App& app, Arguments& to) {

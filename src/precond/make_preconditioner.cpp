@@ -40,7 +40,7 @@ BlockPartition blocks_from_file(const Context& context, const std::string& file,
     std::ifstream stream(file);
     if (!stream) {
         throw InvalidArgument("block_jacobi: blocks='" + file +
-                              "' is neither supervariable, natural, uniform:K nor a file that can "
+                              "' is neither supervariable, natural, similar, uniform:K nor a file that can "
                               "be read");
     }
     std::vector<Index> offsets{0};
@@ -79,9 +79,8 @@ BlockPartition partition(const Context& context, const CsrView<T>& matrix, Index
                          const std::string& blocks) {
     static constexpr std::string_view uniform = "uniform:";
     BlockPartition found;
-    if (blocks == "supervariable" || blocks == "natural") {
-        return find_blocks(context, matrix, bound,
-                           blocks == "natural" ? Blocking::natural : Blocking::supervariable);
+    for (const Blocking way : {Blocking::supervariable, Blocking::natural, Blocking::similar}) {
+        if (blocks == to_string(way)) return find_blocks(context, matrix, bound, way);
     }
     if (blocks.starts_with(uniform)) {
         std::int64_t size = 0;
@@ -118,7 +117,7 @@ std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, S
     }
     if (name == "block_jacobi") {
         const Index bound =
-            Index(preconditioner.integer(0, default_block_bound, 1, default_block_bound));
+            Index(preconditioner.integer(0, default_block_bound, 1, largest_block_bound));
         const std::string blocks = preconditioner.word("blocks", "supervariable");
         const BlockJacobiOptions options = block_jacobi_options(preconditioner);
         preconditioner.finish();

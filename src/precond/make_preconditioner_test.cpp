@@ -61,6 +61,21 @@ TEST(make_preconditioner, names) {
               "block_jacobi:8,blocks=natural,singular=stop");
     EXPECT_EQ(make("block_jacobi:8,blocks=uniform:4")->describe(),
               "block_jacobi:8,blocks=uniform:4,singular=stop");
+    // What was described is read again as the same.
+    for (const std::string text : {"block_jacobi:64,blocks=similar,singular=generalised",
+                                   "block_jacobi:8,precision=adaptive,accuracy=0.01,singular=stop",
+                                   "block_jacobi:8,precision=bf16,singular=shift"}) {
+        const std::string described = make(text)->describe();
+        EXPECT_EQ(make(described)->describe(), described);
+        for (std::string word; const char letter : text + ",") {
+            if (letter != ',') {
+                word += letter;
+                continue;
+            }
+            EXPECT_NE(described.find(word), std::string::npos) << word << " in " << described;
+            word.clear();
+        }
+    }
 }
 
 TEST(make_preconditioner, blocks) {
@@ -80,9 +95,11 @@ TEST(make_preconditioner, refuses_with_a_reason) {
         EXPECT_NE(found.find(what), std::string::npos) << found;
     };
     says("blok_jacobi:8", "did you mean 'block_jacobi'");
-    says("block_jacobi:33", "1..32");
+    says("block_jacobi:65", "1..64");
     says("block_jacobi:8,singulr=stop", "singular");
-    says("block_jacobi:8,singular=maybe", "stop, identity, shift");
+    says("block_jacobi:8,singular=maybe", "stop, identity, shift, generalised");
+    says("block_jacobi:8,precision=half", "working, adaptive, f64, f32, bf16, f16");
+    says("block_jacobi:8,precision=adaptive,accuracy=2", "accuracy");
     says("block_jacobi:8,blocks=uniform:9", "1..8");
     says("block_jacobi:8,blocks=uniform:x", "1..8");
     says("block_jacobi:8,blocks=nowhere.txt", "'nowhere.txt' is neither");
