@@ -145,19 +145,53 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
     }
 }
 
-/// The same with as many lanes a row, and entries a lane, as suit rows of at most `longest`
-/// entries, a number of this lane.
-template <int Depth, class T, class Put>
-__device__ __forceinline__ void gather_blocks(const CsrView<T>& matrix, const BlockRow* table,
-                                              int rows, int longest, Put&& put) {
-    longest = int(__reduce_max_sync(full_warp, unsigned(longest)));
-    if (longest <= 4) {
-        gather_rows<4, 4, 1>(matrix, table, rows, put);
-    } else if (Depth == 1 || longest <= 8) {
-        gather_rows<8, 4, 1>(matrix, table, rows, put);
-    } else {
-        gather_rows<8, 4, Depth>(matrix, table, rows, put);
+/// The same for short rows, a lane taking its rows by itself: all their entries are next to each
+/// other.
+template <int Rows, class T, class Put>
+__device__ __forceinline__ void walk_rows(const CsrView<T>& matrix, const RowSearch (&search)[Rows],
+                                          Put&& put) {
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        const BlockRow row = packed_row(search[q]);
+        Index column[short_row];
+        T value[short_row];
+#pragma unroll
+        for (int x = 0; x < short_row; ++x) {
+            const bool inside = x < row.length();
+            column[x] = load_if(inside, matrix.column_indices + row.begin + x, -1);
+            value[x] = load_if(inside, matrix.values + row.begin + x, T(0));
+        }
+#pragma unroll
+        for (int x = 0; x < short_row; ++x) {
+            const Index c = column[x] - row.first;
+            if (x < row.length() && c >= 0 && c < row.size()) put(row, int(c), value[x]);
+        }
     }
+}
+
+/// Finds the entries of the blocks in these rows of each lane (row lane + 32 q of `rows`), and puts
+/// them as gather_rows says; `table` has room for all rows.
+template <int Depth, int Rows, class T, class Put>
+__device__ __forceinline__ void take_rows(const CsrView<T>& matrix, RowSearch (&search)[Rows],
+                                          int rows, BlockRow* table, Put&& put) {
+    const int lane = int(threadIdx.x) % 32;
+    bool all_short = true;
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        all_short = all_short && search[q].end - search[q].begin <= short_row;
+    }
+    if (__all_sync(full_warp, all_short)) {
+        __syncwarp();  // The places have been cleared.
+        walk_rows(matrix, search, put);
+        return;
+    }
+    find_entries(matrix.column_indices, search);
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        if (lane + 32 * q < rows) table[lane + 32 * q] = packed_row(search[q]);
+    }
+    __syncwarp();
+    gather_rows<Depth == 0 ? 4 : 8, 4, Depth == 0 ? 1 : Depth>(matrix, table, rows, put);
 }
 
 /// The shared memory of a warp.
@@ -226,16 +260,8 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
                      block * Warp::block_values + (row - first) * Warp::stride};
     }
     shared.clear();
-    find_entries(matrix.column_indices, search);
-    int longest = 0;
-#pragma unroll
-    for (int q = 0; q < lane_rows; ++q) {
-        if (lane + 32 * q < rows) shared.row[lane + 32 * q] = packed_row(search[q]);
-        longest = max(longest, int(search[q].end - search[q].begin));
-    }
-    __syncwarp();
-    gather_blocks<(Tile + 7) / 8>(
-        matrix, shared.row, rows, longest,
+    take_rows<Tile <= 4 ? 0 : (Tile + 7) / 8>(
+        matrix, search, rows, shared.row,
         [&](const BlockRow& row, int c, T value) { shared.value[row.place() + c] = value; });
     __syncwarp();
 }

@@ -26,8 +26,12 @@ const char* to_string(BlockExtraction extraction) {
 
 namespace {
 
-/// Merged kernels invert up to here; larger blocks are faster separately.
-constexpr Index largest_merged = 24;
+/// The faster way, as measured (docs/decisions/block-jacobi-setup.md): blocks of 1 or 2 rows leave
+/// most lanes of a merged kernel idle, large ones starve it of registers.
+BlockExtraction fastest(Index largest) {
+    return largest <= 2 || largest > 24 ? BlockExtraction::separate
+                                        : BlockExtraction::shared_multiple;
+}
 
 template <class T>
 BlockFormat format_of(BlockPrecision precision) {
@@ -83,8 +87,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
     if (!where.on_gpu()) return;
     groups = group_blocks(where, blocks, group_rows(blocks.largest));
     if (options.extraction == BlockExtraction::automatic) {
-        options.extraction = blocks.largest <= largest_merged ? BlockExtraction::shared_multiple
-                                                              : BlockExtraction::separate;
+        options.extraction = fastest(blocks.largest);
     }
     if (options.extraction != BlockExtraction::separate) return;
     symmetric = Buffer<std::uint8_t>(where, blocks.count);
@@ -168,6 +171,9 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
     invert(where, matrix, first);
+    // Most updates fit the formats that are there: the host's verdict is not waited for.
+    const bool ready = !in_place() && !(adaptive() && first);
+    if (ready) store(where);
     const auto take_verdict = [&] {
         copy_to_host(where, std::as_const(verdict).view(), std::span<SetupVerdict>(&found, 1));
     };
@@ -178,11 +184,16 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
             verdict.data());
         take_verdict();
     }
-    if (in_place()) return;
-    if (adaptive() && (first || found.misfits > 0)) {
+    const bool anew = adaptive() && (first || found.misfits > 0);
+    if (anew) {
         if (!first) ++rebuilds;
         choose(where);
     }
+    if (anew || (!in_place() && found.singular > 0)) store(where);
+}
+
+template <class T>
+void BlockJacobi<T>::State::store(const Context& where) {
     select(where, &cpu::store_blocks<T>, TESSERA_IF_CUDA(cuda::store_blocks<T>))(
         where, packed(), inverses(), stored(), bytes.data(), verdict.data());
 }

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(format_threads)
     with_format<T>(format, [&](auto known) {
         constexpr BlockFormat in = decltype(known)::value;
         auto* const out = reinterpret_cast<StoredBits<in>*>(to);
-#pragma unroll 4
+#pragma unroll 8
         for (int e = lane; e < at.n * at.n; e += Lanes) {
             const T value = at.values[e];
             out[e] = narrow<in>(value);

@@ -51,7 +51,7 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     BlockJacobiReport report;
     report.singular = state_->found.singular;
     report.rebuilds = state_->rebuilds;
-    report.overflow = verdict.overflow != 0;
+    report.overflow = !state_->adaptive() && verdict.overflow != 0;
     report.stored_bytes = state_->bytes.size() - 16;
     report.working_bytes = blocks.entries * Offset(sizeof(T));
     if (verdict.rows_from_end != 0) {

@@ -50,7 +50,9 @@ __device__ __forceinline__ RowBlock<Rows> row_block(std::uint64_t starts, int ro
 /// symmetric. A warp takes a group: its lanes search a row each, then read rows together into
 /// shared memory, from where the packed values are stored.
 template <class T, int Rows, int Depth>
-__global__ void __launch_bounds__(32 * extract_warps, Depth <= 2 ? 8 : 5)
+__global__ void __launch_bounds__(32 * extract_warps, Depth <= 1   ? 8
+                                                      : Depth == 2 ? 7
+                                                                   : 5)
     extract_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, Index group_count,
                    const Index* groups, T* values, std::uint8_t* symmetric) {
     extern __shared__ __align__(16) unsigned char extract_memory[];
@@ -81,18 +83,10 @@ __global__ void __launch_bounds__(32 * extract_warps, Depth <= 2 ? 8 : 5)
             int(__ldg(blocks.entry_offsets + group.first_block + at.block) - begin) + r - at.first};
     }
     for (int e = lane; e < total; e += 32) staging[staged<T>(e)] = T(0);
-    find_entries(matrix.column_indices, search);
-    int longest = 0;
-#pragma unroll
-    for (int q = 0; q < lane_rows; ++q) {
-        if (lane + 32 * q < group.rows) table[lane + 32 * q] = packed_row(search[q]);
-        longest = max(longest, int(search[q].end - search[q].begin));
-    }
-    __syncwarp();
     const auto put = [&](const BlockRow& row, int c, T value) {
         staging[staged<T>(row.place() + c * row.size())] = value;
     };
-    gather_blocks<Depth>(matrix, table, group.rows, longest, put);
+    take_rows<Depth>(matrix, search, group.rows, table, put);
     __syncwarp();
 #pragma unroll 4
     for (int e = lane; e < total; e += 32) values[begin + e] = staging[staged<T>(e)];
@@ -222,7 +216,9 @@ void invert_extracted(const Context& context, const SetupJob<T>& job) {
 template <class T>
 void setup_separate(const Context& context, const SetupJob<T>& job) {
     const Index largest = job.blocks.largest;
-    if (largest <= 8) {
+    if (largest <= 4) {
+        launch_extract<T, 32, 0>(context, job);
+    } else if (largest <= 8) {
         launch_extract<T, 32, 1>(context, job);
     } else if (largest <= 16) {
         launch_extract<T, 32, 2>(context, job);

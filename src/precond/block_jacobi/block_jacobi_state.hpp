@@ -14,6 +14,8 @@ struct BlockJacobi<T>::State {
     void invert(const Context& where, const CsrView<T>& matrix, bool first);
     /// Chooses the formats and makes room for them.
     void choose(const Context& where);
+    /// Writes the inverses in their formats.
+    void store(const Context& where);
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
     /// Whether the inverses are kept as they are computed.
     bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }
