@@ -47,9 +47,11 @@ constexpr const char* methods_help =
   idr[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)
 Preconditioners (--precond):
   none
-  jacobi[,singular=stop|identity|shift]
+  jacobi[,singular=stop|identity|shift|generalised]
   block_jacobi[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]
-              [,singular=stop|identity|shift]    BOUND 1..32 (32), FILE: sizes of blocks
+              [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
+              [,singular=stop|identity|shift|generalised]
+                           BOUND 1..64 (32), FILE: sizes of blocks; precision: of the inverses
 )";
 
 struct Arguments {
@@ -155,8 +157,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     add_system(solve, to);
     solve.add_option("--x0", to.start, "File with the start; default: zero");
     solve.add_option("--precond", to.preconditioner,
-                     "none, jacobi, block_jacobi:BOUND[,singular=stop|identity|shift]"
-                     "[,blocks=supervariable|natural|uniform:K|FILE]");
+                     "none, jacobi, block_jacobi:BOUND[,...]; see below");
     solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
         ->check(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
@@ -175,7 +176,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
     tune.add_option("--seconds", to.seconds, "For all tries together")->check(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
-        ->check(CLI::Range(1, int(default_block_bound)));
+        ->check(CLI::Range(1, int(largest_block_bound)));
 }
 
 void add_others(CLI::App& app, Arguments& to) {

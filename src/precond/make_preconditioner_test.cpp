@@ -80,7 +80,7 @@ TEST(make_preconditioner, refuses_with_a_reason) {
         EXPECT_NE(found.find(what), std::string::npos) << found;
     };
     says("blok_jacobi:8", "did you mean 'block_jacobi'");
-    says("block_jacobi:33", "1..32");
+    says("block_jacobi:65", "1..64");
     says("block_jacobi:8,singulr=stop", "singular");
     says("block_jacobi:8,singular=maybe", "stop, identity, shift");
     says("block_jacobi:8,blocks=uniform:9", "1..8");
