@@ -105,7 +105,7 @@ TEST_F(cli, wrong_use_gives_exit_code_2_and_no_json) {
                                       {"solve", "poisson2d:4", "--device", "gpu"},
                                       {"solve", "poisson2d:4", "--solver", "idr:0"},
                                       {"solve", "poisson2d:4", "--solver", "auto:3"},
-                                      {"solve", "poisson2d:4", "--precond", "block_jacobi:33"},
+                                      {"solve", "poisson2d:4", "--precond", "block_jacobi:65"},
                                       {"solve", "poisson2d:4", "--rhs", "random:x"},
                                       {"solve", "poisson2d:4", "ones", "--rhs", "ones"},
                                       {"solve", "poisson2d:4", "ones", "more"},

@@ -33,9 +33,10 @@ TESSERA_API const char* to_string(Blocking blocking);
 
 /// Blocks of at most `bound` (1..64) rows from the pattern of a square matrix in the memory of
 /// `context`. Equal results on every backend and for every number of threads. `similar` is a
-/// dynamic programme over stretches of 512 rows that look 256 rows ahead: up to 768 rows the best
-/// of all such partitions, beyond the best as far as these see. Waits (the counts go to the host).
-/// Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched Gauss-Jordan block Jacobi, section 4.
+/// dynamic programme over stretches of 512 rows that look 512 rows ahead: up to 1024 rows the
+/// best of all such partitions, beyond the best as far as these see. Waits (the counts go to the
+/// host). Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched Gauss-Jordan block Jacobi,
+/// section 4.
 template <class T>
 TESSERA_API BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix,
                                        Index bound, Blocking blocking = Blocking::supervariable);

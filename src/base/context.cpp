@@ -276,6 +276,7 @@ ContextState::~ContextState() {
             cuda::destroy_event(phase.end);
         }
         for (void* event : free_events) cuda::destroy_event(event);
+        if (host_scratch != nullptr) cuda::release_on_host(host_scratch);
         for (const Scratch& scratch : reductions) cuda::release(device, stream, scratch.memory);
         cuda::destroy_stream(device, stream);
     }
@@ -406,6 +407,16 @@ void* reduction_scratch(const Context& context, Offset bytes) {
     ++state.allocations;
     state.reductions.push_back({memory, bytes});
     return memory;
+}
+
+void* host_scratch(const Context& context) {
+    ContextState& state = context.state();
+    if constexpr (with_cuda) {
+        if (state.host_scratch == nullptr) {
+            state.host_scratch = cuda::allocate_on_host(state.device, host_scratch_bytes);
+        }
+    }
+    return state.host_scratch;
 }
 
 }  // namespace tessera

@@ -34,6 +34,7 @@ struct ContextState {
     /// Partial sums of reductions: the last is the largest and in use. Smaller ones stay, because
     /// captured graphs may point to them.
     std::vector<Scratch> reductions;
+    void* host_scratch = nullptr;
 
     struct PhaseSum {
         const char* name;
@@ -60,5 +61,11 @@ struct ContextState {
 /// Memory for the partial sums of reductions, at least `bytes`, zeroed when it is new. Reused by
 /// every reduction in stream order; must not grow inside a capture.
 void* reduction_scratch(const Context& context, Offset bytes);
+
+/// Page-locked host memory of a GPU's Context: what kernels write there can be read as soon as the
+/// Context has been waited for, without a copy. For results that are read at once; the next user
+/// overwrites them.
+void* host_scratch(const Context& context);
+inline constexpr Offset host_scratch_bytes = 64;
 
 }  // namespace tessera

@@ -81,6 +81,15 @@ void release(int device, void* stream, void* memory) noexcept {
     cudaFreeAsync(memory, static_cast<cudaStream_t>(stream));
 }
 
+void* allocate_on_host(int device, Offset bytes) {
+    TESSERA_CUDA(cudaSetDevice(device));
+    void* memory = nullptr;
+    TESSERA_CUDA(cudaHostAlloc(&memory, static_cast<std::size_t>(bytes), cudaHostAllocDefault));
+    return memory;
+}
+
+void release_on_host(void* memory) noexcept { cudaFreeHost(memory); }
+
 void fill_bytes(int device, void* stream, void* memory, int byte, Offset bytes) {
     TESSERA_CUDA(cudaSetDevice(device));
     TESSERA_CUDA(cudaMemsetAsync(memory, byte, static_cast<std::size_t>(bytes),

@@ -18,6 +18,8 @@ void destroy_stream(int device, void* stream) noexcept;
 void synchronize(int device, void* stream);
 void* allocate(int device, void* stream, Offset bytes);
 void release(int device, void* stream, void* memory) noexcept;
+void* allocate_on_host(int device, Offset bytes);  ///< Page-locked.
+void release_on_host(void* memory) noexcept;
 void fill_bytes(int device, void* stream, void* memory, int byte, Offset bytes);
 void copy_within(int device, void* stream, const void* from, void* to, Offset bytes);
 void copy_to_host(int device, void* stream, const void* from, void* to, Offset bytes);

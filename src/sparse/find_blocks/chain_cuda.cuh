@@ -1,8 +1,10 @@
 #pragma once
 
 #include <bit>
+#include <utility>
 
 #include "base/check_cuda.hpp"
+#include "base/context_state.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/warp.cuh"
 #include "sparse/find_blocks/kernels.hpp"
@@ -40,6 +42,7 @@ struct ChainTotals {
     int count;
     int largest;
 };
+static_assert(sizeof(ChainTotals) <= host_scratch_bytes && chain_runs == 32);
 
 /// What the kernels hand on; of all chunks.
 struct ChainScratch {
@@ -50,8 +53,9 @@ struct ChainScratch {
     std::uint8_t* exits;
     Walk* walks;            ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;  ///< [chunk]
-    Index* bases;           ///< [chunk]: items of the chain before it.
-    ChainTotals* totals;
+    Index* bases;           ///< [chunk]: items of the chain before it, in its run.
+    Index* run_bases;       ///< [run]: items of the chain before it.
+    ChainTotals* totals;    ///< In host memory.
 };
 
 /// Items of the chunk that starts with item `first`.
@@ -116,33 +120,46 @@ __device__ inline unsigned mapped(unsigned two_exits, unsigned entry) {
     return __shfl_sync(full_warp, two_exits, int(entry / 2)) >> (8 * (entry % 2)) & 255u;
 }
 
-/// Composes the maps of chunks begin .. end - 1: each is replaced by that from `begin` on; so is
-/// `map`, two bytes a lane, by all of them. A warp.
+/// Composes the maps of chunks begin .. end - 1: each is replaced by that from `begin` on; the last
+/// one, two bytes a lane, is returned. A warp.
 __device__ inline unsigned compose_run(Offset begin, Offset end, std::uint16_t* two_exits) {
     constexpr int depth = 16;
     const int lane = int(threadIdx.x) % 32;
+    std::uint16_t* const mine = two_exits + begin * 32 + lane;
+    const int chunks = int(end - begin);
     unsigned low = unsigned(2 * lane);
     unsigned high = low + 1;
-    for (Offset first = begin; first < end; first += depth) {
-        unsigned maps[depth];
+    unsigned maps[depth];
+    const auto read = [&](int first) {
 #pragma unroll
         for (int k = 0; k < depth; ++k) {
-            maps[k] = first + k < end ? two_exits[(first + k) * 32 + lane] : 0;
+            maps[k] = first + k < chunks ? mine[Offset(first + k) * 32] : 0;
         }
+    };
+    read(0);
+    for (int first = 0; first < chunks; first += depth) {
+        unsigned now[depth];
+#pragma unroll
+        for (int k = 0; k < depth; ++k) now[k] = maps[k];
+        read(first + depth);
 #pragma unroll
         for (int k = 0; k < depth; ++k) {
-            if (first + k < end) {
-                low = mapped(maps[k], low);
-                high = mapped(maps[k], high);
-                two_exits[(first + k) * 32 + lane] = std::uint16_t(low | high << 8);
-            }
+            if (first + k >= chunks) break;
+            low = mapped(now[k], low);
+            high = mapped(now[k], high);
+            mine[Offset(first + k) * 32] = std::uint16_t(low | high << 8);
         }
     }
     return low | high << 8;
 }
 
+/// Chunks of a run.
+__device__ inline Offset run_length(Offset chunks) {
+    return (chunks + chain_runs - 1) / chain_runs;
+}
+
 /// Composes the maps of the chunks, and sums up. One thread block; warp w takes the w-th run of
-/// chunks, three times: its maps; then, its entry known, the entries and counts inside; then bases.
+/// chunks, twice: its maps; then, its entry known, the entries and counts inside.
 static __global__ void __launch_bounds__(32 * chain_runs)
     chain_compose_kernel(Offset chunks, ChainScratch scratch) {
     __shared__ std::uint16_t run_exits[chain_runs][chain_reach / 2];
@@ -151,9 +168,8 @@ static __global__ void __launch_bounds__(32 * chain_runs)
     begin_dependent();
     const int lane = int(threadIdx.x) % 32;
     const int run = int(threadIdx.x) / 32;
-    const Offset run_chunks = (chunks + chain_runs - 1) / chain_runs;
-    const Offset begin = min(run * run_chunks, chunks);
-    const Offset end = min(begin + run_chunks, chunks);
+    const Offset begin = min(run * run_length(chunks), chunks);
+    const Offset end = min(begin + run_length(chunks), chunks);
     run_exits[run][lane] =
         std::uint16_t(compose_run(begin, end, reinterpret_cast<std::uint16_t*>(scratch.exits)));
     __syncthreads();
@@ -187,23 +203,20 @@ static __global__ void __launch_bounds__(32 * chain_runs)
     sum.largest = lanes_max(sum.largest);
     if (lane == 0) run_totals[run] = sum;
     __syncthreads();
-    Index base = 0;
-    ChainTotals all{0, 0, 0};
-    for (int r = 0; r < chain_runs; ++r) {
-        if (r == run) base = all.count;
-        all.count += run_totals[r].count;
-        all.squares += run_totals[r].squares;
-        all.largest = max(all.largest, run_totals[r].largest);
-    }
-    for (Offset chunk = begin + lane; chunk < end; chunk += 32) scratch.bases[chunk] += base;
-    if (threadIdx.x == 0) *scratch.totals = all;
+    if (run > 0) return;
+    sum = run_totals[lane];
+    const Index inclusive = warp_inclusive_scan(Index(sum.count));
+    scratch.run_bases[lane] = inclusive - Index(sum.count);
+    sum.squares = warp_sum(sum.squares);
+    sum.largest = lanes_max(sum.largest);
+    if (lane == 31) *scratch.totals = {sum.squares, inclusive, sum.largest};
 }
 
 /// A thread block a chunk, whose entry is known: the items of its chain, a bit each, by a lane a
 /// part; then in their places.
 static __global__ void __launch_bounds__(chain_threads)
-    chain_write_kernel(Index count, int entry_bits, ChainScratch scratch, Index starts_count,
-                       Index* starts) {
+    chain_write_kernel(Index count, int entry_bits, Offset chunks, ChainScratch scratch,
+                       Index starts_count, Index* starts) {
     constexpr int none = 255;
     __shared__ __align__(8) std::uint8_t steps[chain_chunk];
     __shared__ std::uint8_t part_exits[chain_parts * chain_reach];
@@ -245,7 +258,8 @@ static __global__ void __launch_bounds__(chain_threads)
         part_bases[thread] = warp_inclusive_scan(here) - here;
     }
     __syncthreads();
-    const Offset base = scratch.bases[blockIdx.x];
+    const Offset base =
+        scratch.run_bases[blockIdx.x / run_length(chunks)] + Offset(scratch.bases[blockIdx.x]);
 #pragma unroll
     for (int k = 0; k < chain_items; ++k) {
         const int item = thread + k * chain_threads;
@@ -265,27 +279,40 @@ Chain follow_chain(const Context& context, Index count, int reach, Next next) {
     const cudaStream_t stream = stream_of(context);
     const Offset chunks = (Offset(count) + chain_chunk - 1) / chain_chunk;
     const int entry_bits = std::bit_width(unsigned(reach - 1));
-    Buffer<std::uint8_t> steps(context, chunks * chain_chunk);
-    Buffer<std::uint8_t> part_exits(context, chunks * chain_parts << entry_bits);
-    Buffer<std::uint8_t> exits(context, chunks * chain_reach);
-    Buffer<Walk> walks(context, chunks * chain_reach);
-    Buffer<std::uint8_t> entries(context, chunks);
-    Buffer<Index> bases(context, chunks);
-    Buffer<ChainTotals> totals(context, 1);
-    const ChainScratch scratch{steps.data(),   part_exits.data(), exits.data(), walks.data(),
-                               entries.data(), bases.data(),      totals.data()};
+    // One allocation, carved: each takes time on the host.
+    Offset bytes = 0;
+    const auto place = [&](Offset size) {
+        return std::exchange(bytes, (bytes + size + 255) & ~255);
+    };
+    const Offset steps = place(chunks * chain_chunk);
+    const Offset part_exits = place(chunks * chain_parts << entry_bits);
+    const Offset exits = place(chunks * chain_reach);
+    const Offset walks = place(chunks * chain_reach * Offset(sizeof(Walk)));
+    const Offset entries = place(chunks);
+    const Offset bases = place(chunks * Offset(sizeof(Index)));
+    const Offset run_bases = place(chain_runs * Offset(sizeof(Index)));
+    Buffer<std::uint8_t> memory(context, bytes);
+    const ChainScratch scratch{memory.data() + steps,
+                               memory.data() + part_exits,
+                               memory.data() + exits,
+                               reinterpret_cast<Walk*>(memory.data() + walks),
+                               memory.data() + entries,
+                               reinterpret_cast<Index*>(memory.data() + bases),
+                               reinterpret_cast<Index*>(memory.data() + run_bases),
+                               static_cast<ChainTotals*>(host_scratch(context))};
     if (chunks > 0) {
         launch_dependent(chain_map_kernel<Next>, unsigned(chunks), chain_threads, 0, stream, count,
                          next, entry_bits, scratch);
     }
     launch_dependent(chain_compose_kernel, 1, 32 * chain_runs, 0, stream, chunks, scratch);
-    const ChainTotals found = copy_to_host(context, totals)[0];  // Waits: the result's length.
+    context.synchronize();  // The result's length.
+    const ChainTotals found = *scratch.totals;
     Chain chain;
     chain.largest = found.largest;
     chain.squares = Offset(found.squares);
     chain.starts = Buffer<Index>(context, Offset(found.count) + 1);
     launch_dependent(chain_write_kernel, unsigned(std::max<Offset>(chunks, 1)), chain_threads, 0,
-                     stream, count, entry_bits, scratch, found.count, chain.starts.data());
+                     stream, count, entry_bits, chunks, scratch, found.count, chain.starts.data());
     return chain;
 }
 

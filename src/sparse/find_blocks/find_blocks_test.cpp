@@ -1,19 +1,8 @@
-#include "sparse/find_blocks/find_blocks_reference.hpp"
-#include "sparse/find_blocks/kernels.hpp"
-#include "support/test.hpp"
+#include "sparse/find_blocks/find_blocks_cases.hpp"
 
 namespace tessera::test {
 
 namespace {
-
-using Pattern = std::vector<std::vector<Index>>;
-
-CsrMatrix<double> matrix_of(const Pattern& pattern) {
-    std::vector<std::vector<double>> values;
-    for (const auto& row : pattern) values.emplace_back(row.size(), 1.0);
-    const Index rows = Index(pattern.size());
-    return make_csr(rows, rows, pattern, values);
-}
 
 /// Supervariables of 1..longest rows with up to three columns, drawn from few so that neighbours
 /// are equal by chance too; some are empty rows.
@@ -32,34 +21,7 @@ Pattern random_pattern(std::mt19937_64& random, Index rows, Index longest) {
     return pattern;
 }
 
-void expect_reference(const Context& context, const Pattern& pattern, Index bound,
-                      Blocking blocking) {
-    const CsrMatrix<double> matrix = matrix_of(pattern);
-    const CsrMatrix<double> there = copy_to(context, matrix.view());
-    const BlockPartition blocks = find_blocks(context, there.view(), bound, blocking);
-    const reference::Pattern host{matrix.rows(), matrix.view().row_offsets,
-                                  matrix.view().column_indices};
-    const auto expected =
-        blocking == Blocking::similar
-            ? reference::similar_blocks(host, bound, similar_stretch, similar_horizon)
-            : reference::find_blocks(host.rows, host.row_offsets, host.column_indices, bound,
-                                     blocking == Blocking::supervariable);
-    ASSERT_EQ(copy_to_host(context, blocks.block_offsets), expected)
-        << pattern.size() << " rows, bound " << bound << ", " << to_string(blocking);
-    Index largest = 0;
-    std::vector<Offset> entry_offsets{0};
-    for (std::size_t b = 0; b + 1 < expected.size(); ++b) {
-        const Index size = expected[b + 1] - expected[b];
-        largest = std::max(largest, size);
-        entry_offsets.push_back(entry_offsets.back() + Offset(size) * size);
-    }
-    EXPECT_EQ(blocks.rows, matrix.rows());
-    EXPECT_EQ(blocks.count, Index(expected.size() - 1));
-    EXPECT_EQ(blocks.largest, largest);
-    EXPECT_EQ(blocks.entries, entry_offsets.back());
-}
-
-void expect_reference(const Pattern& pattern) {
+void expect_with_all_bounds(const Pattern& pattern) {
     for (const Index bound : {1, 2, 3, 7, 31, 32, 33, 63, 64}) {
         for (const Blocking blocking : {Blocking::supervariable, Blocking::natural}) {
             expect_reference(context(), pattern, bound, blocking);
@@ -116,8 +78,8 @@ TEST(find_blocks, sizes_around_words_and_chunks) {
     auto random = generator();
     for (const Index rows : {0,   1,    2,    31,   32,   33,   63,   64,   65,   127,
                              128, 1023, 1024, 1025, 1088, 2047, 2048, 2049, 2111, 2112}) {
-        expect_reference(random_pattern(random, rows, 40));
-        expect_reference(Pattern(std::size_t(rows)));  // Empty rows are equal to each other.
+        expect_with_all_bounds(random_pattern(random, rows, 40));
+        expect_with_all_bounds(Pattern(std::size_t(rows)));  // Empty rows are equal to each other.
     }
 }
 
@@ -131,12 +93,12 @@ TEST(find_blocks, extremes) {
         dense.push_back({0, 1, 2, rows - 1});  // One supervariable.
         dense_row.push_back(i == 2500 ? all : std::vector<Index>{i / 3});
     }
-    expect_reference(diagonal);
-    expect_reference(dense);
-    expect_reference(dense_row);
+    expect_with_all_bounds(diagonal);
+    expect_with_all_bounds(dense);
+    expect_with_all_bounds(dense_row);
     Pattern equal_lengths;  // Equal lengths and equal first columns, last ones differ.
     for (Index i = 0; i < rows; ++i) equal_lengths.push_back({0, 1 + i % 2});
-    expect_reference(equal_lengths);
+    expect_with_all_bounds(equal_lengths);
 }
 
 TEST(find_blocks, independent_of_threads) {
@@ -176,87 +138,6 @@ TEST(find_blocks, rows_of_many_lengths) {
         }
         pattern.resize(std::size_t(rows));
         expect_reference(context(), pattern, 64, Blocking::natural);
-    }
-}
-
-TEST(find_blocks, similar_by_hand) {
-    // 3 and 3 coupled rows with one entry between; greedy agglomeration under 4 cuts the second.
-    const Pattern pattern{{0, 1, 2}, {0, 1}, {0, 2}, {3, 4, 5}, {3, 4}, {3, 5}};
-    const CsrMatrix<double> matrix = copy_to(context(), matrix_of(pattern).view());
-    const auto found = [&](Blocking blocking) {
-        const BlockPartition blocks = find_blocks(context(), matrix.view(), 4, blocking);
-        return copy_to_host(context(), blocks.block_offsets);
-    };
-    EXPECT_EQ(found(Blocking::supervariable), (std::vector<Index>{0, 4, 6}));
-    EXPECT_EQ(found(Blocking::similar), (std::vector<Index>{0, 3, 6}));
-    EXPECT_EQ(find_blocks(context(), matrix.view(), 4, Blocking::similar).options,
-              "4,blocks=similar");
-}
-
-TEST(find_blocks, similar_random_patterns) {
-    auto random = generator();
-    const auto sparse_band = [&](Index rows, Index width, std::uint64_t one_in) {
-        Pattern pattern(static_cast<std::size_t>(rows));
-        for (Index i = 0; i < rows; ++i) {
-            auto& columns = pattern[std::size_t(i)];
-            if (i > 0 && random() % 3 == 0) {
-                columns = pattern[std::size_t(i) - 1];
-                continue;
-            }
-            for (Index j = std::max(i - width, 0); j < std::min(i + width, rows); ++j) {
-                if (j == i || random() % one_in == 0) columns.push_back(j);
-            }
-        }
-        return pattern;
-    };
-    for (int round = 0; round < 40; ++round) {
-        const Index rows = Index(random() % 120);
-        const Pattern pattern = sparse_band(rows, 1 + Index(random() % 80), 1 + random() % 6);
-        expect_reference(context(), pattern, 1 + Index(random() % 64), Blocking::similar);
-    }
-    for (const Index rows : {511, 768, 769, 1300}) {
-        const Pattern pattern = sparse_band(rows, 12, 3);
-        for (const Index bound : {4, 9}) {
-            expect_reference(context(), pattern, bound, Blocking::similar);
-        }
-    }
-    expect_reference(context(), Pattern(700), 7, Blocking::similar);  // One supervariable.
-}
-
-TEST(find_blocks, similar_keeps_the_most) {
-    // Against all partitions, by a dynamic programme from the front.
-    auto random = generator();
-    for (int round = 0; round < 200; ++round) {
-        const Index rows = 1 + Index(random() % 40);
-        const Index bound = 1 + Index(random() % 12);
-        Pattern pattern(static_cast<std::size_t>(rows));
-        for (auto& columns : pattern) {
-            for (Index j = 0; j < rows; ++j) {
-                if (random() % 4 == 0) columns.push_back(j);
-            }
-        }
-        const CsrMatrix<double> matrix = matrix_of(pattern);
-        const reference::Pattern host{rows, matrix.view().row_offsets,
-                                      matrix.view().column_indices};
-        std::vector<Offset> most(std::size_t(rows) + 1, -1);
-        most[0] = 0;
-        for (Index i = 0; i < rows; ++i) {
-            if (most[std::size_t(i)] < 0) continue;
-            for (const Index end : host.ends(i, bound)) {
-                most[std::size_t(end)] = std::max(most[std::size_t(end)],
-                                                  most[std::size_t(i)] + host.inside(i, end, rows));
-            }
-        }
-        const CsrMatrix<double> there = copy_to(context(), matrix.view());
-        const BlockPartition blocks =
-            find_blocks(context(), there.view(), bound, Blocking::similar);
-        const std::vector<Index> offsets = copy_to_host(context(), blocks.block_offsets);
-        Offset kept = 0;
-        for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
-            ASSERT_LE(offsets[b + 1] - offsets[b], bound);
-            kept += host.inside(offsets[b], offsets[b + 1], rows);
-        }
-        EXPECT_EQ(kept, most.back());
     }
 }
 

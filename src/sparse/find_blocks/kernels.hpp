@@ -21,7 +21,7 @@ struct Chain {
 
 /// Blocking::similar: the rows of a stretch see this far.
 inline constexpr Index similar_stretch = 512;
-inline constexpr Index similar_horizon = 768;
+inline constexpr Index similar_horizon = 1024;
 
 // Both backends, without a serial walk over the rows:
 //  1. A bit per row: 1 where a supervariable starts, that is where the pattern of row i differs

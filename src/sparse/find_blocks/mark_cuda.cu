@@ -144,11 +144,10 @@ __global__ void __launch_bounds__(32 * mark_warps)
     begin_dependent();
     const Offset word = Offset(blockIdx.x) * mark_warps + warp;
     const Offset i = word * 32 + lane;
-    const bool inside = i > 0 && i < rows;
-    const Offset begin = inside ? __ldg(row_offsets + i) : 0;
-    const Offset before = inside ? __ldg(row_offsets + i - 1) : 0;
-    const Offset end = inside ? __ldg(row_offsets + i + 1) : 0;
-    const bool equal_lengths = inside && end - begin == begin - before;
+    const Offset begin = i < rows ? __ldg(row_offsets + i) : 0;
+    const Offset end = i < rows ? __ldg(row_offsets + i + 1) : 0;
+    const Offset before = i > 0 && i < rows ? __ldg(row_offsets + i - 1) : 0;
+    const bool equal_lengths = i > 0 && i < rows && end - begin == begin - before;
     bool start = !equal_lengths && i <= rows;
 
     int phase = 0;
@@ -202,7 +201,7 @@ Buffer<unsigned> mark_supervariables(const Context& context, const CsrPattern& p
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
     const int capacity =
         bulk_copies() ? int(std::clamp(33 * 1.125 * mean, 128.0, 4096.0)) / 32 * 32 : 0;
-    const auto kernel = mean <= 16 ? mark_kernel<8> : mark_kernel<32>;
+    const auto kernel = mean <= 24 ? mark_kernel<8> : mark_kernel<32>;
     launch_dependent(kernel, blocks_for(words, mark_warps), 32 * mark_warps,
                      mark_warps * (4 * capacity + 128), stream_of(context), pattern.rows,
                      pattern.row_offsets, pattern.column_indices, words, capacity, starts.data());

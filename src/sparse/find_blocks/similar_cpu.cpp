@@ -43,26 +43,28 @@ void find_stretch(const CsrPattern& pattern, const StartMask& mask, Index bound,
     const Index written = Index(std::min<Offset>(Offset(first) + similar_stretch, rows));
     Band band;
     fill_band(pattern, first, last, band);
-    // kept[t]: nonzeros inside a block of the t + 1 rows from the present one on, without the
-    // diagonal. best[r]: inside all blocks from row first + r on.
-    Index kept[window] = {};
+    // Row first + r: kept[r], nonzeros inside a block from the present row up to the row before
+    // that one, without the diagonal; best[r], inside all blocks from that row on.
+    Index kept[similar_horizon + window] = {};
     Index best[similar_horizon + window] = {};
     for (Index row = last - 1; row >= first; --row) {
         const std::uint64_t right = band.right[row - first];
         const std::uint64_t below = band.below[row - first];
-        Index before = kept[0];  // Of the row behind, one row shorter.
-        Index more = 0;          // Nonzeros of this row and this column.
-        for (Index t = 1; t < bound; ++t) {
+        Index* const longer = kept + (row - first + 1);  // By t rows than one.
+        const Index uneven = std::min<Index>(bound, 1 + std::bit_width(right | below));
+        Index more = 0;  // Nonzeros of this row and this column.
+        for (Index t = 1; t < uneven; ++t) {
             more += Index((right >> (t - 1)) & 1) + Index((below >> (t - 1)) & 1);
-            const Index now = before + more;
-            before = kept[t];
-            kept[t] = now;
+            longer[t] += more;
+        }
+        if (more > 0) {
+            for (Index t = uneven; t < bound; ++t) longer[t] += more;
         }
         Index most = -1;
         Index step = 0;
         for (std::uint64_t ends = mask.ends(row, bound); ends != 0; ends &= ends - 1) {
             const Index t = std::countr_zero(ends);
-            const Index sum = kept[t] + best[row - first + 1 + t];
+            const Index sum = longer[t] + best[row - first + 1 + t];
             if (sum >= most) {
                 most = sum;
                 step = t + 1;
