@@ -29,7 +29,7 @@ __device__ __forceinline__ InvertedBlock<T> inverted_block(const PackedBlocks<T>
     return {Index(b), n, inverses + blocks.entry_offsets[b]};
 }
 
-/// Writes the blocks in their formats, and counts those of `format` (all of one) that overflow.
+/// Writes the blocks in their formats, and says whether a value overflows in its own.
 template <class T, int Lanes>
 __global__ void __launch_bounds__(format_threads)
     store_kernel(PackedBlocks<T> blocks, const T* inverses, BlockFormat format,
@@ -41,14 +41,33 @@ __global__ void __launch_bounds__(format_threads)
     if (formats != nullptr) format = formats[at.block];
     std::byte* const to = bytes + starts[at.block] * unit;
     bool overflow = false;
-    with_format<T>(format, [&](auto known) {
+    const auto narrowed = [&](auto known, T value) {
         constexpr BlockFormat in = decltype(known)::value;
-        auto* const out = reinterpret_cast<StoredBits<in>*>(to);
-#pragma unroll 8
-        for (int e = lane; e < at.n * at.n; e += Lanes) {
-            const T value = at.values[e];
-            out[e] = narrow<in>(value);
-            overflow = overflow || (isfinite(value) && fabs(double(value)) > largest_finite(in));
+        overflow = overflow || (isfinite(value) && fabs(double(value)) > largest_finite(in));
+        return narrow<in>(value);
+    };
+    // Pairs where they are aligned on both sides.
+    const bool pairs = (reinterpret_cast<std::uintptr_t>(at.values) % (2 * sizeof(T)) |
+                        reinterpret_cast<std::uintptr_t>(to) % (2 * bytes_of(format))) == 0;
+    with_format<T>(format, [&](auto known) {
+        using Bits = StoredBits<decltype(known)::value>;
+        struct alignas(2 * sizeof(T)) Values {
+            T value[2];
+        };
+        struct alignas(2 * sizeof(Bits)) Stored {
+            Bits bits[2];
+        };
+        const int values = at.n * at.n;
+        const int paired = pairs ? values / 2 : 0;
+#pragma unroll 4
+        for (int e = lane; e < paired; e += Lanes) {
+            const Values two = reinterpret_cast<const Values*>(at.values)[e];
+            reinterpret_cast<Stored*>(to)[e] = {
+                {narrowed(known, two.value[0]), narrowed(known, two.value[1])}};
+        }
+#pragma unroll 4
+        for (int e = 2 * paired + lane; e < values; e += Lanes) {
+            reinterpret_cast<Bits*>(to)[e] = narrowed(known, at.values[e]);
         }
     });
     if (overflow) atomicOr(&verdict->overflow, 1);
