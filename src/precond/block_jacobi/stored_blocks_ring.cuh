@@ -10,9 +10,6 @@
 namespace tessera::cuda {
 
 inline constexpr int ring_warps = 4;  ///< Of a thread block.
-/// Thread blocks of a multiprocessor that registers are limited to.
-template <class Shape>
-constexpr int ring_blocks = Shape::vectors > 1 ? 4 : 8;
 
 /// Factors of adjacent columns, read by one instruction.
 template <class T, int Width>
@@ -146,7 +143,7 @@ class FactorCopies {
 };
 
 template <class T, class Shape, template <class> class Chunks, bool Transposed>
-__global__ void __launch_bounds__(32 * ring_warps, ring_blocks<Shape>)
+__global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
     apply_ring_kernel(StoredBlocks blocks, int value_bytes, Index vectors, const T* r,
                       Offset r_leading, T* z, Offset z_leading) {
     extern __shared__ __align__(128) unsigned char memory[];
@@ -218,7 +215,7 @@ void launch_apply_ring(const RingArguments<T>& a) {
     TESSERA_CUDA(cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
                                         a.context.device()));
     constexpr int reserved = 1024;  // Of each thread block by the system.
-    const int each = std::clamp(memory / (bytes + reserved), 1, ring_blocks<Shape>);
+    const int each = std::clamp(memory / (bytes + reserved), 1, Shape::resident);
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(a.blocks), ring_warps);
     launch_dependent(apply_ring_kernel<T, Shape, Chunks, Transposed>,
                      std::min(needed, unsigned(multiprocessors * each)), 32 * ring_warps, bytes,

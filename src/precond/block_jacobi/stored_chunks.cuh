@@ -25,12 +25,14 @@ __device__ __forceinline__ int first_column(int n, int in_block) {
 }
 
 /// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once.
-template <class T, int Groups, int Stages, int Vectors>
+template <class T, int Groups, int Stages, int Vectors, int Resident = Vectors == 1 ? 8 : 4>
 struct ChunkShape {
     using Real = T;
     static constexpr int groups = Groups;
     static constexpr int stages = Stages;  ///< Places of a warp.
     static constexpr int vectors = Vectors;
+    /// Thread blocks of a multiprocessor that registers are limited to.
+    static constexpr int resident = Resident;
     static constexpr int rows = 32 * Groups;
     static constexpr int factor_bytes = Vectors * rows * int(sizeof(T));
     static constexpr int share_bytes = rows * int(sizeof(int2));
