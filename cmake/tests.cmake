@@ -11,7 +11,7 @@ target_precompile_headers(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/supp
 target_link_options(tessera_tests PRIVATE -static-libstdc++ -static-libgcc)
 
 if(TARGET tessera_cli)
-  add_dependencies(tessera_tests tessera_cli)  # tests/cli_test.cpp runs it.
+  add_dependencies(tessera_tests tessera_cli)  # tests/cli_*_test.cpp run it.
 endif()
 
 function(tessera_add_test name suite backend isa)

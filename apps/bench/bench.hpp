@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -52,8 +53,14 @@ struct StudyOptions {
     std::string solver = "idr:4,smoothing";  ///< As in the program of the paper.
     int seeds = 5;  ///< Runs an entry, each with a shadow space of its own.
     Offset max_iterations = 50000;
+    double max_seconds = std::numeric_limits<double>::infinity();  ///< A solve.
+    std::vector<std::string> precisions = {"working"};  ///< In which inverses are stored.
+    std::vector<std::string> sides = {"right", "left"};
 };
+/// Adds to `before`, the rows of an earlier result, those that it lacks; `save` gets the document
+/// after every matrix.
 Json study(const Context& context, const Context& cpu, const std::string& folder,
-           const std::vector<std::string>& cases, const StudyOptions& options);
+           const std::vector<std::string>& cases, const StudyOptions& options, const Json& before,
+           const std::function<void(const Json&)>& save);
 
 }  // namespace tessera::bench

@@ -45,7 +45,8 @@ void add_rows(Json& rows, const Context& context, const NamedMatrix& named,
     const std::vector<Index> offsets = copy_to_host(context, blocks.block_offsets);
     const double inside = entries_in_blocks(named.matrix, offsets);
     const double stored = double(blocks.entries) * 8;
-    BlockJacobi<double> preconditioner(context, a, std::move(blocks), SingularPolicy::shift);
+    BlockJacobi<double> preconditioner(context, a, std::move(blocks),
+                                       {.singular = SingularPolicy::shift});
     const double once = double(a.rows) * 8 + double(a.nonzeros) * 4 + inside * 8 + stored;
     common["singular"] = preconditioner.singular_blocks();
     common["largest"] = preconditioner.blocks().largest;

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     std::string device = "auto", json = "-", folder;
     int threads = 0;
+    bool resume = false;
     bench::StudyOptions options;
     std::vector<std::string> matrices;
     std::vector<int> bounds;
@@ -52,13 +54,18 @@ int main(int argc, char** argv) {
     add_batched(app, batched_options, sizes);
     CLI::App* batched = common(app.get_subcommand("batched"));
     CLI::App* jacobi = on_matrices(app.add_subcommand("block_jacobi", "Find blocks, setup, apply"));
-    jacobi->add_option("--bounds", bounds, "Block size bounds");
+    jacobi->add_option("--bounds", bounds, "Block size bounds")->delimiter(',');
     CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "CSR products, every number of lanes"));
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
-    study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi");
+    study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
     study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
     study->add_option("--seeds", options.seeds, "Shadow seeds an entry");
     study->add_option("--max-iterations", options.max_iterations, "Cycles at most");
+    study->add_option("--max-seconds", options.max_seconds, "A solve at most");
+    study->add_option("--precisions", options.precisions, "working, adaptive, f32, bf16, f16")
+        ->delimiter(',');
+    study->add_option("--sides", options.sides, "right, left")->delimiter(',');
+    study->add_flag("--resume", resume, "Measure only what the result file lacks");
     CLI11_PARSE(app, argc, argv);
     if (bounds.empty()) {
         bounds = study->parsed() ? std::vector<int>{1, 8, 12, 16, 24, 32}
@@ -69,18 +76,23 @@ int main(int argc, char** argv) {
         if (!sizes.empty()) batched_options.sizes = bench::parse_sizes(sizes);
         const Context cpu = Context::cpu(threads);
         const Context context = Context::from_name(device, threads);
+        const auto save = [&json](const bench::Json& document) {
+            if (json == "-") return;
+            std::ofstream file(json);
+            file << document.dump(1) << "\n";
+            if (!file) throw Error("cannot write " + json);
+        };
+        bench::Json before = bench::Json::array();
+        if (resume && std::filesystem::exists(json)) {
+            before = bench::Json::parse(std::ifstream(json))["rows"];
+        }
         const bench::Json result =
             batched->parsed()  ? bench::batched(context, batched_options)
             : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, bounds)
             : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices)
-                               : bench::study(context, cpu, folder, matrices, options);
-        if (json == "-") {
-            std::cout << result.dump(1) << "\n";
-        } else {
-            std::ofstream file(json);
-            file << result.dump(1) << "\n";
-            if (!file) throw Error("cannot write " + json);
-        }
+                             : bench::study(context, cpu, folder, matrices, options, before, save);
+        if (json == "-") std::cout << result.dump(1) << "\n";
+        save(result);
         if (result.value("failed_checks", 0) > 0) return 1;
     } catch (const std::exception& error) {
         std::cerr << "tessera-bench: " << error.what() << "\n";

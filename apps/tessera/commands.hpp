@@ -51,6 +51,13 @@ struct SolveArguments {
     std::vector<std::string> command_line;  ///< As typed, to print a corrected one.
 };
 
+struct TuneArguments {
+    SolveArguments solve;  ///< Its preconditioner is not used.
+    std::vector<int> bounds = {16, 32, 8, 24,
+                               12, 4,  1};  ///< Block sizes, in this order; 1: jacobi.
+    double seconds = 60;
+};
+
 struct InfoArguments {
     std::string matrix;
     std::string json;
@@ -78,6 +85,9 @@ struct CompareArguments {
 
 /// Each runs one subcommand and returns its exit code; errors are thrown.
 int solve(const SolveArguments& arguments);
+/// Solves the system with one preconditioner after the other, each no longer than the fastest so
+/// far took, and tells which command solves it fastest. The time is a budget for all of them.
+int tune(const TuneArguments& arguments);
 int info(const InfoArguments& arguments);
 int convert(const ConvertArguments& arguments);
 int devices(const DevicesArguments& arguments);

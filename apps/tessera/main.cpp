@@ -5,6 +5,7 @@
 #include <new>
 
 #include "commands.hpp"
+#include "tessera/blocks.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/report.hpp"
 #include "tessera/spec.hpp"
@@ -18,6 +19,7 @@ constexpr const char* short_help =
     R"(Tessera solves sparse linear systems made of small dense blocks, on GPUs and CPUs.
 
   tessera solve A [b]    solve A x = b; A is a file (.mtx, .mtx.gz, ...) or a problem
+  tessera tune A [b]     which preconditioner solves it fastest
   tessera info A         what a matrix is like, and how to solve it
   tessera convert A OUT  write a matrix in another format
   tessera devices        what there is to run on
@@ -25,7 +27,6 @@ constexpr const char* short_help =
   tessera solve poisson2d:200
   tessera solve elasticity3d:20 --precond block_jacobi:24 --json report.json
   tessera info matrix.mtx
-
 tessera COMMAND --help lists the options of a command.
 )";
 
@@ -53,6 +54,7 @@ Preconditioners (--precond):
 
 struct Arguments {
     SolveArguments solve;
+    TuneArguments tune;
     InfoArguments info;
     ConvertArguments convert;
     DevicesArguments devices;
@@ -113,50 +115,67 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
     return {check, name};
 }
 
-void add_solve(CLI::App& app, SolveArguments& to) {
-    CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
-    solve.footer(std::string(problems_help) + methods_help);
-    solve.add_option("A", to.matrix, matrix_help)->required();
+/// What solve and tune have in common.
+void add_system(CLI::App& command, SolveArguments& to) {
+    command.add_option("A", to.matrix, matrix_help)->required();
     const char* const rhs_help =
         "ones, load, random[:SEED], solution:ones, solution:random[:SEED] (b = A x*, reports the "
         "error of x), or a file; default: the problem's load, else ones";
-    auto* const b = solve.add_option("b", to.right_hand_side, "The same as --rhs");
-    solve.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
-    solve.add_option("--x0", to.start, "File with the start; default: zero");
-    solve.add_option("--seed", to.seed, "Of random right-hand sides that name none")
+    auto* const b = command.add_option("b", to.right_hand_side, "The same as --rhs");
+    command.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
+    command.add_option("--seed", to.seed, "Of random right-hand sides that name none")
         ->check(whole_number());
-    solve.add_option("--solver", to.solver,
-                     "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], richardson; auto: cg for "
-                     "a symmetric matrix with a positive diagonal, else idr:4");
-    solve.add_option("--precond", to.preconditioner,
-                     "none, jacobi, block_jacobi:BOUND[,singular=stop|identity|shift]"
-                     "[,blocks=supervariable|natural|uniform:K|FILE]");
-    solve.add_option("--side", to.side, "Of the preconditioner")->check(one_of({"right", "left"}));
-    solve.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
+    command.add_option("--solver", to.solver,
+                       "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], richardson; auto: cg "
+                       "for a symmetric matrix with a positive diagonal, else idr:4");
+    command.add_option("--side", to.side, "Of the preconditioner")
+        ->check(one_of({"right", "left"}));
+    command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
         ->check(number());
-    solve.add_option("--atol", to.atol, "See --rtol")->check(number());
-    solve.add_option("--max-iterations", to.max_iterations, "Stop after so many")
+    command.add_option("--atol", to.atol, "See --rtol")->check(number());
+    command.add_option("--max-iterations", to.max_iterations, "Stop after so many")
         ->check(whole_number());
-    solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
-        ->check(number());
-    solve
+    command
         .add_option("--stagnation-window", to.stagnation_window,
                     "Stop without progress in so many iterations; 0: never")
         ->check(whole_number());
-    solve.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
-    solve.add_option("--threads", to.threads, threads_help)->check(whole_number(most_threads));
-    solve.add_option("--precision", to.precision, "Of the whole solve")
+    command.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
+    command.add_option("--threads", to.threads, threads_help)->check(whole_number(most_threads));
+    command.add_option("--precision", to.precision, "Of the whole solve")
         ->check(one_of({"f64", "f32"}));
-    solve.add_option("--json", to.json, json_help)->check(file_name());
+    command.add_option("--json", to.json, json_help)->check(file_name());
+    command.add_flag("--quiet", to.quiet, "No notes, no progress, no table; errors only");
+    command.add_flag("--allow-singular", to.allow_singular, "Solve what is known to be singular");
+    command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
+}
+
+void add_solve(CLI::App& app, SolveArguments& to) {
+    CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
+    solve.footer(std::string(problems_help) + methods_help);
+    add_system(solve, to);
+    solve.add_option("--x0", to.start, "File with the start; default: zero");
+    solve.add_option("--precond", to.preconditioner,
+                     "none, jacobi, block_jacobi:BOUND[,singular=stop|identity|shift]"
+                     "[,blocks=supervariable|natural|uniform:K|FILE]");
+    solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
+        ->check(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
         ->check(file_name());
     solve
         .add_option("--monitor", to.monitor,
                     "Progress on stderr: bar, table, none; default: bar on a terminal")
         ->check(one_of({"bar", "table", "none"}));
-    solve.add_flag("--quiet", to.quiet, "No notes, no progress, no table; errors only");
-    solve.add_flag("--allow-singular", to.allow_singular, "Solve what is known to be singular");
-    solve.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
+}
+
+void add_tune(CLI::App& app, TuneArguments& to) {
+    CLI::App& tune =
+        *app.add_subcommand("tune", "Find the preconditioner that solves A x = b fastest");
+    tune.footer(problems_help);
+    add_system(tune, to.solve);
+    tune.add_option("--seconds", to.seconds, "For all tries together")->check(number());
+    tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
+        ->delimiter(',')
+        ->check(CLI::Range(1, int(largest_block_bound)));
 }
 
 void add_others(CLI::App& app, Arguments& to) {
@@ -253,6 +272,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     if (words[1] == "bench") return bench({words.begin() + 2, words.end()});
     const std::string name = app.get_subcommands().front()->get_name();
     if (name == "solve") return solve(arguments.solve);
+    if (name == "tune") return tune(arguments.tune);
     if (name == "info") return info(arguments.info);
     if (name == "convert") return convert(arguments.convert);
     if (name == "compare") return compare(arguments.compare);
@@ -279,7 +299,8 @@ int fail(ExitCode code, const std::string& message, const std::string& json) {
 }
 
 int guarded(const CLI::App& app, const Arguments& arguments) {
-    const std::string& json = arguments.solve.json;
+    const std::string& json =
+        arguments.solve.json.empty() ? arguments.tune.solve.json : arguments.solve.json;
     try {
         return dispatch(app, arguments);
     } catch (const DeviceUnavailable& error) {
@@ -311,6 +332,7 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     app.option_defaults()->always_capture_default();
     add_solve(app, arguments.solve);
+    add_tune(app, arguments.tune);
     add_others(app, arguments);
     if (const std::string message = wrong_command(app, arguments.solve.command_line);
         !message.empty()) {

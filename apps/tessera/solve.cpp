@@ -1,14 +1,10 @@
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 
+#include "checks.hpp"
+#include "clock.hpp"
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "matrix_facts.hpp"
 #include "memory.hpp"
 #include "monitor.hpp"
@@ -21,136 +17,6 @@
 namespace tessera::cli {
 
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// The first Ctrl-C asks the solve to stop, the second one kills. A SIGINT that the shell made us
-/// ignore stays ignored.
-class InterruptGuard {
-  public:
-    InterruptGuard() {
-        struct sigaction action = {};
-        action.sa_handler = [](int) { interrupted = 1; };
-        action.sa_flags = int(SA_RESETHAND | SA_RESTART);
-        sigaction(SIGINT, nullptr, &before_);
-        if (before_.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
-    }
-    ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
-    InterruptGuard(const InterruptGuard&) = delete;
-    InterruptGuard& operator=(const InterruptGuard&) = delete;
-
-  private:
-    struct sigaction before_ = {};
-};
-
-class Clock {
-  public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
-
-  private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-void check_name(const char* what, const std::string& name, std::vector<std::string> valid,
-                const char* also) {
-    if (std::find(valid.begin(), valid.end(), also) == valid.end()) valid.emplace_back(also);
-    if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
-    throw InvalidArgument(unknown_word_message(what, name, valid));
-}
-
-/// Throws what is wrong with the options of the solver and the preconditioner, which both read
-/// their own: tried on a system of one row, before minutes go into reading a large one.
-void try_options(Spec solver, const Spec& preconditioner) {
-    const Context host = Context::cpu(1);
-    CsrMatrix<double> one(host, 1, 1, 1);
-    one.row_offsets().data()[0] = 0;
-    one.row_offsets().data()[1] = 1;
-    one.column_indices().data()[0] = 0;
-    one.values().data()[0] = 1;
-    const CsrOperator<double> matrix(host, one.view());
-    const std::vector<double> b(1);
-    std::vector<double> x(1);
-    if (solver.name() == "auto") {
-        solver.finish();
-    } else {
-        tessera::solve<double>(host, solver, matrix, nullptr, b, x);
-    }
-    // A file of blocks fits its own matrix only.
-    const std::string blocks = Spec(preconditioner).word("blocks", "");
-    std::error_code error;
-    if (!std::filesystem::exists(blocks, error)) {
-        make_preconditioner<double>(host, preconditioner, one.view());
-    }
-}
-
-void check_files(const SolveArguments& arguments) {
-    const std::vector<std::string> inputs = {
-        arguments.matrix, arguments.right_hand_side, arguments.start,
-        Spec::parse(arguments.preconditioner).word("blocks", "")};
-    check_output("--json", arguments.json, inputs);
-    check_output("--out", arguments.out, inputs);
-    if (arguments.out.empty()) return;
-    check_ending("--out", arguments.out);
-    if (arguments.out == arguments.json) {
-        throw InvalidArgument("--out and --json name the same file");
-    }
-}
-
-/// What can be known to be wrong before anything large is read.
-void check_arguments(const SolveArguments& arguments) {
-    if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
-        throw InvalidArgument("--rtol and --atol must be finite");
-    }
-    check_name("solver", Spec::parse(arguments.solver).name(), solver_names(), "auto");
-    check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
-               preconditioner_names(), "none");
-    try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
-    check_files(arguments);
-}
-
-Context open_context(const SolveArguments& arguments) {
-    try {
-        std::string why_not_cuda;
-        Context context = Context::from_name(arguments.device, arguments.threads, &why_not_cuda);
-        if (!why_not_cuda.empty() && !arguments.quiet) {
-            std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
-        }
-        return context;
-    } catch (const DeviceError& error) {
-        throw DeviceUnavailable(error.what());
-    } catch (const NotBuilt& error) {
-        throw DeviceUnavailable(error.what());
-    }
-}
-
-/// Refuses what no solver can do, and warns about what a solver can hardly do.
-template <class T>
-void check_system(const SolveArguments& arguments, const System<T>& system) {
-    const CsrView<T> matrix = system.matrix.view();
-    if (matrix.rows != matrix.columns) {
-        throw InvalidArgument("'" + system.name + "' is " + std::to_string(matrix.rows) + " x " +
-                              std::to_string(matrix.columns) +
-                              "; only square systems can be solved");
-    }
-    const auto values = matrix.values_span();
-    if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
-        throw InvalidArgument("'" + system.name +
-                              "' has no nonzeros, so it can be solved with for b = 0 alone; check "
-                              "how it was written");
-    }
-    if (!system.known_singular) return;
-    if (!arguments.allow_singular) {
-        throw InvalidArgument("'" + system.name +
-                              "' is singular (nothing holds the body) and is meant for kernels "
-                              "and benchmarks; add --allow-singular to solve it all the same");
-    }
-    if (!arguments.quiet) {
-        std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
-                     system.name.c_str());
-    }
-}
 
 /// Where no other method helps: what to know of a singular system that was not solved.
 std::string singular_system_message(const SolveReport& solve, bool knows_solution) {
@@ -181,7 +47,7 @@ SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
     options.side = arguments.side == "left" ? Side::left : Side::right;
     options.observer = [&monitor](const Progress& progress) {
         monitor.show(progress);
-        return interrupted == 0;
+        return !interrupted();
     };
     return options;
 }
@@ -193,7 +59,7 @@ class Run {
     explicit Run(const SolveArguments& arguments)
         : arguments_(arguments),
           wish_(RightHandSide::parse(arguments.right_hand_side, arguments.seed)),
-          context_(open_context(arguments)),
+          context_(open_context(arguments.device, arguments.threads, arguments.quiet)),
           host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
         report_.device = context_.description();
         report_.threads = context_.threads();
@@ -232,7 +98,7 @@ class Run {
         const Clock clock;
         system_ = load_system<T>(host_, arguments_.matrix, arguments_.allow_empty_rows);
         report_.seconds.read = clock.seconds();
-        check_system(arguments_, system_);
+        check_system(system_, arguments_.allow_singular, arguments_.quiet);
         matrix_ = system_.matrix.view();
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
         solver_ = Spec::parse(arguments_.solver);

@@ -8,10 +8,12 @@ namespace tessera {
 namespace {
 
 SingularPolicy singular_policy(Spec& spec) {
-    const std::string word = spec.word("singular", "stop", {"stop", "identity", "shift"});
+    const std::string word =
+        spec.word("singular", "stop", {"stop", "identity", "shift", "generalised"});
     return word == "stop"       ? SingularPolicy::stop
            : word == "identity" ? SingularPolicy::identity
-                                : SingularPolicy::shift;
+           : word == "shift"    ? SingularPolicy::shift
+                                : SingularPolicy::generalised;
 }
 
 /// Blocks from a text file: their sizes, in order, separated by white space.
@@ -99,10 +101,11 @@ std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, S
         const Index bound =
             Index(preconditioner.integer(0, largest_block_bound, 1, largest_block_bound));
         const std::string blocks = preconditioner.word("blocks", "supervariable");
-        const SingularPolicy policy = singular_policy(preconditioner);
+        BlockJacobiOptions options;
+        options.singular = singular_policy(preconditioner);
         preconditioner.finish();
         return std::make_unique<BlockJacobi<T>>(context, matrix,
-                                                partition(context, matrix, bound, blocks), policy);
+                                                partition(context, matrix, bound, blocks), options);
     }
     throw InvalidArgument(unknown_word_message("preconditioner", name, preconditioner_names()));
 }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <limits>
+
 #include "gpu/load.cuh"
-#include "gpu/search.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "tessera/csr.hpp"
 
@@ -13,26 +14,145 @@ namespace tessera::cuda {
 struct alignas(16) BlockRow {
     Offset begin;     ///< First entry.
     Index first;      ///< First column of the block.
-    unsigned packed;  ///< Place in the warp's values, rows of the block, number of entries.
+    unsigned packed;  ///< Place of the row's first value, rows of the block, number of entries.
 
-    static constexpr int place_bits = 12;
-    static constexpr int size_bits = 6;
+    static constexpr int place_bits = 13;
+    static constexpr int size_bits = 7;
 
     __device__ int place() const { return int(packed & ((1u << place_bits) - 1)); }
     __device__ int size() const { return int(packed >> place_bits & ((1u << size_bits) - 1)); }
     __device__ int length() const { return int(packed >> (place_bits + size_bits)); }
 };
 
-/// Rows longer than this are searched for the columns of their block; shorter ones are swept, which
-/// reads all their columns but keeps the reads independent of each other.
-inline constexpr Offset longest_swept_row = 256;
+/// A row of the matrix in which a lane looks for its block.
+struct RowSearch {
+    Offset begin;
+    Offset end;
+    Index first;  ///< First column of the block.
+    int size;     ///< Rows of the block, 0 where there is no row.
+    int place;
+};
+
+/// Rows of up to this many entries are taken whole, without a search.
+inline constexpr int short_row = 8;
+
+/// Where the entries of the block begin in each of these rows, all of them at once: in each step
+/// one read a row is under way. The first two reads, at once, are in the middle of the row and
+/// `size` entries before: where the pattern is symmetric and the numbering follows neighbours, the
+/// diagonal is near the middle.
+template <int Rows>
+__device__ __forceinline__ void find_entries(const Index* columns, RowSearch (&row)[Rows]) {
+    Offset low[Rows];
+    Offset high[Rows];
+    Index before[Rows];
+    Index middle[Rows];
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        low[q] = row[q].begin;
+        high[q] = row[q].end - row[q].begin > short_row ? row[q].end : row[q].begin;
+        const Offset half = low[q] + (high[q] - low[q]) / 2;
+        const bool search = low[q] < high[q];
+        before[q] = load_if(search, columns + max(low[q], half - row[q].size), 0);
+        middle[q] = load_if(search, columns + half, 0);
+    }
+    bool more = false;
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        if (low[q] < high[q]) {
+            const Offset half = low[q] + (high[q] - low[q]) / 2;
+            const Offset start = max(low[q], half - row[q].size);
+            if (middle[q] < row[q].first) {
+                low[q] = half + 1;
+            } else if (before[q] < row[q].first) {
+                low[q] = start + 1;
+                high[q] = half;
+            } else {
+                high[q] = start;
+            }
+        }
+        more = more || low[q] < high[q];
+    }
+    while (more) {
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            middle[q] = load_if(low[q] < high[q], columns + low[q] + (high[q] - low[q]) / 2, 0);
+        }
+        more = false;
+#pragma unroll
+        for (int q = 0; q < Rows; ++q) {
+            const Offset half = low[q] + (high[q] - low[q]) / 2;
+            if (low[q] < high[q])
+                (middle[q] < row[q].first ? low[q] : high[q]) =
+                    half + Offset(middle[q] < row[q].first);
+            more = more || low[q] < high[q];
+        }
+    }
+#pragma unroll
+    for (int q = 0; q < Rows; ++q) {
+        if (row[q].end - row[q].begin > short_row) {
+            row[q].begin = low[q];
+            row[q].end = min(row[q].end, low[q] + row[q].size);
+        }
+    }
+}
+
+__device__ __forceinline__ BlockRow packed_row(const RowSearch& row) {
+    return {row.begin, row.first,
+            unsigned(row.place) | unsigned(row.size) << BlockRow::place_bits |
+                unsigned(row.end - row.begin) << (BlockRow::place_bits + BlockRow::size_bits)};
+}
+
+/// put(row, column in the block, value) for the entries of these rows that lie in their blocks.
+/// RowLanes lanes read consecutive entries of a row; a lane has `Together` rows and `Depth` entries
+/// of each under way.
+template <int RowLanes, int Together, int Depth, class T, class Put>
+__device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const BlockRow* table,
+                                            int rows, Put&& put) {
+    constexpr int groups = 32 / RowLanes;
+    const int lane = int(threadIdx.x) % 32;
+    for (int base = 0; base < rows; base += groups * Together) {
+        BlockRow row[Together];
+        int longest = 0;
+#pragma unroll
+        for (int q = 0; q < Together; ++q) {
+            const int r = base + q * groups + lane / RowLanes;
+            row[q] = r < rows ? table[r] : BlockRow{0, 0, 0};
+            longest = max(longest, row[q].length());
+        }
+        for (int x = lane % RowLanes; x < longest; x += Depth * RowLanes) {
+            Index column[Together][Depth];
+            T value[Together][Depth];
+#pragma unroll
+            for (int q = 0; q < Together; ++q) {
+#pragma unroll
+                for (int u = 0; u < Depth; ++u) {
+                    const int at = x + u * RowLanes;
+                    const bool inside = at < row[q].length();
+                    column[q][u] = load_if(inside, matrix.column_indices + row[q].begin + at, -1);
+                    value[q][u] = load_if(inside, matrix.values + row[q].begin + at, T(0));
+                }
+            }
+#pragma unroll
+            for (int q = 0; q < Together; ++q) {
+#pragma unroll
+                for (int u = 0; u < Depth; ++u) {
+                    const Index c = column[q][u] - row[q].first;
+                    const bool inside = x + u * RowLanes < row[q].length();
+                    if (inside && c >= 0 && c < row[q].size()) put(row[q], int(c), value[q][u]);
+                }
+            }
+        }
+    }
+}
 
 /// The shared memory of a warp.
 template <class T, int Tile, int Lanes>
 struct WarpBlocks {
     static constexpr int blocks = 32 / Lanes;
-    /// Values of a block, rows of Tile; the pad spreads the blocks over the banks.
-    static constexpr int block_values = (Tile * Tile + 31) / 32 * 32 + Lanes % 32;
+    /// Of a row of a block: odd, so that a column of them meets all banks, too.
+    static constexpr int stride = Tile + 1;
+    /// Values of a block; the pad spreads the blocks over the banks.
+    static constexpr int block_values = (Tile * stride + 31) / 32 * 32 + Lanes % 32;
     static constexpr int values = blocks * block_values;
     static constexpr int rows = blocks * Tile;
     static constexpr int bytes = values * int(sizeof(T)) + rows * int(sizeof(BlockRow));
@@ -50,20 +170,29 @@ struct WarpBlocks {
         static_assert(sizeof(PivotStep<T>) <= sizeof(BlockRow));
         return reinterpret_cast<PivotStep<T>*>(row) + group * Tile;
     }
+    __device__ void clear() const {
+        for (int e = int(threadIdx.x) % 32; e < values; e += 32) value[e] = T(0);
+    }
 };
 
-/// Fills the row table and zeroes the values. Lane s holds in `start` the first row of block s of
-/// the warp; starts behind its last block repeat the end of that. Returns the number of rows.
+/// Writes the entries of the blocks of this warp to its shared memory, block s at s * block_values,
+/// row-major with rows of `stride`, zero where the matrix stores nothing. Lane s holds in `start`
+/// the first row of block s of the warp; starts behind its last block repeat the end of that.
 template <class T, int Tile, int Lanes>
-__device__ __forceinline__ int list_rows(const CsrView<T>& matrix, Index start,
-                                         const WarpBlocks<T, Tile, Lanes>& shared) {
+__device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index start,
+                                               const WarpBlocks<T, Tile, Lanes>& shared) {
     using Warp = WarpBlocks<T, Tile, Lanes>;
+    constexpr int lane_rows = (Warp::rows + 31) / 32;
     const int lane = int(threadIdx.x) % 32;
     Index starts[Warp::blocks + 1];
 #pragma unroll
     for (int s = 0; s <= Warp::blocks; ++s) starts[s] = __shfl_sync(full_warp, start, s);
     const int rows = starts[Warp::blocks] - starts[0];
-    for (int r = lane; r < rows; r += 32) {
+    RowSearch search[lane_rows];
+#pragma unroll
+    for (int q = 0; q < lane_rows; ++q) {
+        const int r = lane + 32 * q;
+        const bool inside = r < rows;
         const Index row = starts[0] + r;
         int block = 0;
         Index first = starts[0];
@@ -76,82 +205,22 @@ __device__ __forceinline__ int list_rows(const CsrView<T>& matrix, Index start,
                 next = starts[s + 1];
             }
         }
-        const int size = next - first;
-        Offset begin = __ldg(matrix.row_offsets + row);
-        Offset end = __ldg(matrix.row_offsets + row + 1);
-        if (end - begin > longest_swept_row) {
-            begin = lower_bound(matrix.column_indices, begin, end, first);
-            end = end - begin < size ? end : begin + size;
-        }
-        const int place = block * Warp::block_values + (row - first) * Tile;
-        shared.row[r] = {begin, first,
-                         unsigned(place) | unsigned(size) << BlockRow::place_bits |
-                             unsigned(end - begin) << (BlockRow::place_bits + BlockRow::size_bits)};
+        search[q] = {inside ? __ldg(matrix.row_offsets + row) : 0,
+                     inside ? __ldg(matrix.row_offsets + row + 1) : 0, first,
+                     inside ? next - first : 0,
+                     block * Warp::block_values + (row - first) * Warp::stride};
     }
-    for (int e = lane; e < Warp::values; e += 32) shared.value[e] = T(0);
+    shared.clear();
+    find_entries(matrix.column_indices, search);
+#pragma unroll
+    for (int q = 0; q < lane_rows; ++q) {
+        if (lane + 32 * q < rows) shared.row[lane + 32 * q] = packed_row(search[q]);
+    }
     __syncwarp();
-    return rows;
-}
-
-/// Writes the entries of the blocks of this warp to its shared memory, block s at s * block_values,
-/// row-major with rows of Tile, zero where the matrix stores nothing. Eight lanes read a row, a
-/// lane works on four rows at once, so that eight reads are under way in each.
-template <class T, int Tile, int Lanes>
-__device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index start,
-                                               const WarpBlocks<T, Tile, Lanes>& shared) {
-    constexpr int row_lanes = 8;
-    constexpr int row_groups = 32 / row_lanes;
-    constexpr int together = 4;
-    constexpr int depth = 2;
-    const int rows = list_rows(matrix, start, shared);
-    const int lane = int(threadIdx.x) % 32;
-    for (int base = 0; base < rows; base += row_groups * together) {
-        BlockRow row[together];
-        int length[together];
-        int longest = 0;
-#pragma unroll
-        for (int q = 0; q < together; ++q) {
-            const int r = base + q * row_groups + lane / row_lanes;
-            row[q] = r < rows ? shared.row[r] : BlockRow{0, 0, 0};
-            length[q] = row[q].length();
-            longest = max(longest, length[q]);
-        }
-        for (int x = lane % row_lanes; x < longest; x += depth * row_lanes) {
-            Index column[together][depth];
-            T value[together][depth];
-#pragma unroll
-            for (int q = 0; q < together; ++q) {
-#pragma unroll
-                for (int u = 0; u < depth; ++u) {
-                    const int at = x + u * row_lanes;
-                    column[q][u] =
-                        load_if(at < length[q], matrix.column_indices + row[q].begin + at, -1);
-                }
-            }
-#pragma unroll
-            for (int q = 0; q < together; ++q) {
-#pragma unroll
-                for (int u = 0; u < depth; ++u) {
-                    column[q][u] -= row[q].first;
-                    value[q][u] = load_if(column[q][u] >= 0 && column[q][u] < row[q].size(),
-                                          matrix.values + row[q].begin + (x + u * row_lanes), T(0));
-                }
-            }
-            longest = 0;
-#pragma unroll
-            for (int q = 0; q < together; ++q) {
-#pragma unroll
-                for (int u = 0; u < depth; ++u) {
-                    if (column[q][u] >= 0 && column[q][u] < row[q].size()) {
-                        shared.value[row[q].place() + column[q][u]] = value[q][u];
-                    }
-                    // Columns ascend: this lane finds no more in this row.
-                    if (column[q][u] >= row[q].size()) length[q] = 0;
-                }
-                longest = max(longest, length[q]);
-            }
-        }
-    }
+    constexpr int row_lanes = Tile <= 4 ? 4 : 8;
+    gather_rows<row_lanes, 4, Tile <= 8 ? 1 : 2>(
+        matrix, shared.row, rows,
+        [&](const BlockRow& row, int c, T value) { shared.value[row.place() + c] = value; });
     __syncwarp();
 }
 
@@ -166,7 +235,8 @@ __device__ __forceinline__ void take_transposed(const WarpBlocks<T, Tile, Lanes>
     for (int i = 0; i < Rows; ++i) {
         const int column = lane % Lanes + Lanes * i;
 #pragma unroll
-        for (int k = 0; k < Tile; ++k) a[i][k] = column < Tile ? block[k * Tile + column] : T(0);
+        for (int k = 0; k < Tile; ++k)
+            a[i][k] = column < Tile ? block[k * WarpBlocks<T, Tile, Lanes>::stride + column] : T(0);
     }
 }
 
@@ -205,20 +275,47 @@ __device__ __forceinline__ int invert_blocks(const WarpBlocks<T, Tile, Lanes>& s
     return info == 0 && overflow ? n : info;
 }
 
-/// Stores the inverses of the blocks of this warp, packed and column-major, from what invert_blocks
-/// left of their transposes; the inverse X of the block has X(row of step k, step of row r) =
-/// D(r, k). Where `info` is not 0, `fill` takes the place of X(i, j) for i != j, `diagonal` for
-/// i == j.
-///   place      where the inverse of this group's block starts within those of the warp;
-///   total      values of the warp's inverses, which start at `inverses`.
+/// What is known of a block before it is inverted.
+template <class T>
+struct BlockFacts {
+    T norm;          ///< ||B||_inf.
+    bool symmetric;  ///< Exactly.
+};
+
+/// The facts about the block of n rows of this group, from what take_transposed left.
 template <class T, int Tile, int Lanes, int Rows>
-__device__ __forceinline__ void store_inverses(const WarpBlocks<T, Tile, Lanes>& shared,
+__device__ __forceinline__ BlockFacts<T> examine_blocks(const WarpBlocks<T, Tile, Lanes>& shared,
+                                                        const T (&a)[Rows][Tile]) {
+    using Warp = WarpBlocks<T, Tile, Lanes>;
+    const int lane = int(threadIdx.x) % 32;
+    const T* block = shared.value + lane / Lanes * Warp::block_values;
+    T norm = T(0);
+    bool differs = false;
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        const int row = lane % Lanes + Lanes * i;
+        T sum = T(0);
+#pragma unroll
+        for (int k = 0; k < Tile; ++k) {
+            const T value = row < Tile ? block[row * Warp::stride + k] : T(0);
+            sum += fabs(value);
+            differs = differs || value != a[i][k];
+        }
+        norm = fmax(norm, sum);
+    }
+    return {lanes_max<Lanes>(norm), !any_of_lanes<Lanes>(differs)};
+}
+
+/// Stages the inverses of the blocks of this warp, packed and column-major, from what invert_blocks
+/// left of their transposes: the inverse X of the block has X(row of step k, step of row r) =
+/// D(r, k); NaN where `info` is not 0. `place` is where the inverse of this group's block starts
+/// within those of the warp.
+template <class T, int Tile, int Lanes, int Rows>
+__device__ __forceinline__ void stage_inverses(const WarpBlocks<T, Tile, Lanes>& shared,
                                                const T (&a)[Rows][Tile], int n, int steps, int info,
-                                               T fill, T diagonal, int place, int total,
-                                               T* inverses) {
-    const int warp_lane = int(threadIdx.x) % 32;
-    const int lane = warp_lane % Lanes;
-    const PivotStep<T>* const table = shared.steps(warp_lane / Lanes);
+                                               int place) {
+    const int lane = int(threadIdx.x) % Lanes;
+    const PivotStep<T>* const table = shared.steps(int(threadIdx.x) % 32 / Lanes);
     __syncwarp();  // The extracted values are about to be overwritten.
 #pragma unroll
     for (int m = 0; m < Tile; ++m) {
@@ -230,14 +327,49 @@ __device__ __forceinline__ void store_inverses(const WarpBlocks<T, Tile, Lanes>&
             const int row = lane + Lanes * i;
             if (row >= n) continue;
             const int column = info == 0 ? int(table[row].step) : row;
-            const T other = column == pivot_row ? diagonal : fill;
-            const int e = staged<T>(place + column * n + pivot_row);
-            shared.value[e] = info == 0 ? a[i][m] : other;
+            shared.value[staged<T>(place + column * n + pivot_row)] =
+                info == 0 ? a[i][m] : std::numeric_limits<T>::quiet_NaN();
         }
     }
     __syncwarp();
-#pragma unroll 4
-    for (int e = warp_lane; e < total; e += 32) inverses[e] = shared.value[staged<T>(e)];
+}
+
+/// Half the sum, rounded once, without overflow.
+template <class T>
+__device__ __forceinline__ T middle_of(T x, T y) {
+    return fma(T(0.5), x, T(0.5) * y);
+}
+
+/// X = (X + X^T) / 2 for the staged n x n array at `place`, as far as row i is charged with: its
+/// pairs with the n / 2 rows after it, cyclically.
+template <class T>
+__device__ __forceinline__ void symmetrise_row(T* values, int place, int n, int i) {
+    const int pairs = n % 2 == 0 && i >= n / 2 ? n / 2 - 1 : n / 2;
+    for (int d = 1; d <= pairs; ++d) {
+        const int j = i + d < n ? i + d : i + d - n;
+        T* const x = values + staged<T>(place + j * n + i);
+        T* const y = values + staged<T>(place + i * n + j);
+        *x = *y = middle_of(*x, *y);
+    }
+}
+
+/// All of its rows, by `Lanes` lanes; n is 0 where nothing is wanted.
+template <int Lanes, class T>
+__device__ __forceinline__ void symmetrise_staged(T* values, int place, int n) {
+    for (int i = int(threadIdx.x) % Lanes; i < n; i += Lanes) symmetrise_row(values, place, n, i);
+    __syncwarp();
+}
+
+/// ||X||_inf of the staged n x n array at `place`, by `Lanes` lanes.
+template <int Lanes, class T>
+__device__ __forceinline__ T staged_norm(const T* values, int place, int n) {
+    T norm = T(0);
+    for (int i = int(threadIdx.x) % Lanes; i < n; i += Lanes) {
+        T sum = T(0);
+        for (int j = 0; j < n; ++j) sum += fabs(values[staged<T>(place + j * n + i)]);
+        norm = fmax(norm, sum);
+    }
+    return lanes_max<Lanes>(norm);
 }
 
 }  // namespace tessera::cuda

@@ -1,6 +1,10 @@
+#include <cmath>
+#include <sstream>
+
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "precond/block_jacobi/kernels.hpp"
+#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/block_jacobi_state.hpp"
 
 namespace tessera {
 
@@ -9,58 +13,179 @@ const char* to_string(BlockFormat format) {
     return names[int(format)];
 }
 
+const char* to_string(BlockPrecision precision) {
+    static constexpr const char* names[] = {"working", "adaptive", "f64", "f32", "bf16", "f16"};
+    return names[int(precision)];
+}
+
+namespace {
+
+/// Merged kernels invert up to here; larger blocks are faster separately.
+constexpr Index largest_merged = 24;
+
 template <class T>
-struct BlockJacobi<T>::State {
-    State(const Context& where, BlockPartition partition, SingularPolicy what)
-        : context(where),
-          policy(what),
-          blocks(std::move(partition)),
-          entry_offsets(where, Offset(blocks.count) + 1),
-          inverses(where, blocks.entries),
-          info(where, blocks.count),
-          shifts(where, blocks.count),
-          host_info(std::size_t(blocks.count)) {}
-
-    PackedBlocks<T> packed() const {
-        return {blocks.rows, blocks.count, blocks.largest, blocks.block_offsets.data(),
-                entry_offsets.data()};
+BlockFormat format_of(BlockPrecision precision) {
+    switch (precision) {
+        case BlockPrecision::f64:
+            return BlockFormat::f64;
+        case BlockPrecision::f32:
+            return BlockFormat::f32;
+        case BlockPrecision::bf16:
+            return BlockFormat::bf16;
+        case BlockPrecision::f16:
+            return BlockFormat::f16;
+        default:
+            return sizeof(T) == 8 ? BlockFormat::f64 : BlockFormat::f32;
     }
+}
 
-    void invert(const Context& where, const CsrView<T>& matrix) {
-        {
-            // The stored entries of the blocks are read on top of this; their number is not known.
-            const double bytes = double(blocks.rows) * sizeof(Offset) +
-                                 double(blocks.entries) * sizeof(T) +
-                                 double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + 1);
-            const Phase phase(where, "setup", bytes);
-            select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(
-                where, matrix, packed(), policy, inverses.data(), info.data(), shifts.data());
-        }
-        copy_to_host(where, std::span<const Index>(info.view()), std::span<Index>(host_info));
-        singular = 0;
-        for (const Index k : host_info) singular += k != 0;
+template <class T>
+void check_options(const BlockPartition& blocks, const BlockJacobiOptions& options) {
+    require(blocks.largest <= largest_stored_block, "block Jacobi: a block has more than 64 rows");
+    require(sizeof(T) == 8 || options.precision != BlockPrecision::f64,
+            "block Jacobi: precision f64 needs a matrix in f64");
+    require(options.accuracy > 0 && std::isfinite(options.accuracy),
+            "block Jacobi: the accuracy must be positive");
+    require(blocks.largest <= 32 || options.extraction == BlockExtraction::automatic ||
+                options.extraction == BlockExtraction::separate,
+            "block Jacobi: blocks of more than 32 rows need extraction automatic or separate");
+}
+
+}  // namespace
+
+template <class T>
+BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
+                             const BlockJacobiOptions& wanted)
+    : context(where),
+      options(wanted),
+      blocks(std::move(partition)),
+      format(format_of<T>(wanted.precision)),
+      entry_offsets(where, Offset(blocks.count) + 1),
+      info(where, blocks.count),
+      shifts(where, blocks.count),
+      reciprocal_condition(where, blocks.count),
+      verdict(where, 1) {
+    block_entry_offsets(where, blocks, entry_offsets.view());
+    if (!in_place()) scratch = Buffer<T>(where, blocks.entries);
+    if (adaptive()) {
+        formats = Buffer<BlockFormat>(where, blocks.count);
+        starts = Buffer<Offset>(where, Offset(blocks.count) + 1);
+    } else {
+        bytes = Buffer<std::byte>(where, blocks.entries * bytes_of(format) + 16);
     }
+    if (!where.on_gpu()) return;
+    groups = group_blocks(where, blocks, group_rows(blocks.largest));
+    if (options.extraction == BlockExtraction::automatic) {
+        options.extraction = blocks.largest <= largest_merged ? BlockExtraction::shared_multiple
+                                                              : BlockExtraction::separate;
+    }
+    if (options.extraction != BlockExtraction::separate) return;
+    symmetric = Buffer<std::uint8_t>(where, blocks.count);
+    if (blocks.entries == Offset(blocks.count) * blocks.largest * blocks.largest) return;
+    sizes = Buffer<Index>(where, blocks.count);
+    select(where, &cpu::block_sizes, TESSERA_IF_CUDA(cuda::block_sizes))(
+        where, blocks.count, blocks.block_offsets.data(), sizes.data());
+    plan = batched::Plan(where, blocks.count, sizes.data());
+}
 
-    Context context;
-    SingularPolicy policy;
-    BlockPartition blocks;
-    Buffer<Offset> entry_offsets;
-    Buffer<T> inverses;
-    Buffer<Index> info;
-    Buffer<std::int8_t> shifts;
-    std::vector<Index> host_info;
-    Index singular = 0;
-};
+template <class T>
+PackedBlocks<T> BlockJacobi<T>::State::packed() const {
+    return {blocks.rows, blocks.count, blocks.largest, blocks.block_offsets.data(),
+            entry_offsets.data()};
+}
+
+template <class T>
+StoredBlocks BlockJacobi<T>::State::stored() const {
+    StoredBlocks view;
+    view.rows = blocks.rows;
+    view.count = blocks.count;
+    view.largest = blocks.largest;
+    view.block_offsets = blocks.block_offsets.data();
+    view.starts = adaptive() ? starts.data() : entry_offsets.data();
+    view.unit = adaptive() ? 8 : bytes_of(format);
+    view.format = format;
+    view.formats = adaptive() ? formats.data() : nullptr;
+    view.bytes = bytes.data();
+    if (!groups.empty()) {
+        view.group_count = Index(groups.size() - 1);
+        view.groups = groups.data();
+    }
+    return view;
+}
+
+template <class T>
+void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool first) {
+    SetupJob<T> job;
+    job.matrix = matrix;
+    job.blocks = packed();
+    job.extraction = options.extraction;
+    job.uniform = sizes.empty();
+    job.sizes = sizes.data();
+    job.plan = sizes.empty() ? nullptr : &plan;
+    job.symmetric = symmetric.data();
+    job.group_count = stored().group_count;
+    job.groups = groups.data();
+    job.inverses = inverses();
+    job.info = info.data();
+    job.reciprocal_condition = reciprocal_condition.data();
+    select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(where, job);
+    select(where, &cpu::count_singular, TESSERA_IF_CUDA(cuda::count_singular))(
+        where, blocks.count, info.data(), verdict.data());
+    if (!adaptive() || first) return;
+    select(where, &cpu::check_formats<T>, TESSERA_IF_CUDA(cuda::check_formats<T>))(
+        where, packed(), inverses(), reciprocal_condition.data(), options.accuracy, formats.data(),
+        verdict.data());
+}
+
+template <class T>
+void BlockJacobi<T>::State::choose(const Context& where) {
+    select(where, &cpu::choose_formats<T>, TESSERA_IF_CUDA(cuda::choose_formats<T>))(
+        where, packed(), inverses(), reciprocal_condition.data(), options.accuracy, formats.data());
+    select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
+        where, blocks.count, blocks.block_offsets.data(), formats.data(), starts.data());
+    Offset units = 0;
+    copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 1),
+                 std::span<Offset>(&units, 1));
+    bytes = Buffer<std::byte>();  // Its memory may be taken again.
+    bytes = Buffer<std::byte>(where, units * 8 + 16);
+}
+
+template <class T>
+void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
+    // The stored entries of the blocks are read on top of this; their number is not known.
+    const double moved = double(blocks.rows) * sizeof(Offset) +
+                         double(blocks.entries) * bytes_of(format) +
+                         double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
+    const Phase phase(where, "setup", moved);
+    invert(where, matrix, first);
+    const auto take_verdict = [&] {
+        copy_to_host(where, std::as_const(verdict).view(), std::span<SetupVerdict>(&found, 1));
+    };
+    take_verdict();
+    if (found.singular > 0) {
+        select(where, &cpu::replace_singular<T>, TESSERA_IF_CUDA(cuda::replace_singular<T>))(
+            where, matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
+            verdict.data());
+        take_verdict();
+    }
+    if (in_place()) return;
+    if (adaptive() && (first || found.misfits > 0)) {
+        if (!first) ++rebuilds;
+        choose(where);
+    }
+    select(where, &cpu::store_blocks<T>, TESSERA_IF_CUDA(cuda::store_blocks<T>))(
+        where, packed(), inverses(), stored(), bytes.data(), verdict.data());
+}
 
 template <class T>
 BlockJacobi<T>::BlockJacobi(const Context& context, const CsrView<T>& matrix, BlockPartition blocks,
-                            SingularPolicy policy) {
+                            const BlockJacobiOptions& options) {
     require(matrix.rows == matrix.columns, "block Jacobi: the matrix must be square");
     require(matrix.rows == blocks.rows,
             "block Jacobi: the matrix and the blocks differ in their number of rows");
-    state_ = std::make_unique<State>(context, std::move(blocks), policy);
-    block_entry_offsets(context, state_->blocks, state_->entry_offsets.view());
-    state_->invert(context, matrix);
+    check_options<T>(blocks, options);
+    state_ = std::make_unique<State>(context, std::move(blocks), options);
+    state_->setup(context, matrix, true);
 }
 
 template <class T>
@@ -76,45 +201,46 @@ void BlockJacobi<T>::apply(const Context& context, std::span<const T> r, std::sp
     const BlockPartition& blocks = state_->blocks;
     require(r.size() == std::size_t(blocks.rows) && z.size() == r.size(),
             "block Jacobi: a vector does not have as many elements as the matrix has rows");
-    const double bytes = (double(blocks.entries) + 2.0 * blocks.rows) * sizeof(T) +
+    const double bytes = double(state_->bytes.size() - 16) + 2.0 * blocks.rows * sizeof(T) +
                          double(blocks.count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(context, "apply", bytes);
+    require(state_->in_place(), "not merged yet");
     select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, state_->packed(), state_->inverses.data(), r.data(), z.data());
+        context, state_->packed(), state_->inverses(), r.data(), z.data());
+}
+
+template <class T>
+Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
+    Buffer<T> values(context, state_->blocks.entries);
+    require(state_->in_place(), "not merged yet");
+    copy(context, std::span<const T>(state_->inverses(), std::size_t(values.size())),
+         values.view());
+    return values;
 }
 
 template <class T>
 void BlockJacobi<T>::update(const Context& context, const CsrView<T>& matrix) {
     require(matrix.rows == rows() && matrix.columns == rows(),
             "block Jacobi: update needs a matrix of the size that it was set up with");
-    state_->invert(context, matrix);
+    state_->setup(context, matrix, false);
 }
 
 template <class T>
 std::string BlockJacobi<T>::describe() const {
-    return "block_jacobi:" + state_->blocks.options + ",singular=" + to_string(state_->policy);
+    const BlockJacobiOptions& options = state_->options;
+    std::string text =
+        "block_jacobi:" + state_->blocks.options + ",singular=" + to_string(options.singular);
+    if (options.precision == BlockPrecision::working) return text;
+    text += std::string(",precision=") + to_string(options.precision);
+    if (!state_->adaptive()) return text;
+    std::ostringstream accuracy;
+    accuracy << options.accuracy;
+    return text + ",accuracy=" + accuracy.str();
 }
 
 template <class T>
 Index BlockJacobi<T>::singular_blocks() const {
-    return state_->singular;
-}
-
-template <class T>
-std::vector<SingularBlock> BlockJacobi<T>::first_singular() const {
-    std::vector<SingularBlock> found;
-    for (std::size_t b = 0; b < state_->host_info.size() && found.size() < 10; ++b) {
-        if (state_->host_info[b] == 0) continue;
-        Index rows[2];
-        std::int8_t shift;
-        copy_to_host(state_->context,
-                     std::span<const Index>(state_->blocks.block_offsets.data() + b, 2),
-                     std::span<Index>(rows));
-        copy_to_host(state_->context, std::span<const std::int8_t>(state_->shifts.data() + b, 1),
-                     std::span<std::int8_t>(&shift, 1));
-        found.push_back({Index(b), rows[0], rows[1] - rows[0], state_->host_info[b], shift});
-    }
-    return found;
+    return state_->found.singular;
 }
 
 template <class T>
@@ -123,8 +249,8 @@ const BlockPartition& BlockJacobi<T>::blocks() const {
 }
 
 template <class T>
-std::span<const T> BlockJacobi<T>::inverses() const {
-    return std::as_const(state_->inverses).view();
+const BlockJacobiOptions& BlockJacobi<T>::options() const {
+    return state_->options;
 }
 
 template <class T>
@@ -135,6 +261,16 @@ std::span<const Offset> BlockJacobi<T>::inverse_offsets() const {
 template <class T>
 std::span<const Index> BlockJacobi<T>::info() const {
     return std::as_const(state_->info).view();
+}
+
+template <class T>
+std::span<const T> BlockJacobi<T>::reciprocal_conditions() const {
+    return std::as_const(state_->reciprocal_condition).view();
+}
+
+template <class T>
+std::span<const BlockFormat> BlockJacobi<T>::formats() const {
+    return std::as_const(state_->formats).view();
 }
 
 template class BlockJacobi<float>;

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "precond/block_jacobi/block_jacobi_cpu.cpp"
 #include "hwy/foreach_target.h"
@@ -48,13 +51,69 @@ HWY_INLINE void visit_block(const CsrView<T>& matrix, Index first_row, Index n, 
     }
 }
 
+/// Per lane ||A||_inf of the interleaved n x n blocks, sums in ascending order of the columns.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> norms_inf(D d, Index n, const T* a) {
+    const Index lanes = Index(hn::Lanes(d));
+    auto norm = hn::Zero(d);
+    for (Index i = 0; i < n; ++i) {
+        auto sum = hn::Zero(d);
+        for (Index j = 0; j < n; ++j) {
+            sum = hn::Add(sum, hn::Abs(hn::Load(d, a + (i + j * n) * lanes)));
+        }
+        norm = hn::Max(norm, sum);
+    }
+    return norm;
+}
+
+/// Per lane 0 where the interleaved n x n block is exactly symmetric.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> asymmetries(D d, Index n, const T* a) {
+    const Index lanes = Index(hn::Lanes(d));
+    const auto one = hn::Set(d, T(1));
+    auto differs = hn::Zero(d);
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < i; ++j) {
+            const auto lower = hn::Load(d, a + (i + j * n) * lanes);
+            const auto upper = hn::Load(d, a + (j + i * n) * lanes);
+            differs = hn::IfThenElse(hn::Eq(lower, upper), differs, one);
+        }
+    }
+    return differs;
+}
+
+/// X = (X + X^T) / 2, rounded once.
+template <class T>
+void symmetrise(Index n, T* x) {
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < j; ++i) {
+            T& upper = x[i + j * n];
+            T& lower = x[j + i * n];
+            upper = lower = std::fma(T(0.5), upper, T(0.5) * lower);
+        }
+    }
+}
+
+template <class T>
+T norm_of(Index n, const T* x) {
+    T sums[largest_stored_block] = {};
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < n; ++i) sums[i] += std::abs(x[i + j * n]);
+    }
+    return *std::max_element(sums, sums + n);
+}
+
 /// Inverts `count` <= lanes blocks of n rows together; identities fill the other lanes.
 template <class D, class T>
-void invert_group(D d, const CsrView<T>& matrix, const PackedBlocks<T>& blocks, Index n,
-                  const Index* group, Index count, T* scratch, T* inverses, Index* info) {
+void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Index count,
+                  T* scratch) {
+    const CsrView<T>& matrix = job.matrix;
+    const PackedBlocks<T>& blocks = job.blocks;
     using TI = hn::TFromD<hn::RebindToSigned<decltype(d)>>;
     const Index lanes = Index(hn::Lanes(d));
-    HWY_ALIGN TI steps[largest_block_bound * hn::MaxLanes(d)];
+    HWY_ALIGN TI steps[largest_stored_block * hn::MaxLanes(d)];
+    HWY_ALIGN T norms[hn::MaxLanes(d)];
+    HWY_ALIGN T asymmetric[hn::MaxLanes(d)];
     HWY_ALIGN TI verdict[hn::MaxLanes(d)];
 
     const auto zero = hn::Zero(d);
@@ -67,42 +126,48 @@ void invert_group(D d, const CsrView<T>& matrix, const PackedBlocks<T>& blocks, 
     for (Index lane = count; lane < lanes; ++lane) {
         for (Index i = 0; i < n; ++i) scratch[(i + i * n) * lanes + lane] = T(1);
     }
+    hn::Store(norms_inf(d, n, scratch), d, norms);
+    hn::Store(asymmetries(d, n, scratch), d, asymmetric);
     invert_interleaved(d, n, scratch, scratch + n * n * lanes, steps, verdict);
     for (Index lane = 0; lane < count; ++lane) {
         const Index block = group[lane];
-        info[block] = Index(verdict[lane]);
-        if (verdict[lane] != 0) continue;
-        T* inverse = inverses + blocks.entry_offsets[block];
+        T* inverse = job.inverses + blocks.entry_offsets[block];
+        job.info[block] = Index(verdict[lane]);
+        if (verdict[lane] != 0) {
+            std::fill(inverse, inverse + n * n, std::numeric_limits<T>::quiet_NaN());
+            job.reciprocal_condition[block] = 0;
+            continue;
+        }
         for (Index j = 0; j < n; ++j) {
             T* to = inverse + Index(steps[j * lanes + lane]) / lanes * n;
             const T* from = scratch + j * n * lanes + lane;
             for (Index k = 0; k < n; ++k) to[k] = from[steps[k * lanes + lane]];
         }
+        if (asymmetric[lane] == T(0)) symmetrise(n, inverse);
+        job.reciprocal_condition[block] = T(1) / norms[lane] / norm_of(n, inverse);
     }
 }
 
-/// Inverts blocks first .. last-1, except that singular ones only get their info.
+/// Inverts blocks first .. last-1.
 template <class T>
-void invert_blocks(const CsrView<T>& matrix, const PackedBlocks<T>& blocks, Index first, Index last,
-                   T* scratch, T* inverses, Index* info) {
+void invert_blocks(const SetupJob<T>& job, Index first, Index last, T* scratch) {
     const auto invert_sorted = [&](auto d, Index n, const Index* order, Index count) HWY_ATTR {
         const Index lanes = Index(hn::Lanes(d));
         for (Index at = 0; at < count; at += lanes) {
             const Index left = count - at;
-            invert_group(d, matrix, blocks, n, order + at, left < lanes ? left : lanes, scratch,
-                         inverses, info);
+            invert_group(d, job, n, order + at, left < lanes ? left : lanes, scratch);
         }
     };
     for (Index begin = first, end = first; begin < last; begin = end) {
         end = last - begin > sorted_together ? begin + sorted_together : last;
-        const Index* offsets = blocks.block_offsets;
+        const Index* offsets = job.blocks.block_offsets;
         Index order[sorted_together];
-        Index start[largest_block_bound + 2] = {};  // start[n]: first place of size n.
+        Index start[largest_stored_block + 2] = {};  // start[n]: first place of size n.
         for (Index b = begin; b < end; ++b) ++start[offsets[b + 1] - offsets[b] + 1];
-        for (Index n = 1; n <= largest_block_bound + 1; ++n) start[n] += start[n - 1];
+        for (Index n = 1; n <= largest_stored_block + 1; ++n) start[n] += start[n - 1];
         for (Index b = begin; b < end; ++b) order[start[offsets[b + 1] - offsets[b]]++] = b;
         // start[n] is now the end of size n.
-        for (Index n = 1; n <= largest_block_bound; ++n) {
+        for (Index n = 1; n <= largest_stored_block; ++n) {
             const Index count = start[n] - start[n - 1];
             if (n <= full_width_rows) {
                 invert_sorted(hn::ScalableTag<T>(), n, order + start[n - 1], count);
@@ -186,12 +251,9 @@ void multiply_blocks(const PackedBlocks<T>& blocks, const T* inverses, Index fir
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "batched/invert/invert_reference.hpp"
 
 namespace tessera::cpu {
 
@@ -212,48 +274,6 @@ void for_equal_entries(const Context& context, const PackedBlocks<T>& blocks, F&
                    [&](Offset part, Offset, Offset) { f(boundary(part), boundary(part + 1)); });
 }
 
-/// Inverts B + 2^k sqrt(eps) ||B||_inf I for the smallest k that does; returns k, or -1.
-template <class T>
-int invert_shifted(Index n, const T* block, T* inverse) {
-    T norm = 0;
-    for (Index i = 0; i < n; ++i) {
-        T sum = 0;
-        for (Index j = 0; j < n; ++j) sum += std::abs(block[i + j * n]);
-        norm = std::max(norm, sum);
-    }
-    if (norm == T(0)) norm = 1;
-    const T root = std::sqrt(std::numeric_limits<T>::epsilon());
-    for (int k = 0; k <= 60; ++k) {
-        std::copy(block, block + n * n, inverse);
-        for (Index i = 0; i < n; ++i) inverse[i + i * n] += std::ldexp(root, k) * norm;
-        if (reference::gauss_jordan_implicit(n, inverse) == 0) return k;
-    }
-    return -1;
-}
-
-/// What the policy puts in the place of a block that is singular; returns the shift.
-template <class T>
-int replace_singular(const CsrView<T>& matrix, Index first_row, Index n, SingularPolicy policy,
-                     T* inverse) {
-    T block[largest_block_bound * largest_block_bound] = {};
-    bool finite = true;
-    N_SSE4::visit_block(matrix, first_row, n, [&](Index i, Index j, T value) {
-        block[i + j * n] = value;
-        finite = finite && std::isfinite(value);
-    });
-    if (finite && policy == SingularPolicy::identity) {
-        std::fill(inverse, inverse + n * n, T(0));
-        for (Index i = 0; i < n; ++i) inverse[i + i * n] = 1;
-        return -1;
-    }
-    if (finite && policy == SingularPolicy::shift) {
-        const int k = invert_shifted(n, block, inverse);
-        if (k >= 0) return k;
-    }
-    std::fill(inverse, inverse + n * n, std::numeric_limits<T>::quiet_NaN());
-    return -1;
-}
-
 struct alignas(64) CacheLine {
     char bytes[64];
 };
@@ -261,21 +281,12 @@ struct alignas(64) CacheLine {
 }  // namespace
 
 template <class T>
-void setup(const Context& context, const CsrView<T>& matrix, const PackedBlocks<T>& blocks,
-           SingularPolicy policy, T* inverses, Index* info, std::int8_t* shifts) {
+void setup(const Context& context, const SetupJob<T>& job) {
     const auto invert_range = TESSERA_SIMD(context, invert_blocks<T>);
-    for_equal_entries(context, blocks, [&](Index first, Index last) {
-        const Index n = blocks.largest;
+    for_equal_entries(context, job.blocks, [&](Index first, Index last) {
+        const Index n = job.blocks.largest;
         std::vector<CacheLine> scratch(std::size_t(n * (n + N_SSE4::gauss_jordan_work_vectors)));
-        invert_range(matrix, blocks, first, last, reinterpret_cast<T*>(scratch.data()), inverses,
-                     info);
-        for (Index b = first; b < last; ++b) {
-            shifts[b] = -1;
-            if (info[b] == 0) continue;
-            const Index row = blocks.block_offsets[b];
-            shifts[b] = std::int8_t(replace_singular(matrix, row, blocks.block_offsets[b + 1] - row,
-                                                     policy, inverses + blocks.entry_offsets[b]));
-        }
+        invert_range(job, first, last, reinterpret_cast<T*>(scratch.data()));
     });
 }
 
@@ -288,9 +299,8 @@ void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inver
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                        \
-    template void setup<T>(const Context&, const CsrView<T>&, const PackedBlocks<T>&, \
-                           SingularPolicy, T*, Index*, std::int8_t*);                 \
+#define TESSERA_INSTANTIATE(T)                                  \
+    template void setup<T>(const Context&, const SetupJob<T>&); \
     template void apply<T>(const Context&, const PackedBlocks<T>&, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

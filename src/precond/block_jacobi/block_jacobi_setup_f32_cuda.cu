@@ -2,7 +2,13 @@
 
 namespace tessera::cuda {
 
-template void setup<float>(const Context&, const CsrView<float>&, const PackedBlocks<float>&,
-                           SingularPolicy, float*, Index*, std::int8_t*);
+template <class T>
+void setup_merged(const Context& context, const SetupJob<T>& job) {
+    with_tile<4>(job.blocks.largest, [&](auto tile) {
+        launch_setup<T, decltype(tile)::value, BlockExtraction::shared_multiple>(context, job);
+    });
+}
+
+template void setup_merged<float>(const Context&, const SetupJob<float>&);
 
 }  // namespace tessera::cuda

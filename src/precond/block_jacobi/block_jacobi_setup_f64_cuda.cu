@@ -2,7 +2,13 @@
 
 namespace tessera::cuda {
 
-template void setup<double>(const Context&, const CsrView<double>&, const PackedBlocks<double>&,
-                            SingularPolicy, double*, Index*, std::int8_t*);
+template <class T>
+void setup_merged(const Context& context, const SetupJob<T>& job) {
+    with_tile<4>(job.blocks.largest, [&](auto tile) {
+        launch_setup<T, decltype(tile)::value, BlockExtraction::shared_multiple>(context, job);
+    });
+}
+
+template void setup_merged<double>(const Context&, const SetupJob<double>&);
 
 }  // namespace tessera::cuda

@@ -1,36 +1,96 @@
 #pragma once
 
-#include "tessera/precond.hpp"
+#include "precond/block_jacobi/stored_blocks.hpp"
+#include "tessera/batched.hpp"
 
 namespace tessera {
 
-/// A block-diagonal matrix of packed column-major inverses; all arrays in the memory of a Context.
+/// Rows of the largest block that can be set up.
+inline constexpr Index largest_stored_block = 64;
+
+/// A block-diagonal matrix of packed column-major blocks; all arrays in the memory of a Context.
 template <class T>
 struct PackedBlocks {
     Index rows = 0;
     Index count = 0;
-    Index largest = 0;                      ///< Rows of the largest block, 0..32.
+    Index largest = 0;                      ///< Rows of the largest block, 0..64.
     const Index* block_offsets = nullptr;   ///< count + 1 rows.
     const Offset* entry_offsets = nullptr;  ///< count + 1 positions in the values.
 };
 
-/// Extracts the diagonal blocks of `matrix`, inverts each by Gauss-Jordan elimination with implicit
-/// partial pivoting (Anzt et al., Fig. 2) and stores the inverses.
-///   inverses  sum of size^2 values; block b column-major at entry_offsets[b].
-///   info      per block 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not
-///             finite; or the block's rows where only an entry of its inverse is not finite.
-///   shifts    per block -1, or with SingularPolicy::shift the k that was used.
-/// The GPU kernel takes the block transposed from shared memory into registers and so pivots among
-/// the columns of B, bounding the right residual ||B X - I||; the CPU kernel pivots among
-/// the rows and bounds the left one, ||X B - I||: each below n eps ||B|| ||X|| max(1, growth).
-/// Where a block is singular: stop, the whole inverse is NaN; identity, it is the identity; shift,
-/// that of B + 2^k sqrt(eps) ||B||_inf I, smallest k in 0..60 that inverts (a zero block counts
-/// as norm 1; a block with NaN or infinity stays NaN under every policy). Results do not depend on
-/// neighbours or on threads. No wait.
-namespace cpu {
+/// Extraction and inversion of the diagonal blocks of `matrix`.
 template <class T>
-void setup(const Context& context, const CsrView<T>& matrix, const PackedBlocks<T>& blocks,
-           SingularPolicy policy, T* inverses, Index* info, std::int8_t* shifts);
+struct SetupJob {
+    CsrView<T> matrix;
+    PackedBlocks<T> blocks;
+    BlockExtraction extraction = BlockExtraction::automatic;
+    /// BlockExtraction::separate only: whether all blocks have `largest` rows, else the rows of
+    /// each and their plan; room for `count` flags; groups of at most group_rows(largest) rows.
+    bool uniform = false;
+    const Index* sizes = nullptr;
+    const batched::Plan* plan = nullptr;
+    std::uint8_t* symmetric = nullptr;
+    Index group_count = 0;
+    const Index* groups = nullptr;
+
+    T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
+    Index* info = nullptr;
+    T* reciprocal_condition = nullptr;
+};
+
+/// The outcome of a setup, in the memory of a Context.
+struct SetupVerdict {
+    Index singular;          ///< Blocks whose info is not 0.
+    Index misfits;           ///< Blocks that do not fit the format that they are kept in.
+    Index overflow;          ///< Not 0 where a finite value is infinite in its format.
+    unsigned rows_from_end;  ///< Rows from the first one with NaN or infinity in its block on.
+};
+
+namespace cpu {
+/// Extracts the diagonal blocks, inverts each by Gauss-Jordan elimination with implicit partial
+/// pivoting (Anzt et al., Fig. 2) and stores the inverses:
+///   info  per block 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not finite;
+///         or the block's rows where only an entry of its inverse is not finite. The inverse is
+///         then NaN;
+///   reciprocal_condition  1 / (||B||_inf ||X||_inf), 0 where info is not 0.
+/// Where B is exactly symmetric, (X + X^T) / 2 is stored in place of X. The merged GPU kernels take
+/// the block transposed from shared memory into registers and so pivot among the columns of B,
+/// bounding the right residual ||B X - I||; the others pivot among the rows and bound the left one,
+/// ||X B - I||: each below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or
+/// on threads. No wait.
+template <class T>
+void setup(const Context& context, const SetupJob<T>& job);
+
+/// sizes[b] = rows of block b.
+void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
+
+/// verdict: `singular` counted, the rest 0.
+void count_singular(const Context& context, Index count, const Index* info, SetupVerdict* verdict);
+
+/// What the policy says in the place of the inverses of all blocks whose info is not 0 (see
+/// SingularPolicy; a block with NaN or infinity stays NaN under every policy, a zero block counts
+/// as norm 1), and the shift that was used or -1 for every block. Fills in rows_from_end.
+template <class T>
+void replace_singular(const Context& context, const CsrView<T>& matrix,
+                      const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
+                      T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
+
+/// formats[b] = smallest_format of block b.
+template <class T>
+void choose_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                    const T* reciprocal_condition, double accuracy, BlockFormat* formats);
+/// Adds the number of blocks that no longer fit their formats to verdict->misfits.
+template <class T>
+void check_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                   const T* reciprocal_condition, double accuracy, const BlockFormat* formats,
+                   SetupVerdict* verdict);
+/// Where blocks of these formats start, in units of 8 bytes; count + 1 of them.
+void format_starts(const Context& context, Index count, const Index* block_offsets,
+                   const BlockFormat* formats, Offset* starts);
+/// Writes the blocks to `bytes` as `stored` says; verdict->overflow is set where one overflows.
+template <class T>
+void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
 /// z_b = X_b r_b for every block; r and z do not overlap.
 template <class T>
 void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
@@ -38,8 +98,34 @@ void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inver
 }  // namespace cpu
 namespace cuda {
 template <class T>
-void setup(const Context& context, const CsrView<T>& matrix, const PackedBlocks<T>& blocks,
-           SingularPolicy policy, T* inverses, Index* info, std::int8_t* shifts);
+void setup(const Context& context, const SetupJob<T>& job);
+void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
+void count_singular(const Context& context, Index count, const Index* info, SetupVerdict* verdict);
+template <class T>
+void replace_singular(const Context& context, const CsrView<T>& matrix,
+                      const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
+                      T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
+template <class T>
+void choose_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                    const T* reciprocal_condition, double accuracy, BlockFormat* formats);
+template <class T>
+void check_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                   const T* reciprocal_condition, double accuracy, const BlockFormat* formats,
+                   SetupVerdict* verdict);
+void format_starts(const Context& context, Index count, const Index* block_offsets,
+                   const BlockFormat* formats, Offset* starts);
+template <class T>
+void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
+
+/// Blocks of at most 32 rows: BlockExtraction::shared_multiple, and the other merged kernels.
+template <class T>
+void setup_merged(const Context& context, const SetupJob<T>& job);
+template <class T>
+void setup_compared(const Context& context, const SetupJob<T>& job);
+/// BlockExtraction::separate.
+template <class T>
+void setup_separate(const Context& context, const SetupJob<T>& job);
 template <class T>
 void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
            T* z);

@@ -10,7 +10,8 @@ namespace tessera {
 const char* to_string(SingularPolicy policy) {
     return policy == SingularPolicy::stop       ? "stop"
            : policy == SingularPolicy::identity ? "identity"
-                                                : "shift";
+           : policy == SingularPolicy::shift    ? "shift"
+                                                : "generalised";
 }
 
 template <class T>

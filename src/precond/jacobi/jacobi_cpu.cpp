@@ -21,6 +21,7 @@ T replacement(T entry, SingularPolicy policy) {
     if (!std::isfinite(entry) || policy == SingularPolicy::stop) {
         return std::numeric_limits<T>::quiet_NaN();
     }
+    if (policy == SingularPolicy::generalised) return T(0);
     if (policy == SingularPolicy::identity) return T(1);
     return T(1) / (entry + std::sqrt(std::numeric_limits<T>::epsilon()));
 }

@@ -30,6 +30,7 @@ __device__ T diagonal_entry(const CsrView<T>& matrix, Index row) {
 template <class T>
 __device__ T replacement(T a, SingularPolicy policy, T root_epsilon) {
     if (!isfinite(a) || policy == SingularPolicy::stop) return std::numeric_limits<T>::quiet_NaN();
+    if (policy == SingularPolicy::generalised) return T(0);
     return policy == SingularPolicy::identity ? T(1) : T(1) / (a + root_epsilon);
 }
 

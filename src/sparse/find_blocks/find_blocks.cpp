@@ -18,14 +18,12 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
     BlockPartition blocks;
     blocks.rows = matrix.rows;
     blocks.options = std::to_string(bound) + (agglomerate ? "" : ",blocks=natural");
-    blocks.block_offsets = select(context, &cpu::find_blocks, TESSERA_IF_CUDA(cuda::find_blocks))(
+    Chain found = select(context, &cpu::find_blocks, TESSERA_IF_CUDA(cuda::find_blocks))(
         context, matrix.rows, matrix.row_offsets, matrix.column_indices, bound, agglomerate);
-    blocks.count = Index(blocks.block_offsets.size() - 1);
-    const BlockStatistics statistics =
-        select(context, &cpu::block_statistics, TESSERA_IF_CUDA(cuda::block_statistics))(
-            context, blocks.block_offsets.data(), blocks.count);
-    blocks.largest = statistics.largest;
-    blocks.entries = statistics.entries;
+    blocks.count = Index(found.starts.size() - 1);
+    blocks.largest = found.largest;
+    blocks.entries = found.squares;
+    blocks.block_offsets = std::move(found.starts);
     return blocks;
 }
 
@@ -70,6 +68,13 @@ BlockPartition blocks_from_offsets(const Context& context, Index rows,
     blocks.block_offsets = Buffer<Index>(context, Offset(block_offsets.size()));
     copy_from_host(context, block_offsets, blocks.block_offsets.view());
     return blocks;
+}
+
+Buffer<Index> group_blocks(const Context& context, const BlockPartition& blocks, Index rows) {
+    require(rows >= 1 && rows <= 64, "group_blocks: the rows of a group must be within 1..64");
+    return select(context, &cpu::group_blocks, TESSERA_IF_CUDA(cuda::group_blocks))(
+               context, blocks.block_offsets.data(), blocks.count, rows)
+        .starts;
 }
 
 void block_entry_offsets(const Context& context, const BlockPartition& blocks,

@@ -1,9 +1,6 @@
-#include "base/check_cuda.hpp"
-#include "gpu/launch.cuh"
 #include "gpu/load.cuh"
 #include "gpu/scan.cuh"
-#include "gpu/warp.cuh"
-#include "sparse/find_blocks/kernels.hpp"
+#include "sparse/find_blocks/chain_cuda.cuh"
 
 namespace tessera::cuda {
 
@@ -12,10 +9,6 @@ namespace {
 constexpr int mark_threads = 256;
 constexpr int row_lanes = mark_threads / 32;  ///< That compare a row with the row before it.
 constexpr Offset long_row = 4096;             ///< Compared by the whole thread block.
-constexpr Index chunk_rows = 512;
-constexpr int chunk_warps = 4;
-constexpr int write_threads = 64;
-constexpr int runs = 32;  ///< Of chunks, a warp each.
 
 /// Whether a lane finds `count` columns from `begin` on to differ from the `count` before them;
 /// lane `lane` of `lanes` looks at every lanes-th, and stops at a difference.
@@ -86,137 +79,49 @@ __global__ void __launch_bounds__(mark_threads)
 }
 
 /// The block start that follows the block start `row` < rows. Row `rows` counts as marked, so that
-/// no window without a mark reaches it. Reads the two words from that of row + 1 on.
-__device__ Index next_start(const unsigned* starts, Index row, int bound, bool agglomerate) {
-    const Index first = row + 1;  // Bit t of the window is row first + t.
-    const unsigned* word = starts + unsigned(first) / 32;
-    unsigned window = __funnelshift_r(__ldg(word), __ldg(word + 1), unsigned(first) % 32);
-    window &= full_warp >> (32 - bound);
-    if (window == 0) return row + bound;
-    return first + (agglomerate ? 31 - __clz(int(window)) : __ffs(int(window)) - 1);
-}
+/// no window without a mark reaches it. Reads the three words from that of row + 1 on.
+struct NextStart {
+    const unsigned* starts;
+    int bound;
+    bool agglomerate;
 
-/// Rows of a chunk, or their end where that is the end of the matrix.
-__device__ Offset chunk_end(Offset chunk, Index rows) {
-    return min((chunk + 1) * chunk_rows, Offset(rows));
-}
-
-/// A warp a chunk, a lane an entry: lane l supposes the first block start at or behind the chunk's
-/// first row to be l rows behind it, and finds the same of the next chunk (its exit) and how many
-/// block starts lie between. Exits behind the last chunk are of no use.
-__global__ void __launch_bounds__(32 * chunk_warps)
-    map_kernel(Index rows, Offset chunks, const unsigned* starts, int bound, bool agglomerate,
-               std::uint8_t* exits, std::uint16_t* counts) {
-    const Offset chunk = Offset(blockIdx.x) * chunk_warps + threadIdx.x / 32;
-    if (chunk >= chunks) return;
-    const int lane = int(threadIdx.x) % 32;
-    const Offset end = chunk_end(chunk, rows);
-    Offset row = chunk * chunk_rows + lane;
-    int count = 0;
-    while (row < end) {
-        row = next_start(starts, Index(row), bound, agglomerate);
-        ++count;
+    __device__ Index operator()(Index row) const {
+        const Index first = row + 1;  // Bit t of the window is row first + t.
+        const unsigned* word = starts + unsigned(first) / 32;
+        const unsigned middle = word[1];
+        const unsigned shift = unsigned(first) % 32;
+        const unsigned long long window =
+            (__funnelshift_r(word[0], middle, shift) |
+             static_cast<unsigned long long>(__funnelshift_r(middle, word[2], shift)) << 32) &
+            ~0ull >> (64 - bound);
+        if (window == 0) return row + bound;
+        return first + (agglomerate ? 63 - __clzll(static_cast<long long>(window))
+                                    : __ffsll(static_cast<long long>(window)) - 1);
     }
-    const Offset exit = row - (chunk + 1) * chunk_rows;
-    exits[chunk * 32 + lane] = std::uint8_t(exit < 0 ? 0 : exit);
-    counts[chunk * 32 + lane] = std::uint16_t(count);
-}
-
-/// Composes the maps of the chunks: entries[c] = entry of chunk c, bases[c] = block starts before
-/// it. One thread block; warp w takes the w-th run of chunks, three times: its map as a whole,
-/// then, its entry known, the entries and counts inside, then the bases.
-__global__ void __launch_bounds__(32 * runs)
-    chain_kernel(Offset chunks, const std::uint8_t* exits, const std::uint16_t* counts,
-                 std::uint8_t* entries, Index* bases, Index* total) {
-    __shared__ std::uint8_t run_exits[runs][32];
-    __shared__ std::uint8_t run_entries[runs];
-    __shared__ Offset scan_memory[33];
-    const int lane = int(threadIdx.x) % 32;
-    const int run = int(threadIdx.x) / 32;
-    const Offset run_chunks = (chunks + runs - 1) / runs;
-    const Offset begin = min(run * run_chunks, chunks);
-    const Offset end = min(begin + run_chunks, chunks);
-
-    int exit = lane;
-#pragma unroll 8
-    for (Offset c = begin; c < end; ++c) {
-        exit = __shfl_sync(full_warp, int(exits[c * 32 + lane]), exit);
-    }
-    run_exits[run][lane] = std::uint8_t(exit);
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        int entry = 0;
-        for (int r = 0; r < runs; ++r) {
-            run_entries[r] = std::uint8_t(entry);
-            entry = run_exits[r][entry];
-        }
-    }
-    __syncthreads();
-
-    int entry = run_entries[run];
-    Index before = 0;
-    for (Offset first = begin; first < end; first += 32) {
-        const int here = int(min(Offset(32), end - first));
-        int mine = 0;
-#pragma unroll 8
-        for (int k = 0; k < here; ++k) {
-            if (k == lane) mine = entry;
-            entry = __shfl_sync(full_warp, int(exits[(first + k) * 32 + lane]), entry);
-        }
-        const Offset chunk = first + lane;
-        const Index count = lane < here ? Index(counts[chunk * 32 + mine]) : 0;
-        const Index inclusive = warp_inclusive_scan(count);
-        if (lane < here) {
-            entries[chunk] = std::uint8_t(mine);
-            bases[chunk] = before + inclusive - count;
-        }
-        before += __shfl_sync(full_warp, inclusive, 31);
-    }
-    Offset all = 0;
-    const Offset scanned = block_exclusive_scan(lane == 0 ? before : 0, scan_memory, all);
-    const Index base = Index(__shfl_sync(full_warp, scanned, 0));
-    for (Offset chunk = begin + lane; chunk < end; chunk += 32) bases[chunk] += base;
-    if (threadIdx.x == 0) *total = Index(all);
-}
-
-/// A thread a chunk.
-__global__ void __launch_bounds__(write_threads)
-    write_kernel(Index rows, Offset chunks, const unsigned* starts, int bound, bool agglomerate,
-                 const std::uint8_t* entries, const Index* bases, Index count,
-                 Index* block_offsets) {
-    const Offset chunk = Offset(blockIdx.x) * write_threads + threadIdx.x;
-    if (chunk == 0) block_offsets[count] = rows;
-    if (chunk >= chunks) return;
-    const Offset end = chunk_end(chunk, rows);
-    Index* to = block_offsets + bases[chunk];
-    for (Offset row = chunk * chunk_rows + entries[chunk]; row < end;) {
-        *to++ = Index(row);
-        row = next_start(starts, Index(row), bound, agglomerate);
-    }
-}
-
-struct DeviceStatistics {
-    unsigned long long entries;
-    int largest;
 };
 
-/// Sums of integers: the order of the atomics does not show.
-__global__ void __launch_bounds__(256)
-    statistics_kernel(const Index* block_offsets, Index count, DeviceStatistics* result) {
-    unsigned long long entries = 0;
-    int largest = 0;
-    for_elements<4>(count, [&](Offset b) {
-        const int size = block_offsets[b + 1] - block_offsets[b];
-        entries += static_cast<unsigned long long>(size) * unsigned(size);
-        largest = max(largest, size);
-    });
-    entries = warp_sum(entries);
-    largest = lanes_max(largest);
-    if (threadIdx.x % 32 == 0) {
-        atomicAdd(&result->entries, entries);
-        atomicMax(&result->largest, largest);
+/// The block behind the group that starts with block `block`, by bisection: a group has at most
+/// `rows` blocks.
+struct NextGroup {
+    const Index* block_offsets;
+    Index count;
+    Index rows;
+
+    __device__ Index operator()(Index block) const {
+        const Index begin = block_offsets[block];
+        Index low = block + 1;  // Always a possible end.
+        Index high = Index(min(Offset(block) + rows, Offset(count)));
+        while (low < high) {
+            const Index middle = high - (high - low) / 2;
+            if (block_offsets[middle] - begin <= rows) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return low;
     }
-}
+};
 
 /// size^2 of block b.
 struct BlockEntries {
@@ -229,53 +134,23 @@ struct BlockEntries {
 
 }  // namespace
 
-Buffer<Index> find_blocks(const Context& context, Index rows, const Offset* row_offsets,
-                          const Index* column_indices, Index bound, bool agglomerate) {
-    const cudaStream_t stream = stream_of(context);
-    const Offset words = Offset(rows) / 32 + 2;  // next_start reads the one behind that of `rows`.
-    const Offset chunks = (Offset(rows) + chunk_rows - 1) / chunk_rows;
+Chain find_blocks(const Context& context, Index rows, const Offset* row_offsets,
+                  const Index* column_indices, Index bound, bool agglomerate) {
+    const Offset words = Offset(rows) / 32 + 3;  // NextStart reads two behind that of `rows`.
     Buffer<unsigned> starts(context, words);
-    Buffer<std::uint8_t> exits(context, chunks * 32);
-    Buffer<std::uint16_t> counts(context, chunks * 32);
-    Buffer<std::uint8_t> entries(context, chunks);
-    Buffer<Index> bases(context, chunks);
-    Buffer<Index> total(context, 1);
-
-    mark_kernel<<<unsigned(words), mark_threads, 0, stream>>>(rows, row_offsets, column_indices,
-                                                              starts.data());
+    mark_kernel<<<unsigned(words), mark_threads, 0, stream_of(context)>>>(
+        rows, row_offsets, column_indices, starts.data());
     TESSERA_CUDA(cudaGetLastError());
-    if (chunks > 0) {
-        map_kernel<<<blocks_for(chunks, chunk_warps), 32 * chunk_warps, 0, stream>>>(
-            rows, chunks, starts.data(), bound, agglomerate, exits.data(), counts.data());
-        TESSERA_CUDA(cudaGetLastError());
-    }
-    chain_kernel<<<1, 32 * runs, 0, stream>>>(chunks, exits.data(), counts.data(), entries.data(),
-                                              bases.data(), total.data());
-    TESSERA_CUDA(cudaGetLastError());
-    const Index count = copy_to_host(context, total)[0];  // Waits: the result has this length.
-    Buffer<Index> block_offsets(context, Offset(count) + 1);
-    write_kernel<<<blocks_for(chunks + 1, write_threads), write_threads, 0, stream>>>(
-        rows, chunks, starts.data(), bound, agglomerate, entries.data(), bases.data(), count,
-        block_offsets.data());
-    TESSERA_CUDA(cudaGetLastError());
-    return block_offsets;
+    return follow_chain(context, rows, NextStart{starts.data(), int(bound), agglomerate});
 }
 
-BlockStatistics block_statistics(const Context& context, const Index* block_offsets, Index count) {
-    if (count == 0) return {};
-    const cudaStream_t stream = stream_of(context);
-    Buffer<DeviceStatistics> result(context, 1);
-    TESSERA_CUDA(cudaMemsetAsync(result.data(), 0, sizeof(DeviceStatistics), stream));
-    statistics_kernel<<<blocks_for(count, 4 * 256), 256, 0, stream>>>(block_offsets, count,
-                                                                      result.data());
-    TESSERA_CUDA(cudaGetLastError());
-    const DeviceStatistics statistics = copy_to_host(context, result)[0];
-    return {statistics.largest, Offset(statistics.entries)};
+Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows) {
+    return follow_chain(context, count, NextGroup{block_offsets, count, rows});
 }
 
 void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,
-                         Offset* inverse_offsets) {
-    exclusive_scan(context, count, BlockEntries{block_offsets}, inverse_offsets);
+                         Offset* entry_offsets) {
+    exclusive_scan(context, count, BlockEntries{block_offsets}, entry_offsets);
 }
 
 }  // namespace tessera::cuda

@@ -36,4 +36,19 @@ inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
     return offsets;
 }
 
+/// Groups of consecutive blocks of at most `rows` rows together, first come first served; a larger
+/// block is a group of its own. Returns the first block of each group, and the number of blocks.
+inline std::vector<Index> group_blocks(const std::vector<Index>& block_offsets, Index rows) {
+    const Index count = Index(block_offsets.size()) - 1;
+    std::vector<Index> groups{0};
+    for (Index b = 0; b < count; ++b) {
+        const Index begin = block_offsets[std::size_t(groups.back())];
+        if (b > groups.back() && block_offsets[std::size_t(b) + 1] - begin > rows) {
+            groups.push_back(b);
+        }
+    }
+    if (count > 0) groups.push_back(count);
+    return groups;
+}
+
 }  // namespace tessera::reference

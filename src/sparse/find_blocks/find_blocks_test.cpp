@@ -160,6 +160,36 @@ TEST(find_blocks, entry_offsets) {
     }
 }
 
+TEST(find_blocks, groups) {
+    const auto groups = [](const Context& there, const std::vector<Index>& offsets, Index rows) {
+        const BlockPartition blocks = blocks_from_offsets(there, offsets.back(), offsets);
+        return copy_to_host(there, group_blocks(there, blocks, rows));
+    };
+    EXPECT_EQ(groups(context(), {0, 3, 4, 20, 40, 41}, 8), (std::vector<Index>{0, 2, 3, 4, 5}));
+    EXPECT_EQ(groups(context(), {0, 3, 4, 20, 40, 41}, 64), (std::vector<Index>{0, 5}));
+    EXPECT_EQ(groups(context(), {0}, 64), (std::vector<Index>{0}));
+    auto random = generator();
+    std::vector<Context> contexts{context()};
+    if (!context().on_gpu()) contexts = {host(1), host(2), host(7)};
+    for (int round = 0; round < 300; ++round) {
+        const Index count = Index(random() % (round % 10 == 0 ? 60000 : 300));
+        const Index longest = 1 + Index(random() % largest_block_bound);
+        std::vector<Index> offsets{0};
+        while (Index(offsets.size()) <= count) {
+            offsets.push_back(offsets.back() + 1 + Index(random() % std::uint64_t(longest)));
+        }
+        for (const Index rows : {1, 2, 31, 32, 33, 63, 64, 1 + Index(random() % 64)}) {
+            const auto expected = reference::group_blocks(offsets, rows);
+            for (const Context& there : contexts) {
+                ASSERT_EQ(groups(there, offsets, rows), expected) << count << " blocks, " << rows;
+            }
+        }
+    }
+    const BlockPartition one = uniform_blocks(context(), 1, 1);
+    EXPECT_THROW(group_blocks(context(), one, 0), InvalidArgument);
+    EXPECT_THROW(group_blocks(context(), one, 65), InvalidArgument);
+}
+
 TEST(find_blocks, uniform) {
     for (const Index rows : {0, 1, 31, 32, 33, 100}) {
         for (Index size = 1; size <= 32; ++size) {

@@ -1,0 +1,117 @@
+#include "checks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "tessera/tessera.hpp"
+#include "text.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+void check_name(const char* what, const std::string& name, std::vector<std::string> valid,
+                const char* also) {
+    if (std::find(valid.begin(), valid.end(), also) == valid.end()) valid.emplace_back(also);
+    if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
+    throw InvalidArgument(unknown_word_message(what, name, valid));
+}
+
+/// Throws what is wrong with the options of the solver and the preconditioner, which both read
+/// their own: tried on a system of one row, before minutes go into reading a large one.
+void try_options(Spec solver, const Spec& preconditioner) {
+    const Context host = Context::cpu(1);
+    CsrMatrix<double> one(host, 1, 1, 1);
+    one.row_offsets().data()[0] = 0;
+    one.row_offsets().data()[1] = 1;
+    one.column_indices().data()[0] = 0;
+    one.values().data()[0] = 1;
+    const CsrOperator<double> matrix(host, one.view());
+    const std::vector<double> b(1);
+    std::vector<double> x(1);
+    if (solver.name() == "auto") {
+        solver.finish();
+    } else {
+        tessera::solve<double>(host, solver, matrix, nullptr, b, x);
+    }
+    // A file of blocks fits its own matrix only.
+    const std::string blocks = Spec(preconditioner).word("blocks", "");
+    std::error_code error;
+    if (!std::filesystem::exists(blocks, error)) {
+        make_preconditioner<double>(host, preconditioner, one.view());
+    }
+}
+
+void check_files(const SolveArguments& arguments) {
+    const std::vector<std::string> inputs = {
+        arguments.matrix, arguments.right_hand_side, arguments.start,
+        Spec::parse(arguments.preconditioner).word("blocks", "")};
+    check_output("--json", arguments.json, inputs);
+    check_output("--out", arguments.out, inputs);
+    if (arguments.out.empty()) return;
+    check_ending("--out", arguments.out);
+    if (arguments.out == arguments.json) {
+        throw InvalidArgument("--out and --json name the same file");
+    }
+}
+
+}  // namespace
+
+void check_arguments(const SolveArguments& arguments) {
+    if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
+        throw InvalidArgument("--rtol and --atol must be finite");
+    }
+    check_name("solver", Spec::parse(arguments.solver).name(), solver_names(), "auto");
+    check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
+               preconditioner_names(), "none");
+    try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
+    check_files(arguments);
+}
+
+Context open_context(const std::string& device, int threads, bool quiet) {
+    try {
+        std::string why_not_cuda;
+        Context context = Context::from_name(device, threads, &why_not_cuda);
+        if (!why_not_cuda.empty() && !quiet) {
+            std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
+        }
+        return context;
+    } catch (const DeviceError& error) {
+        throw DeviceUnavailable(error.what());
+    } catch (const NotBuilt& error) {
+        throw DeviceUnavailable(error.what());
+    }
+}
+
+template <class T>
+void check_system(const System<T>& system, bool allow_singular, bool quiet) {
+    const CsrView<T> matrix = system.matrix.view();
+    if (matrix.rows != matrix.columns) {
+        throw InvalidArgument("'" + system.name + "' is " + std::to_string(matrix.rows) + " x " +
+                              std::to_string(matrix.columns) +
+                              "; only square systems can be solved");
+    }
+    const auto values = matrix.values_span();
+    if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
+        throw InvalidArgument("'" + system.name +
+                              "' has no nonzeros, so it can be solved with for b = 0 alone; check "
+                              "how it was written");
+    }
+    if (!system.known_singular) return;
+    if (!allow_singular) {
+        throw InvalidArgument("'" + system.name +
+                              "' is singular (nothing holds the body) and is meant for kernels "
+                              "and benchmarks; add --allow-singular to solve it all the same");
+    }
+    if (!quiet) {
+        std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
+                     system.name.c_str());
+    }
+}
+
+template void check_system<float>(const System<float>&, bool, bool);
+template void check_system<double>(const System<double>&, bool, bool);
+
+}  // namespace tessera::cli

@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+#include "checks.hpp"
+#include "clock.hpp"
+#include "commands.hpp"
+#include "interrupt.hpp"
+#include "matrix_facts.hpp"
+#include "memory.hpp"
+#include "refusal.hpp"
+#include "right_hand_side.hpp"
+#include "system.hpp"
+#include "tessera/tessera.hpp"
+#include "text.hpp"
+#include "tune_report.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+std::string text_of_bound(int bound) {
+    return bound == 1 ? "jacobi" : "block_jacobi:" + std::to_string(bound);
+}
+
+/// One run of `tessera tune`, step by step.
+template <class T>
+class Tuning {
+  public:
+    explicit Tuning(const TuneArguments& arguments)
+        : arguments_(arguments),
+          given_(arguments.solve),
+          wish_(RightHandSide::parse(given_.right_hand_side, given_.seed)),
+          context_(open_context(given_.device, given_.threads, given_.quiet)),
+          host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
+
+    int operator()() {
+        load();
+        const CsrOperator<T> matrix(context_, matrix_);
+        matrix_operator_ = &matrix;
+        vectors_ = make_vectors<T>(context_, host_, wish_, matrix, system_.load);
+        x_ = Buffer<T>(context_, matrix_.rows);
+        const InterruptGuard guard;
+        clock_ = Clock();
+        try_all();
+        report();
+        if (interrupted()) return exit_interrupted;
+        const Trial* best = best_of(trials_);
+        return best != nullptr && best->converged() ? exit_converged : exit_not_converged;
+    }
+
+  private:
+    void load() {
+        system_ = load_system<T>(host_, given_.matrix, given_.allow_empty_rows);
+        check_system(system_, given_.allow_singular, given_.quiet);
+        matrix_ = system_.matrix.view();
+        solver_ = Spec::parse(given_.solver);
+        if (solver_.name() == "auto") {
+            solver_ = Spec::parse(automatic_solver(looks_positive_definite(matrix_)));
+        }
+        check_memory(need("jacobi"), context_.free_memory(), context_.on_gpu());
+        rows_ = matrix_.rows;
+        nonzeros_ = matrix_.nonzeros;
+        if (context_.on_gpu()) {
+            uploaded_ = copy_to(context_, matrix_);
+            matrix_ = uploaded_.view();
+            system_.matrix = {};
+        }
+        matrix_is_there_ = true;
+    }
+
+    MemoryNeed need(const std::string& preconditioner) const {
+        MemoryNeed memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), solver_,
+                                            Spec::parse(preconditioner));
+        if (matrix_is_there_ || !context_.on_gpu()) memory.matrix = 0;
+        return memory;
+    }
+
+    double left() const { return arguments_.seconds - clock_.seconds(); }
+    bool time_is_up() const { return left() <= 0 || interrupted(); }
+
+    /// Seconds that a run which begins now may take, its setup included.
+    double allowance() const {
+        const Trial* best = best_of(trials_);
+        if (best != nullptr && best->converged()) return std::min(left(), 1.05 * best->seconds());
+        return left() / 2;  // Something must be left for the others.
+    }
+
+    SolveOptions options(double seconds) const {
+        SolveOptions options;
+        options.rtol = given_.rtol;
+        options.atol = given_.atol;
+        options.max_iterations = given_.max_iterations;
+        options.max_seconds = seconds;
+        options.stagnation_window = given_.stagnation_window;
+        options.side = given_.side == "left" ? Side::left : Side::right;
+        options.observer = [](const Progress&) { return !interrupted(); };
+        return options;
+    }
+
+    SolveReport solve(const Preconditioner<T>& preconditioner, const SolveOptions& options) {
+        fill(context_, T(0), x_.view());
+        return tessera::solve(context_, solver_, *matrix_operator_,
+                              static_cast<const Operator<T>*>(&preconditioner),
+                              std::as_const(vectors_.b).view(), x_.view(), options);
+    }
+
+    /// Sets up and solves; what was run first only warms up where it takes little of the time.
+    void run(Trial& trial) {
+        const double most = allowance();
+        const Clock clock;
+        const auto preconditioner =
+            make_preconditioner<T>(context_, Spec::parse(trial.preconditioner), matrix_);
+        context_.synchronize();
+        const double setup = clock.seconds();
+        if (trial.totals.empty()) {
+            trial.setup = setup;
+            describe_blocks(preconditioner.get(), trial.blocks);
+            if (const auto* jacobi = dynamic_cast<const BlockJacobi<T>*>(preconditioner.get())) {
+                trial.entries = jacobi->blocks().entries;
+            }
+            if (find_same(trial)) return;
+            if (preconditioner->singular_blocks() > 0 && stops_at_singular(trial.preconditioner)) {
+                trial.solve.status = Status::singular_block;
+                return;
+            }
+        }
+        trial.setup = std::min(trial.setup, setup);
+        const double seconds = std::max(most - setup, 0.0);
+        trial.solve = solve(*preconditioner, options(seconds));
+        trial.cut_short = trial.solve.status == Status::max_seconds && most < left() + seconds &&
+                          best_of(trials_) != nullptr && best_of(trials_)->converged();
+        trial.totals.push_back(setup + trial.solve.seconds);
+    }
+
+    /// Whether an earlier trial has the same blocks in the same precision.
+    bool find_same(Trial& trial) const {
+        const auto options_of = [](const std::string& text) {
+            const auto comma = text.find(',');
+            return comma == std::string::npos ? std::string() : text.substr(comma);
+        };
+        const auto same = [&](const Trial& other) {
+            return !other.totals.empty() && other.entries == trial.entries && trial.entries > 0 &&
+                   other.blocks.count == trial.blocks.count &&
+                   options_of(other.preconditioner) == options_of(trial.preconditioner);
+        };
+        const auto found = std::ranges::find_if(trials_, same);
+        if (found == trials_.end()) return false;
+        trial.same_as = found->preconditioner;
+        return true;
+    }
+
+    void try_one(const std::string& preconditioner) {
+        if (time_is_up()) {
+            untried_.push_back(preconditioner);
+            return;
+        }
+        Trial trial;
+        trial.preconditioner = preconditioner;
+        if (need(preconditioner).total() > context_.free_memory()) {
+            trial.does_not_fit = true;
+            trials_.push_back(trial);
+            return;
+        }
+        if (trials_.empty()) run(trial);  // The first use of kernels and memory takes longer.
+        trial.totals.clear();
+        run(trial);
+        const bool again = trial.solve.status == Status::singular_block;
+        trials_.push_back(std::move(trial));
+        show(trials_.back());
+        if (again) try_one(preconditioner + ",singular=shift");
+    }
+
+    void try_all() {
+        for (const int bound : arguments_.bounds) try_one(text_of_bound(bound));
+        // What a bound is good for does not depend on the rest much: only the best are refined.
+        std::vector<Trial> ranked = trials_;
+        std::erase_if(ranked, [](const Trial& t) { return !t.converged() || t.entries == 0; });
+        std::ranges::sort(ranked, {}, &Trial::seconds);
+        if (ranked.size() > 2) ranked.resize(2);
+        for (const Trial& trial : ranked) try_one(trial.preconditioner + ",precision=adaptive");
+        if (!ranked.empty()) try_one(ranked.front().preconditioner + ",blocks=similar");
+        repeat_the_fastest();
+    }
+
+    /// Up to three runs of what lies within 15 % of the fastest, in turns.
+    void repeat_the_fastest() {
+        const Trial* best = best_of(trials_);
+        if (best == nullptr || !best->converged()) return;
+        const double bar = 1.15 * best->seconds();
+        for (int round = 0; round < 2; ++round) {
+            for (Trial& trial : trials_) {
+                if (time_is_up()) return;
+                if (trial.converged() && trial.totals.front() <= bar && left() > 2 * bar) {
+                    run_again(trial);
+                }
+            }
+        }
+    }
+
+    void run_again(Trial& trial) {
+        Trial again = trial;
+        run(again);
+        if (again.converged()) trial = std::move(again);
+    }
+
+    void show(const Trial& trial) const {
+        if (given_.quiet) return;
+        std::fprintf(stderr, "tessera: %s: %s", trial.preconditioner.c_str(),
+                     verdict(trial).c_str());
+        if (!trial.totals.empty()) {
+            std::fprintf(stderr, ", %.3f s, %lld iterations", trial.totals.back(),
+                         static_cast<long long>(trial.solve.iterations));
+        }
+        std::fputc('\n', stderr);
+    }
+
+    void report() {
+        TuneReport found{given_,
+                         system_.name,
+                         rows_,
+                         nonzeros_,
+                         solver_.normalised(),
+                         context_.description(),
+                         arguments_.seconds,
+                         clock_.seconds(),
+                         trials_,
+                         untried_};
+        if (!given_.json.empty()) write_text(given_.json, to_json(found));
+        if (!given_.quiet && given_.json != "-") write_text("-", to_table(found));
+    }
+
+    const TuneArguments& arguments_;
+    const SolveArguments& given_;
+    RightHandSide wish_;
+    Context context_;
+    Context host_;
+    System<T> system_;
+    CsrMatrix<T> uploaded_;
+    CsrView<T> matrix_;  ///< In the memory of context_.
+    const Operator<T>* matrix_operator_ = nullptr;
+    Index rows_ = 0;
+    Offset nonzeros_ = 0;
+    bool matrix_is_there_ = false;
+    Spec solver_;
+    Vectors<T> vectors_;
+    Buffer<T> x_;
+    Clock clock_;
+    std::vector<Trial> trials_;
+    std::vector<std::string> untried_;
+};
+
+}  // namespace
+
+int tune(const TuneArguments& arguments) {
+    check_arguments(arguments.solve);
+    return arguments.solve.precision == "f32" ? Tuning<float>(arguments)()
+                                              : Tuning<double>(arguments)();
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+#include "tessera/report.hpp"
+
+namespace tessera::cli {
+
+/// One preconditioner on the system.
+struct Trial {
+    std::string preconditioner;
+    RunReport::Blocks blocks;
+    Offset entries = 0;          ///< Sum of size^2 over the blocks.
+    double setup = 0;            ///< Seconds: finding blocks included.
+    std::vector<double> totals;  ///< Seconds of setup and solve, of each run.
+    SolveReport solve;
+    std::string same_as;        ///< The preconditioner tried before that has the same blocks.
+    bool cut_short = false;     ///< Stopped when it could not be the fastest any more.
+    bool does_not_fit = false;  ///< In memory.
+
+    bool converged() const { return !totals.empty() && solve.status == Status::converged; }
+    double seconds() const {
+        std::vector<double> sorted = totals;
+        std::ranges::sort(sorted);
+        return sorted[(sorted.size() - 1) / 2];
+    }
+};
+
+/// What `tessera tune` says.
+struct TuneReport {
+    const SolveArguments& given;
+    std::string matrix;
+    Index rows = 0;
+    Offset nonzeros = 0;
+    std::string solver;  ///< Normalised.
+    std::string device;
+    double budget = 0;  ///< Seconds.
+    double seconds = 0;
+    std::vector<Trial> trials;
+    std::vector<std::string> untried;  ///< Preconditioners for which there was no time.
+};
+
+/// The fastest that converged; where none did, that with the smallest residual. nullptr: none ran.
+const Trial* best_of(const std::vector<Trial>& trials);
+
+/// In one or a few words, how a trial ended.
+std::string verdict(const Trial& trial);
+
+/// A table for people, the fastest first, and the command that solves with it.
+std::string to_table(const TuneReport& report);
+
+/// Schema "tessera-tune/1".
+std::string to_json(const TuneReport& report);
+
+}  // namespace tessera::cli

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "precond/block_jacobi/choose_format.hpp"
+#include "precond/block_jacobi/exchange.hpp"
+#include "precond/block_jacobi/kernels.hpp"
+
+namespace tessera::cpu {
+
+namespace {
+
+/// f(block, rows, its inverse) for all blocks, in parallel.
+template <class T, class Value, class F>
+void for_blocks(const Context& context, const PackedBlocks<T>& blocks, Value* inverses, F&& f) {
+    const Offset grain =
+        parallel_grain / std::max<Offset>(Offset(blocks.largest) * blocks.largest, 1);
+    parallel_ranges(
+        context.threads(), blocks.count,
+        [&](Offset first, Offset last) {
+            for (Offset b = first; b < last; ++b) {
+                f(Index(b), blocks.block_offsets[b + 1] - blocks.block_offsets[b],
+                  inverses + blocks.entry_offsets[b]);
+            }
+        },
+        grain);
+}
+
+template <class T>
+double largest_magnitude(Index n, const T* values) {
+    T largest = 0;
+    for (Index e = 0; e < n * n; ++e) largest = std::max(largest, std::abs(values[e]));
+    return double(largest);
+}
+
+/// Reads a block, column-major. Returns the first row with a value that is not finite, n without
+/// one.
+template <class T>
+Index read_block(const CsrView<T>& matrix, Index first, Index n, T* block) {
+    std::fill(block, block + n * n, T(0));
+    Index bad = n;
+    for (Index i = 0; i < n; ++i) {
+        for (Offset x = matrix.row_offsets[first + i]; x < matrix.row_offsets[first + i + 1]; ++x) {
+            const Index c = matrix.column_indices[x] - first;
+            if (c < 0 || c >= n) continue;
+            block[i + c * n] = matrix.values[x];
+            if (bad == n && !std::isfinite(matrix.values[x])) bad = i;
+        }
+    }
+    return bad;
+}
+
+}  // namespace
+
+void block_sizes(const Context&, Index count, const Index* block_offsets, Index* sizes) {
+    for (Index b = 0; b < count; ++b) sizes[b] = block_offsets[b + 1] - block_offsets[b];
+}
+
+void count_singular(const Context&, Index count, const Index* info, SetupVerdict* verdict) {
+    *verdict = {};
+    verdict->singular = Index(std::count_if(info, info + count, [](Index k) { return k != 0; }));
+}
+
+template <class T>
+void replace_singular(const Context& context, const CsrView<T>& matrix,
+                      const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
+                      T* inverses, std::int8_t* shifts, SetupVerdict* verdict) {
+    std::atomic<unsigned> rows_from_end{0};
+    for_blocks(context, blocks, inverses, [&](Index b, Index n, T* inverse) {
+        shifts[b] = -1;
+        if (info[b] == 0) return;
+        std::vector<T> work(std::size_t(2 * n * n));
+        int columns[2 * largest_stored_block];
+        const Index row = blocks.block_offsets[b];
+        const Index bad = read_block(matrix, row, n, work.data());
+        if (bad < n) {
+            const unsigned mine = unsigned(blocks.rows - row - bad);
+            for (unsigned met = rows_from_end; met < mine;) {
+                if (rows_from_end.compare_exchange_weak(met, mine)) break;
+            }
+        } else if (policy != SingularPolicy::stop) {
+            shifts[b] = std::int8_t(replace_inverse(OneThread(), policy, n, n, work.data(),
+                                                    work.data() + n * n, columns, inverse));
+        }
+    });
+    verdict->rows_from_end = rows_from_end;
+}
+
+template <class T>
+void choose_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                    const T* reciprocal_condition, double accuracy, BlockFormat* formats) {
+    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
+        formats[b] = smallest_format<T>(double(reciprocal_condition[b]),
+                                        largest_magnitude(n, inverse), accuracy);
+    });
+}
+
+template <class T>
+void check_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                   const T* reciprocal_condition, double accuracy, const BlockFormat* formats,
+                   SetupVerdict* verdict) {
+    constexpr BlockFormat working = sizeof(T) == 8 ? BlockFormat::f64 : BlockFormat::f32;
+    std::atomic<Index> misfits{0};
+    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
+        if (formats[b] != working && !fits_format(formats[b], double(reciprocal_condition[b]),
+                                                  largest_magnitude(n, inverse), accuracy)) {
+            ++misfits;
+        }
+    });
+    verdict->misfits = misfits;
+}
+
+void format_starts(const Context&, Index count, const Index* block_offsets,
+                   const BlockFormat* formats, Offset* starts) {
+    starts[0] = 0;
+    for (Index b = 0; b < count; ++b) {
+        starts[b + 1] =
+            starts[b] + stored_units(block_offsets[b + 1] - block_offsets[b], formats[b]);
+    }
+}
+
+template <class T>
+void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict) {
+    std::atomic<bool> overflow{false};
+    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
+        const BlockFormat format = stored.formats != nullptr ? stored.formats[b] : stored.format;
+        std::byte* const to = bytes + stored.starts[b] * stored.unit;
+        with_format<T>(format, [&](auto known) {
+            constexpr BlockFormat in = decltype(known)::value;
+            bool beyond = false;
+            for (Index e = 0; e < n * n; ++e) {
+                const auto bits = narrow<in>(inverse[e]);
+                std::memcpy(to + std::size_t(e) * sizeof(bits), &bits, sizeof(bits));
+                beyond = beyond || (std::isfinite(inverse[e]) &&
+                                    std::abs(double(inverse[e])) > largest_finite(in));
+            }
+            if (beyond) overflow = true;
+        });
+    });
+    verdict->overflow = overflow;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                   \
+    template void replace_singular<T>(const Context&, const CsrView<T>&, const PackedBlocks<T>&, \
+                                      SingularPolicy, const Index*, T*, std::int8_t*,            \
+                                      SetupVerdict*);                                            \
+    template void choose_formats<T>(const Context&, const PackedBlocks<T>&, const T*, const T*,  \
+                                    double, BlockFormat*);                                       \
+    template void check_formats<T>(const Context&, const PackedBlocks<T>&, const T*, const T*,   \
+                                   double, const BlockFormat*, SetupVerdict*);                   \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,              \
+                                  const StoredBlocks&, std::byte*, SetupVerdict*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cpu

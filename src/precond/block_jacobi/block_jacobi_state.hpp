@@ -1,0 +1,49 @@
+#pragma once
+
+#include "precond/block_jacobi/kernels.hpp"
+
+namespace tessera {
+
+template <class T>
+struct BlockJacobi<T>::State {
+    State(const Context& where, BlockPartition partition, const BlockJacobiOptions& wanted);
+
+    /// Sets up for the values of `matrix`; `first` where nothing is kept yet.
+    void setup(const Context& where, const CsrView<T>& matrix, bool first);
+    /// Extraction and inversion; leaves the verdict in device memory.
+    void invert(const Context& where, const CsrView<T>& matrix, bool first);
+    /// Chooses the formats and makes room for them.
+    void choose(const Context& where);
+    bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
+    /// Whether the inverses are kept as they are computed.
+    bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }
+    T* inverses() { return in_place() ? reinterpret_cast<T*>(bytes.data()) : scratch.data(); }
+    PackedBlocks<T> packed() const;
+    StoredBlocks stored() const;
+
+    Context context;
+    BlockJacobiOptions options;
+    BlockPartition blocks;
+    BlockFormat format;  ///< Of all blocks unless adaptive.
+    Buffer<Offset> entry_offsets;
+    Buffer<Index> groups;  ///< GPU only.
+
+    // BlockExtraction::separate only.
+    Buffer<Index> sizes;
+    batched::Plan plan;
+    Buffer<std::uint8_t> symmetric;
+
+    Buffer<std::byte> bytes;
+    Buffer<BlockFormat> formats;  ///< Adaptive only, as is:
+    Buffer<Offset> starts;        ///< In units of 8 bytes.
+    Buffer<T> scratch;            ///< Where not in place.
+
+    Buffer<Index> info;
+    Buffer<std::int8_t> shifts;  ///< Written where a block is singular.
+    Buffer<T> reciprocal_condition;
+    Buffer<SetupVerdict> verdict;
+    SetupVerdict found{};
+    Index rebuilds = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,184 @@
+#include "precond/block_jacobi/test_cases.hpp"
+
+namespace tessera::test {
+
+// A bad block anywhere in a group is told apart, and its neighbours keep their bits.
+TEST(singular_blocks, singular_blocks_leave_their_neighbours_alone) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        for (const Index n : {1, 3, 4, 13, 32}) {
+            const auto blocks = random_blocks<T>(random, 70, n, n);
+            const BlockJacobi<T> clean_jacobi = invert(there, make_case(random, blocks));
+            const auto clean = inverses(there, clean_jacobi);
+            for (std::size_t bad = 0; bad < 70; ++bad) {
+                auto spoilt = blocks;
+                const Index line = Index(random() % std::uint64_t(n));
+                const bool nan = bad % 2 == 1;
+                for (Index i = 0; i < n; ++i) {
+                    // A zero column on the CPU, a zero row on a GPU, stops at pivot line + 1.
+                    const Index e =
+                        pivots_columns(there, clean_jacobi) ? line + i * n : i + line * n;
+                    spoilt[bad][std::size_t(e)] = T(0);
+                }
+                if (nan) spoilt[bad][0] = std::numeric_limits<T>::quiet_NaN();
+                const Case<T> given = make_case(random, spoilt);
+                const BlockJacobi<T> jacobi = invert(there, given);
+                ASSERT_EQ(jacobi.singular_blocks(), 1);
+                const auto first = jacobi.first_singular();
+                ASSERT_EQ(first.size(), 1u);
+                EXPECT_EQ(first[0].block, Index(bad));
+                EXPECT_EQ(first[0].first_row, Index(bad) * n);
+                EXPECT_EQ(first[0].rows, n);
+                EXPECT_EQ(first[0].shift, -1);
+                if (nan) {
+                    EXPECT_GT(first[0].info, 0);
+                } else {
+                    EXPECT_EQ(first[0].info, line + 1);
+                }
+                const auto found = inverses(there, jacobi);
+                EXPECT_TRUE(all_nan(found[bad]));
+                for (std::size_t b = 0; b < 70; ++b) {
+                    if (b == bad) continue;
+                    ASSERT_TRUE(same_bits(found[b], clean[b])) << b << " of " << n;
+                }
+            }
+        }
+    });
+}
+
+TEST(singular_blocks, policies) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        const T root = std::sqrt(std::numeric_limits<T>::epsilon());
+        std::vector<std::vector<T>> blocks = random_blocks<T>(random, 40, 1, 32);
+        blocks[3] = std::vector<T>(25, T(0));          // Norm 1, shift 0.
+        blocks[11] = {0, 0, 0, 0, -root, 0, 0, 0, 1};  // The first shift is singular too.
+        blocks[20] = std::vector<T>(32 * 32, T(1));
+        blocks[30] = random_block<T>(random, 6);
+        blocks[30][17] = std::numeric_limits<T>::infinity();
+        blocks[31] = random_block<T>(random, 8);
+        for (Index i = 0; i < 8; ++i) blocks[31][std::size_t(5 + i * 8)] = 0;  // An empty row.
+        const Case<T> given = make_case(random, blocks);
+        const std::vector<std::size_t> singular{3, 11, 20, 30, 31};
+
+        const BlockJacobi<T> stop = invert(there, given);
+        const auto stopped = inverses(there, stop);
+        const BlockJacobi<T> identity =
+            invert(there, given, {.singular = SingularPolicy::identity});
+        const auto replaced = inverses(there, identity);
+        const BlockJacobi<T> shift = invert(there, given, {.singular = SingularPolicy::shift});
+        const auto shifted = inverses(there, shift);
+
+        for (const auto* jacobi : {&stop, &identity, &shift}) {
+            const auto first = jacobi->first_singular();
+            ASSERT_EQ(jacobi->singular_blocks(), Index(singular.size()));
+            ASSERT_EQ(first.size(), singular.size());
+            for (std::size_t s = 0; s < first.size(); ++s) {
+                EXPECT_EQ(first[s].block, Index(singular[s]));
+                EXPECT_GT(first[s].info, 0);
+            }
+        }
+        for (const std::size_t b : singular) {
+            const Index n = given.size(Index(b));
+            EXPECT_TRUE(all_nan(stopped[b])) << b;
+            if (b == 30) continue;
+            EXPECT_EQ(replaced[b], block_of<T>(n, [](Index i, Index j) { return i == j; })) << b;
+        }
+        EXPECT_TRUE(all_nan(replaced[30]));
+        EXPECT_TRUE(all_nan(shifted[30]));
+        const auto first = shift.first_singular();
+        const std::vector<int> known{0, 1, 0, -1, 0};
+        for (std::size_t s = 0; s < first.size(); ++s) {
+            EXPECT_EQ(first[s].shift, known[s]) << "block " << singular[s];
+            if (singular[s] == 30) continue;
+            const Index n = first[s].rows;
+            auto block = given.blocks[singular[s]];
+            const T norm = singular[s] == 3 ? T(1) : T(norm_inf(n, block));
+            for (Index i = 0; i < n; ++i) {
+                block[std::size_t(i + i * n)] += std::ldexp(root, first[s].shift) * norm;
+            }
+            expect_inverse(false, n, block, shifted[singular[s]]);
+        }
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+            if (std::find(singular.begin(), singular.end(), b) != singular.end()) continue;
+            EXPECT_TRUE(same_bits(stopped[b], replaced[b]));
+            EXPECT_TRUE(same_bits(stopped[b], shifted[b]));
+        }
+    });
+}
+
+// Equal rows and columns cancel exactly, whatever the value: the quotient is 1, not nearly 1.
+TEST(singular_blocks, equal_rows_are_singular) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        std::vector<std::vector<T>> blocks;
+        for (int value = 1; value <= 200; ++value) blocks.push_back(std::vector<T>(4, T(value)));
+        for (Index n = 2; n <= 32; ++n) blocks.push_back(std::vector<T>(std::size_t(n * n), T(49)));
+        const BlockJacobi<T> jacobi = invert(context(), make_case(random, blocks));
+        const auto info = to_host(context(), jacobi.info());
+        for (std::size_t b = 0; b < info.size(); ++b) EXPECT_EQ(info[b], 2) << "block " << b;
+    });
+}
+
+// [ s 1/s ] and its transpose have usable pivots on the CPU and on a GPU, in this order, but -1/s^2
+// [ 0  1  ] in the inverse; the other of the two has a second pivot that underflows to zero.
+TEST(singular_blocks, an_inverse_that_overflows_is_singular) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        const T small = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-1000);
+        auto blocks = random_blocks<T>(random, 40, 2, 2);
+        const auto clean = inverses(there, invert(there, make_case(random, blocks)));
+        blocks[5] = {small, 0, 1 / small, 1};
+        blocks[23] = {small, 1 / small, 0, 1};
+        const Case<T> given = make_case(random, blocks);
+        for (const auto policy :
+             {SingularPolicy::stop, SingularPolicy::identity, SingularPolicy::shift}) {
+            const BlockJacobi<T> jacobi = invert(there, given, {.singular = policy});
+            ASSERT_EQ(jacobi.singular_blocks(), 2);
+            const auto first = jacobi.first_singular();
+            const auto found = inverses(there, jacobi);
+            for (const std::size_t s : {0u, 1u}) {
+                const std::size_t b = s == 0 ? 5 : 23;
+                EXPECT_EQ(first[s].block, Index(b));
+                EXPECT_EQ(first[s].info, 2);
+                if (policy == SingularPolicy::stop) {
+                    EXPECT_TRUE(all_nan(found[b]));
+                }
+                if (policy == SingularPolicy::identity) {
+                    EXPECT_EQ(found[b], (std::vector<T>{1, 0, 0, 1}));
+                }
+                if (policy == SingularPolicy::shift) {
+                    EXPECT_GE(first[s].shift, 0);
+                    for (const T value : found[b]) EXPECT_TRUE(std::isfinite(value)) << value;
+                }
+            }
+            for (std::size_t b = 0; b < blocks.size(); ++b) {
+                if (b == 5 || b == 23) continue;
+                EXPECT_TRUE(same_bits(found[b], clean[b])) << b;
+            }
+        }
+    });
+}
+
+TEST(singular_blocks, first_ten_singular) {
+    auto random = generator();
+    std::vector<std::vector<double>> blocks(25, std::vector<double>(4, 0.0));
+    blocks[0] = {1, 0, 0, 1};
+    const BlockJacobi<double> jacobi = invert(context(), make_case(random, blocks));
+    EXPECT_EQ(jacobi.singular_blocks(), 24);
+    const auto first = jacobi.first_singular();
+    ASSERT_EQ(first.size(), 10u);
+    for (std::size_t s = 0; s < 10; ++s) EXPECT_EQ(first[s].block, Index(s) + 1);
+    const auto info = to_host(context(), jacobi.info());
+    EXPECT_EQ(info[0], 0);
+    EXPECT_EQ(info[24], 1);
+}
+
+}  // namespace tessera::test

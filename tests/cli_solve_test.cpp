@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "support/command_line.hpp"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_contains;
+using test::Outcome;
+using test::program;
+using test::text_of;
+using test::Words;
+
+using cli_solve = test::CommandLineTest;
+
+TEST_F(cli_solve, solves_and_says_so) {
+    const Outcome outcome = solve({"poisson2d:12"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_TRUE(outcome.out.starts_with("converged in ")) << outcome.out;
+    expect_contains(outcome.out, "poisson2d:12, 144 rows");
+    expect_contains(outcome.out, "solver          cg");
+    expect_contains(outcome.out, "block_jacobi:32");
+}
+
+TEST_F(cli_solve, json_alone_is_on_stdout) {
+    const Outcome outcome = solve({"poisson2d:12", "--json", "-", "--monitor", "table"});
+    EXPECT_EQ(outcome.code, 0);
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["schema"], "tessera-run/1");
+    EXPECT_EQ(json["status"], "converged");
+    EXPECT_EQ(json["threads"], 2);
+    EXPECT_EQ(json["matrix"]["rows"], 144);
+    EXPECT_EQ(json["blocks"]["largest"], 32);
+    EXPECT_EQ(json["residuals"][0], 1.0);
+    EXPECT_LE(json["true_relative_residual"].get<double>(), 1e-8);
+    EXPECT_GT(json["seconds"]["setup"].get<double>(), 0);
+    EXPECT_GT(json["peak_memory_bytes"].get<Offset>(), 0);
+    EXPECT_TRUE(json["forward_error"].is_null());
+    expect_contains(outcome.err, "iteration");
+}
+
+TEST_F(cli_solve, json_goes_to_a_file_beside_the_table) {
+    const Outcome outcome = solve({"poisson2d:6", "--json", "run.json"});
+    EXPECT_TRUE(outcome.out.starts_with("converged"));
+    EXPECT_EQ(Json::parse(text_of(path("run.json")))["status"], "converged");
+}
+
+TEST_F(cli_solve, quiet_says_nothing) {
+    const Outcome outcome = solve({"poisson2d:6", "--quiet", "--monitor", "table"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+TEST_F(cli_solve, automatic_solver_fits_the_matrix) {
+    EXPECT_EQ(solve_json({"poisson2d:8"})["solver"], "cg");
+    EXPECT_EQ(solve_json({"convection3d:5"})["solver"], "idr:4");
+}
+
+TEST_F(cli_solve, every_solver_and_preconditioner_runs) {
+    for (const std::string& solver : solver_names()) {
+        for (const std::string& preconditioner : preconditioner_names()) {
+            const Outcome outcome = solve({"poisson2d:5", "--solver", solver, "--precond",
+                                           preconditioner, "--json", "-", "--rtol", "1e-6"});
+            const bool diverges = solver == "richardson" && preconditioner == "none";
+            EXPECT_EQ(outcome.code == 0, !diverges) << solver << " " << preconditioner;
+            EXPECT_EQ(Json::parse(outcome.out)["preconditioner"].get<std::string>().substr(0, 4),
+                      preconditioner.substr(0, 4));
+        }
+    }
+}
+
+TEST_F(cli_solve, solution_is_written) {
+    // diag(1, 2, 4) x = ones.
+    const std::string file = write("diagonal.mtx",
+                                   "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n"
+                                   "2 2 2\n3 3 4\n");
+    EXPECT_EQ(solve({file, "--out", "x.mtx"}).code, 0);
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")),
+              (std::vector<double>{1, 0.5, 0.25}));
+    // As the right-hand side, and as the start that already solves the system.
+    EXPECT_EQ(solve({file, "x.mtx", "--out", "y.mtx"}).code, 0);
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("y.mtx")),
+              (std::vector<double>{1, 0.25, 0.0625}));
+    EXPECT_EQ(solve_json({file, "--x0", "x.mtx"})["iterations"], 0);
+}
+
+TEST_F(cli_solve, right_hand_sides) {
+    const auto forward_error = [&](const std::string& rhs) {
+        return solve_json({"poisson2d:8", "--rhs", rhs, "--rtol", "1e-12"})["forward_error"];
+    };
+    for (const char* rhs : {"solution:ones", "solution:random", "solution:random:7"}) {
+        // ||x - x*|| <= cond(A) rtol ||x*|| with cond(A) = cot^2(pi / 18).
+        const double condition = std::pow(std::tan(M_PI / 18), -2);
+        EXPECT_LE(forward_error(rhs).get<double>(), condition * 1e-12) << rhs;
+    }
+    EXPECT_TRUE(forward_error("ones").is_null());
+    EXPECT_TRUE(forward_error("random").is_null());
+    const auto residuals = [&](Words words) {
+        words.insert(words.begin(), "poisson2d:8");
+        return solve_json(words)["residuals"];
+    };
+    EXPECT_EQ(residuals({"--rhs", "random:3"}), residuals({"--rhs", "random", "--seed", "3"}));
+    EXPECT_EQ(residuals({"--rhs", "random:3"}), residuals({"--rhs", "random:3", "--seed", "4"}));
+    EXPECT_NE(residuals({"--rhs", "random:3"}), residuals({"--rhs", "random:4"}));
+}
+
+TEST_F(cli_solve, load_is_the_default_where_there_is_one) {
+    const auto residuals = [&](Words words) {
+        words.insert(words.begin(), "elasticity2d:4");
+        return solve_json(words)["residuals"];
+    };
+    EXPECT_EQ(residuals({}), residuals({"--rhs", "load"}));
+    EXPECT_NE(residuals({}), residuals({"--rhs", "ones"}));
+    const std::string file = singular_block_file();
+    const Outcome outcome = solve({file, "--rhs", "load"});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "--rhs ones");
+}
+
+TEST_F(cli_solve, single_precision_and_side) {
+    const Json single = solve_json({"poisson2d:8", "--precision", "f32", "--rtol", "1e-4"});
+    const Json twice = solve_json({"poisson2d:8", "--rtol", "1e-4"});
+    EXPECT_NE(single["true_relative_residual"], twice["true_relative_residual"]);
+    EXPECT_EQ(solve_json({"convection3d:5", "--side", "left"})["status"], "converged");
+}
+
+TEST_F(cli_solve, limits_give_exit_code_3) {
+    const Outcome few = solve({"poisson2d:20", "--max-iterations", "3", "--json", "-"});
+    EXPECT_EQ(few.code, 3);
+    EXPECT_EQ(Json::parse(few.out)["status"], "max_iterations");
+    EXPECT_EQ(Json::parse(few.out)["iterations"], 3);
+    const Outcome soon = solve({"poisson2d:20", "--max-seconds", "0", "--json", "-"});
+    EXPECT_EQ(soon.code, 3);
+    EXPECT_EQ(Json::parse(soon.out)["status"], "max_seconds");
+}
+
+TEST_F(cli_solve, singular_block_refuses_and_names_the_command_that_works) {
+    const std::string file = singular_block_file();
+    const Outcome outcome = solve({file, "--solver", "gmres:4", "--precond",
+                                   "block_jacobi:2,blocks=uniform:2", "--json", "-"});
+    EXPECT_EQ(outcome.code, 4);
+    const Json json = Json::parse(outcome.out);
+    EXPECT_EQ(json["status"], "singular_block");
+    EXPECT_EQ(json["blocks"]["singular"], 1);
+    EXPECT_TRUE(json["true_relative_residual"].is_null());
+    EXPECT_TRUE(json["residuals"].empty());
+    expect_contains(outcome.err, "block 0, rows 0..1");
+    const std::size_t at = outcome.err.find("\n  tessera solve ");
+    ASSERT_NE(at, std::string::npos) << outcome.err;
+    const std::string command = program() + outcome.err.substr(at + 10);
+    expect_contains(command, "--precond block_jacobi:2,blocks=uniform:2,singular=shift --json -");
+    const Outcome again = wait(start({"/bin/sh", "-c", command}));
+    EXPECT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(Json::parse(again.out)["status"], "converged");
+    EXPECT_EQ(Json::parse(again.out)["blocks"]["singular"], 1);
+}
+
+TEST_F(cli_solve, singular_jacobi_entry_and_default_preconditioner) {
+    const std::string zero = write("zero diagonal.mtx",
+                                   "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n"
+                                   "2 1 1\n");
+    const Outcome jacobi = solve({zero, "--precond=jacobi,singular=stop"});
+    EXPECT_EQ(jacobi.code, 4);
+    expect_contains(jacobi.err, "2 singular blocks");
+    expect_contains(jacobi.err, "'" + zero + "' --precond=jacobi,singular=shift\n");
+    const std::string file = write("null.mtx",
+                                   "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n"
+                                   "1 2 1\n2 1 1\n2 2 1\n");
+    expect_contains(solve({file}).err, "--precond block_jacobi:32,singular=shift\n");
+}
+
+TEST_F(cli_solve, known_singular_problem_needs_a_word) {
+    const Outcome refused = solve({"elasticity2d:3,free"});
+    EXPECT_EQ(refused.code, 2);
+    expect_contains(refused.err, "--allow-singular");
+    const Outcome tried = solve({"elasticity2d:3,free", "--allow-singular", "--max-iterations", "5",
+                                 "--precond", "jacobi"});
+    EXPECT_NE(tried.code, 2);
+    expect_contains(tried.err, "is singular");
+}
+
+TEST_F(cli_solve, solve_that_does_not_fit_says_so_beforehand) {
+    // 10^4 vectors of 10^6 entries and a square of 10^4.
+    const double needed = 8e10;
+    if (double(test::host().free_memory()) >= needed) GTEST_SKIP() << "it would fit";
+    const Outcome outcome = solve({"poisson2d:1000", "--solver", "gmres:10000", "--json", "-"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    expect_contains(outcome.err, "vectors 80.8 GB");
+    expect_contains(outcome.err, "free on the CPU");
+}
+
+TEST_F(cli_solve, restart_may_exceed_the_rows) {
+    EXPECT_EQ(solve_json({"poisson2d:3", "--solver", "gmres:30"})["solver"], "gmres:30");
+    EXPECT_EQ(solve({"poisson2d:3", "--solver", "gmres"}).code, 0);
+    EXPECT_EQ(solve({"poisson2d:3", "--solver", "gmres:10001"}).code, 2);
+}
+
+TEST_F(cli_solve, matrix_without_nonzeros_is_refused) {
+    const std::string empty =
+        write("empty.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 0\n");
+    const Outcome outcome = solve({empty});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "has no nonzeros");
+    EXPECT_EQ(outcome.err.find("shift"), std::string::npos);
+    const Outcome info = run({"info", empty});
+    EXPECT_EQ(info.code, 0);
+    expect_contains(info.out, "no nonzeros");
+    EXPECT_EQ(info.out.find("Try"), std::string::npos);
+}
+
+TEST_F(cli_solve, x_of_a_solve_that_does_not_converge_is_explained) {
+    const Outcome outcome = solve({"poisson2d:20", "--max-iterations", "1", "--out", "x.mtx"});
+    EXPECT_EQ(outcome.code, 3);
+    expect_contains(outcome.err, "where the last restart began; it was written to x.mtx\n");
+    const Outcome singular = solve({"elasticity2d:4,free", "--allow-singular", "--rhs", "ones",
+                                    "--precond", "jacobi", "--solver", "cg"});
+    EXPECT_NE(singular.code, 0);
+    expect_contains(singular.out, "The matrix is singular");
+    EXPECT_EQ(singular.out.find("take idr"), std::string::npos);
+}
+
+TEST_F(cli_solve, results_survive_one_that_cannot_be_written) {
+    const Outcome outcome = solve({"poisson2d:4", "--json", "/dev/full", "--out", "x.mtx"});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "'/dev/full' cannot be written");
+    EXPECT_TRUE(outcome.out.starts_with("converged"));
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 16u);
+}
+
+TEST_F(cli_solve, interrupt_stops_after_an_iteration) {
+    const pid_t child = start({program(),
+                               "solve",
+                               "poisson2d:200",
+                               "--device",
+                               "cpu",
+                               "--threads",
+                               "1",
+                               "--solver",
+                               "richardson",
+                               "--precond",
+                               "jacobi",
+                               "--rtol",
+                               "1e-14",
+                               "--max-iterations",
+                               "1000000000",
+                               "--stagnation-window",
+                               "0",
+                               "--monitor",
+                               "table",
+                               "--json",
+                               "run.json",
+                               "--out",
+                               "x.mtx"});
+    ASSERT_GT(child, 0);
+    // The table's first rows say that the solve is under way.
+    const auto begin = std::chrono::steady_clock::now();
+    while (text_of(path("stderr")).find("\n         3 ") == std::string::npos &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::kill(child, SIGINT);
+    const Outcome outcome = wait(child);
+    EXPECT_EQ(outcome.code, 130) << outcome.err;
+    const Json json = Json::parse(text_of(path("run.json")));
+    EXPECT_EQ(json["status"], "interrupted");
+    EXPECT_GT(json["iterations"].get<Offset>(), 0);
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 40000u);
+    EXPECT_TRUE(outcome.out.starts_with("NOT CONVERGED (interrupted)")) << outcome.out;
+}
+
+TEST_F(cli_solve, bar_is_erased) {
+    EXPECT_EQ(solve({"poisson2d:4", "--monitor", "bar"}).err, "");
+    Outcome outcome =
+        solve({"poisson2d:100", "--monitor", "bar", "--solver", "richardson", "--rtol", "1e-14",
+               "--stagnation-window", "0", "--max-iterations", "1000000000", "--max-seconds", "1"});
+    EXPECT_EQ(outcome.code, 3);
+    const std::size_t note = outcome.err.find("tessera: x is ");
+    ASSERT_NE(note, std::string::npos) << outcome.err;
+    outcome.err.resize(note);
+    EXPECT_TRUE(outcome.err.starts_with("\r[")) << outcome.err;
+    const std::size_t last = outcome.err.rfind('\r', outcome.err.size() - 2);
+    ASSERT_NE(last, std::string::npos);
+    EXPECT_EQ(outcome.err.find_first_not_of(' ', last + 1), outcome.err.size() - 1);
+    EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tessera
