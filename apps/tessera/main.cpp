@@ -47,9 +47,11 @@ constexpr const char* methods_help =
   idr[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)
 Preconditioners (--precond):
   none
-  jacobi[,singular=stop|identity|shift]
+  jacobi[,singular=stop|identity|shift|generalised]
   block_jacobi[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]
-              [,singular=stop|identity|shift]    BOUND 1..32 (32), FILE: sizes of blocks
+              [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
+              [,singular=stop|identity|shift|generalised]
+                           BOUND 1..32 (32), FILE: sizes of blocks; precision: of the inverses
 )";
 
 struct Arguments {
@@ -155,8 +157,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     add_system(solve, to);
     solve.add_option("--x0", to.start, "File with the start; default: zero");
     solve.add_option("--precond", to.preconditioner,
-                     "none, jacobi, block_jacobi:BOUND[,singular=stop|identity|shift]"
-                     "[,blocks=supervariable|natural|uniform:K|FILE]");
+                     "none, jacobi, block_jacobi:BOUND[,...]; see below");
     solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
         ->check(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")

@@ -19,6 +19,8 @@ SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunRepor
     } else if (const auto* block = dynamic_cast<const BlockJacobi<T>*>(preconditioner)) {
         blocks.count = block->blocks().count;
         blocks.largest = block->blocks().largest;
+        blocks.jacobi = block->report();
+        singular.first_non_finite_row = blocks.jacobi.first_non_finite_row;
         singular.first = block->first_singular();
     }
     return singular;
@@ -42,6 +44,10 @@ SolveReport refusal(const SingularBlocks& singular, Offset blocks) {
 
 std::string refusal_text(const SingularBlocks& singular,
                          const std::vector<std::string>& command_line) {
+    if (singular.first_non_finite_row >= 0) {
+        return "tessera: row " + std::to_string(singular.first_non_finite_row) +
+               " of the matrix holds NaN or infinity; no policy for singular blocks helps\n";
+    }
     std::string text = "tessera: " + std::to_string(singular.count) + " singular block" +
                        (singular.count == 1 ? "" : "s") +
                        (singular.count > Index(singular.first.size()) ? "; the first ones:" : ":") +

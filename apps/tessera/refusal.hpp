@@ -12,6 +12,8 @@ namespace tessera::cli {
 struct SingularBlocks {
     Index count = 0;
     std::vector<SingularBlock> first;  ///< Ten at most.
+    /// The first row with NaN or infinity in its diagonal block; -1: none.
+    Index first_non_finite_row = -1;
 };
 
 /// Fills in what a report says about blocks; nullptr has none.

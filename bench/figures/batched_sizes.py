@@ -5,7 +5,7 @@ Beside cuBLAS and the papers' kernels in the same run. Asserted: Tessera is nowh
 below the papers' kernels, and faster than the better way of cuBLAS at every n. The project's own
 bars are held by bench/batched_bars.py.
 """
-from batched_results import Figure, common
+from measured_results import Figure, common
 
 figure = Figure(__file__, __doc__)
 panels = []

@@ -4,7 +4,7 @@
 Asserted: the inversion of sizes drawn from 1..32 takes at most 1.25 times the prediction, FP32 and
 FP64. Other mixes of sizes, and products, are printed.
 """
-from batched_results import Figure
+from measured_results import Figure
 
 figure = Figure(__file__, __doc__)
 rows = [

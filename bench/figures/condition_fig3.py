@@ -5,7 +5,7 @@
 stays below its bound 10 n eps kappa; so do the means, with the largest kappa among the matrices;
 FP64 is more accurate than FP32 at every n.
 """
-from batched_results import Figure
+from measured_results import Figure
 
 figure = Figure(__file__, __doc__)
 figure.expected()

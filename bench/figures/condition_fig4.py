@@ -7,7 +7,7 @@ below 5 % at n = 32; the inversion takes 2 n^3 operations up to terms of lower o
 """
 import random
 
-from batched_results import Figure
+from measured_results import Figure
 
 
 class Counter:

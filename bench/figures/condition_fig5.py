@@ -6,7 +6,7 @@ the operations of the inversion count. Asserted: every rate grows with the numbe
 the most matrices the condition number costs at most 15 % (the paper: 5 to 15 %), and both beat
 cuBLAS.
 """
-from batched_results import Figure, grows, last
+from measured_results import Figure, grows, last
 
 figure = Figure(__file__, __doc__)
 expected = figure.expected()

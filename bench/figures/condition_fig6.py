@@ -7,7 +7,7 @@ peaks at n = 8 and 16; at n = 32 the fused kernel is over 6 times cuBLAS and FP3
 from n = 8 on the condition number costs at most 15 %; the rate of the fused kernel does not fall
 beyond n = 23 as it did on the V100: at n = 32 it is at least that at n = 23.
 """
-from batched_results import Figure, common
+from measured_results import Figure, common
 
 figure = Figure(__file__, __doc__)
 expected = figure.expected()

@@ -6,7 +6,7 @@ product), n = 1..32, 30,000 matrices. Asserted for n >= 8: four kernels take at 
 time than one (the paper: 25 to 30 %), and not storing the inverse is never slower than storing it
 by more than 3 %; in the mean over these n it is faster.
 """
-from batched_results import Figure, common
+from measured_results import Figure, common
 
 figure = Figure(__file__, __doc__)
 figure.expected()

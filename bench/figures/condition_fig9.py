@@ -5,7 +5,7 @@
 copy in the same run. Asserted: the bandwidth grows with the number of matrices, and at the most
 reaches the paper's share for each n and type.
 """
-from batched_results import Figure, grows, last
+from measured_results import Figure, grows, last
 
 figure = Figure(__file__, __doc__)
 expected = figure.expected()

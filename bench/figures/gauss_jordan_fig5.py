@@ -6,7 +6,7 @@ getri, matinv) and Tessera. Asserted: every rate grows with the number of matric
 the paper beat both ways of cuBLAS at n = 32; at n = 16 several problems a warp are at least twice
 as fast as one; Tessera is not slower than the paper's kernels.
 """
-from batched_results import Figure, common, grows, last
+from measured_results import Figure, common, grows, last
 
 figure = Figure(__file__, __doc__)
 figure.expected()

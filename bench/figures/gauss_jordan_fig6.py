@@ -6,7 +6,7 @@ and are never slower than one problem a warp for n <= 16; one problem a warp fal
 towards small n (half the n, less than half the rate); from n = 8 on the paper's kernel beats
 cuBLAS; Tessera is nowhere more than 3 % below the paper's kernels.
 """
-from batched_results import Figure, common
+from measured_results import Figure, common
 
 figure = Figure(__file__, __doc__)
 figure.expected()

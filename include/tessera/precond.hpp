@@ -160,7 +160,9 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
 };
 
 /// The preconditioner named by a text: none (returns nullptr), jacobi[:singular=...],
-/// block_jacobi:BOUND[,blocks=supervariable|natural|uniform:K|FILE][,singular=stop|identity|shift].
+/// block_jacobi:BOUND[,blocks=supervariable|natural|uniform:K|FILE]
+/// [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
+/// [,singular=stop|identity|shift|generalised].
 /// Throws InvalidArgument for another name or option.
 template <class T>
 TESSERA_API std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context,

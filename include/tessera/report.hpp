@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tessera/krylov.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera {
 
@@ -20,6 +21,7 @@ struct RunReport {
         Offset count = 0;
         Offset largest = 0;
         Offset singular = 0;
+        BlockJacobiReport jacobi;  ///< Of block Jacobi only.
     } blocks;
     SolveReport solve;
     struct Seconds {

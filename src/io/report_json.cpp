@@ -23,6 +23,30 @@ Json phase_json(const PhaseRecord& phase, double copy_rate) {
             {"sampled", phase.sampled}};
 }
 
+Json blocks_json(const RunReport::Blocks& blocks) {
+    Json json = {
+        {"count", blocks.count}, {"largest", blocks.largest}, {"singular", blocks.singular}};
+    const BlockJacobiReport& jacobi = blocks.jacobi;
+    if (jacobi.working_bytes == 0) return json;
+    json["near_singular"] = jacobi.near_singular;
+    json["stored_bytes"] = jacobi.stored_bytes;
+    json["working_bytes"] = jacobi.working_bytes;
+    json["rebuilds"] = jacobi.rebuilds;
+    for (std::size_t k = 0; k < jacobi.formats.size(); ++k) {
+        json["formats"][to_string(BlockFormat(k))] = jacobi.formats[k];
+    }
+    json["condition_decades"] = jacobi.conditions;
+    json["worst"] = Json::array();
+    for (const BlockJacobiReport::Block& block : jacobi.worst) {
+        json["worst"].push_back({{"block", block.block},
+                                 {"first_row", block.first_row},
+                                 {"rows", block.rows},
+                                 {"condition", number(block.condition)},
+                                 {"format", to_string(block.format)}});
+    }
+    return json;
+}
+
 }  // namespace
 
 std::string to_json(const RunReport& report) {
@@ -47,10 +71,7 @@ std::string to_json(const RunReport& report) {
          {{"name", report.matrix.name},
           {"rows", report.matrix.rows},
           {"nonzeros", report.matrix.nonzeros}}},
-        {"blocks",
-         {{"count", report.blocks.count},
-          {"largest", report.blocks.largest},
-          {"singular", report.blocks.singular}}},
+        {"blocks", blocks_json(report.blocks)},
         {"iterations", solve.iterations},
         {"operator_applications", solve.operator_applications},
         {"relative_residual", number(solve.relative_residual)},

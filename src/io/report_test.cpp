@@ -14,7 +14,8 @@ RunReport sample() {
     report.device = "CPU, 2 threads, AVX2";
     report.threads = 2;
     report.matrix = {"ship \"2\".mtx", 1200, 34567};
-    report.blocks = {40, 32, 0};
+    report.blocks.count = 40;
+    report.blocks.largest = 32;
     report.solve.iterations = 17;
     report.solve.operator_applications = 86;
     report.solve.relative_residual = 0x1.2345678p-30;
@@ -65,6 +66,44 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
     EXPECT_EQ(keys(json["phases"][0]),
               (std::vector<std::string>{"name", "calls", "seconds", "bytes", "fraction_of_copy",
                                         "sampled"}));
+}
+
+BlockJacobiReport block_sample() {
+    BlockJacobiReport jacobi;
+    jacobi.formats[std::size_t(BlockFormat::f64)] = 3;
+    jacobi.formats[std::size_t(BlockFormat::f16)] = 37;
+    jacobi.conditions[0] = 30;
+    jacobi.conditions[4] = 10;
+    jacobi.worst = {{7, 12, 6, 3.25e4, BlockFormat::f64},
+                    {9, 40, 2, std::numeric_limits<double>::infinity(), BlockFormat::f16}};
+    jacobi.stored_bytes = 3000;
+    jacobi.working_bytes = 12000;
+    jacobi.near_singular = 2;
+    return jacobi;
+}
+
+TEST(report, block_jacobi_tells_of_formats_and_conditions) {
+    RunReport report = sample();
+    report.blocks.jacobi = block_sample();
+    const Json blocks = Json::parse(to_json(report))["blocks"];
+    EXPECT_EQ(keys(blocks),
+              (std::vector<std::string>{"count", "largest", "singular", "near_singular",
+                                        "stored_bytes", "working_bytes", "rebuilds", "formats",
+                                        "condition_decades", "worst"}));
+    EXPECT_EQ(keys(blocks["formats"]),
+              (std::vector<std::string>{"f64", "f32", "truncated_f64", "bf16", "f16"}));
+    EXPECT_EQ(blocks["formats"]["f16"], 37);
+    EXPECT_EQ(blocks["condition_decades"][4], 10);
+    EXPECT_EQ(blocks["worst"][0]["first_row"], 12);
+    EXPECT_EQ(blocks["worst"][0]["condition"], 3.25e4);
+    EXPECT_TRUE(blocks["worst"][1]["condition"].is_null());
+    const std::string table = to_table(report);
+    EXPECT_NE(table.find("stored blocks   f64 3, f16 37; 3.0 kB, 75 % less than in full\n"),
+              std::string::npos)
+        << table;
+    EXPECT_NE(table.find("conditions      1e0 30, 1e4 10; worst 3.2e+04 in rows 12..17\n"),
+              std::string::npos)
+        << table;
 }
 
 TEST(report, json_reads_back_equal) {

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <fstream>
+#include <initializer_list>
 #include <sstream>
 
 #include "tessera/precond.hpp"
@@ -7,13 +9,29 @@ namespace tessera {
 
 namespace {
 
+template <class Choice>
+Choice choose(Spec& spec, const std::string& key, std::initializer_list<Choice> choices) {
+    std::vector<std::string> words;
+    for (const Choice choice : choices) words.emplace_back(to_string(choice));
+    const std::string word = spec.word(key, words.front(), words);
+    return *(choices.begin() + (std::ranges::find(words, word) - words.begin()));
+}
+
 SingularPolicy singular_policy(Spec& spec) {
-    const std::string word =
-        spec.word("singular", "stop", {"stop", "identity", "shift", "generalised"});
-    return word == "stop"       ? SingularPolicy::stop
-           : word == "identity" ? SingularPolicy::identity
-           : word == "shift"    ? SingularPolicy::shift
-                                : SingularPolicy::generalised;
+    return choose(spec, "singular",
+                  {SingularPolicy::stop, SingularPolicy::identity, SingularPolicy::shift,
+                   SingularPolicy::generalised});
+}
+
+BlockJacobiOptions block_jacobi_options(Spec& spec) {
+    BlockJacobiOptions options;
+    options.singular = singular_policy(spec);
+    options.precision =
+        choose(spec, "precision",
+               {BlockPrecision::working, BlockPrecision::adaptive, BlockPrecision::f64,
+                BlockPrecision::f32, BlockPrecision::bf16, BlockPrecision::f16});
+    options.accuracy = spec.real("accuracy", options.accuracy, 0, 1);
+    return options;
 }
 
 /// Blocks from a text file: their sizes, in order, separated by white space.
@@ -101,8 +119,7 @@ std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, S
         const Index bound =
             Index(preconditioner.integer(0, largest_block_bound, 1, largest_block_bound));
         const std::string blocks = preconditioner.word("blocks", "supervariable");
-        BlockJacobiOptions options;
-        options.singular = singular_policy(preconditioner);
+        const BlockJacobiOptions options = block_jacobi_options(preconditioner);
         preconditioner.finish();
         return std::make_unique<BlockJacobi<T>>(context, matrix,
                                                 partition(context, matrix, bound, blocks), options);

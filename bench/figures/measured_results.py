@@ -1,7 +1,7 @@
-"""What the figures of the batched operations share: measured rows, claims, drawing.
+"""What the figures share: measured rows, claims, drawing.
 
-Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json (default
-bench/results/h200), lays the paper's findings (NAME_expected.csv) beside what was measured, draws
+Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json, or
+block_jacobi*.json (RESULTS: default bench/results/h200), lays the paper's findings (NAME_expected.csv) beside what was measured, draws
 PICTURES/NAME.png (default docs/figures; without matplotlib it says so and draws nothing), prints
 each claim with the numbers behind it, and exits with 1 when one does not hold.
 """
@@ -14,7 +14,7 @@ colours = ("#0b5394", "#cc4125", "#38761d", "#b45f06", "#674ea7", "#666666")
 
 
 class Figure:
-    def __init__(self, script, description):
+    def __init__(self, script, description, bench="batched"):
         arguments = sys.argv[1:]
         if len(arguments) > 2 or any(a.startswith("-") for a in arguments):
             sys.exit(f"{description}\nusage: {pathlib.Path(script).name} [RESULTS [PICTURES]]")
@@ -22,12 +22,12 @@ class Figure:
         self.name = self.script.stem
         self.folder = pathlib.Path(arguments[0] if arguments else root / "bench/results/h200")
         self.pictures = pathlib.Path(arguments[1] if arguments[1:] else root / "docs/figures")
-        paths = sorted(self.folder.glob("batched*.json"))
+        paths = sorted(self.folder.glob(f"{bench}*.json"))
         if not paths:
-            sys.exit(f"{self.folder} holds no batched*.json; bench/batched.sh measures them")
+            sys.exit(f"{self.folder} holds no {bench}*.json; bench/{bench}.sh measures them")
         documents = [json.loads(path.read_text()) for path in paths]
         self.device = documents[0]["device"]
-        self.copy_gbps = max(document["copy_gbps"] for document in documents)
+        self.copy_gbps = max(document.get("copy_gbps", 0) for document in documents)
         self.rows = [row for document in documents for row in document["rows"]]
         self.failed = False
         print(description.strip().splitlines()[0])
@@ -48,6 +48,14 @@ class Figure:
                 found.setdefault(row[along], row[value])
         return dict(sorted(found.items()))
 
+    def values(self, along, **keys):
+        """What the rows with these keys have there, each once, in the order of the rows."""
+        return list(
+            dict.fromkeys(
+                row[along] for row in self.rows if all(row.get(k) == v for k, v in keys.items())
+            )
+        )
+
     def claim(self, text, holds, numbers=""):
         self.failed = self.failed or not holds
         print(f"  {'holds' if holds else 'FAILS'}: {text}{'; ' + numbers if numbers else ''}")
@@ -61,14 +69,9 @@ class Figure:
 
     def draw(self, panels, x_label, y_label, log=False):
         """One panel for each (title, {label: series})."""
-        try:
-            import matplotlib
-        except ImportError:
-            print("  no picture: there is no matplotlib")
+        pyplot = self.pyplot()
+        if pyplot is None:
             return
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-
         columns = min(2, len(panels))
         lines = (len(panels) + columns - 1) // columns
         figure, axes = pyplot.subplots(
@@ -90,6 +93,33 @@ class Figure:
             else:
                 axis.set_ylim(bottom=0)
             axis.legend(fontsize=7)
+        self.save(figure)
+
+    def draw_bars(self, panels):
+        """One panel for each (title, {label: height})."""
+        pyplot = self.pyplot()
+        if pyplot is None:
+            return
+        figure, axes = pyplot.subplots(1, len(panels), figsize=(5.2 * len(panels), 3.6))
+        for axis, (title, bars) in zip(axes, panels):
+            axis.bar(list(bars), list(bars.values()), color=colours[0])
+            axis.set_title(title, fontsize=10)
+            axis.tick_params(axis="x", rotation=45, labelsize=7)
+            axis.grid(alpha=0.3, axis="y")
+        self.save(figure)
+
+    def pyplot(self):
+        try:
+            import matplotlib
+        except ImportError:
+            print("  no picture: there is no matplotlib")
+            return None
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        return pyplot
+
+    def save(self, figure):
         figure.suptitle(self.device, fontsize=9)
         figure.tight_layout()
         self.pictures.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# block_jacobi.sh [cuda|cpu] [FOLDER [MATRICES]]
+#
+# Measures finding blocks, setup and application of block Jacobi and writes JSON of schema
+# tessera-bench/1 to FOLDER (default: results/block_jacobi beside this file); on an H200 in less
+# than 4 minutes. Runs from a source tree with a build, or in the folder that ./check --pack makes.
+# MATRICES: a folder with real matrices. TESSERA_BENCH names another tessera-bench.
+#   block_jacobi.json             generated systems, bounds 4..32, both types
+#   block_jacobi_dense_N.json     50,000 dense blocks of 4..32 rows, precisions, 1 and 16 vectors
+#   block_jacobi_patterns.json    arrow, tridiagonal, random blocks, Laplace; blocks of 1..32 rows;
+#                                 every extraction
+#   block_jacobi_real.json        real matrices, every extraction
+set -euo pipefail
+here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+device=${1:-cuda}
+folder=${2:-$here/results/block_jacobi}
+matrices=${3:-${TESSERA_TEST_MATRICES:-$here/matrices}}
+if [[ $device != cuda && $device != cpu ]]; then
+    sed -n 's/^# \?//; 2,14p' "${BASH_SOURCE[0]}" >&2
+    exit 2
+fi
+bench=${TESSERA_BENCH:-$here/bin/tessera-bench}
+if [[ ! -x $bench ]]; then bench=$here/../build/release/bin/tessera-bench; fi
+if [[ ! -x $bench ]]; then
+    echo "block_jacobi.sh: there is no $bench; build the target tessera_bench" >&2
+    exit 2
+fi
+mkdir -p "$folder"
+if ldd "$bench" | grep -q 'libgomp.*not found'; then
+    export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+fi
+
+# measure NAME ARGUMENT...: goes on after a failure; the last line tells.
+failed=()
+measure() {
+    local name=$1 start=$SECONDS status=0
+    shift
+    "$bench" block_jacobi --device "$device" --json "$folder/$name.json" "$@" </dev/null || status=$?
+    echo "$name: $((SECONDS - start)) s, exit status $status"
+    if ((status != 0)); then failed+=("$name"); fi
+}
+
+if [[ $device == cpu ]]; then
+    measure block_jacobi elasticity3d:24 --bounds 4,8,16,32 --precisions working,adaptive
+else
+    every=(--extractions "cached,shared_full,shared,shared_multiple,separate")
+    measure block_jacobi elasticity3d:90 elasticity3d:54,free --bounds 4,8,12,16,20,24,28,32 \
+        --type f64,f32 --precisions working,adaptive --paper --seconds 0.03
+    for n in 4 8 12 16 24 32; do
+        measure "block_jacobi_dense_$n" "block_diagonal:$((50000 * n)),$n" --bounds "$n" \
+            --type f64,f32 --precisions working,adaptive,f16 --vectors 1,16 --seconds 0.03
+    done
+    measure block_jacobi_patterns arrow:1000000 tridiagonal:1000000 "block_diagonal:1000000,{n}" \
+        poisson2d:1000 --uniform --bounds "$(seq -s, 1 32)" "${every[@]}" --sparse --seconds 0.005
+    if compgen -G "$matrices/*.mtx.gz" >/dev/null; then
+        mapfile -t real < <(cd "$matrices" && ls ./*.mtx.gz | sed 's|^\./||')
+        measure block_jacobi_real "${real[@]}" --folder "$matrices" --bounds 4,8,12,16,24,32 \
+            "${every[@]}" --seconds 0.005
+    fi
+fi
+if ((${#failed[@]})); then
+    echo "FAILED: ${failed[*]}"
+    exit 1
+fi
+echo "all measured in $SECONDS s; results are in $folder"
