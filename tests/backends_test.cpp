@@ -102,14 +102,15 @@ TEST(backends, blocks_are_equal) {
                              "poisson2d:50", "block_diagonal:4000,7"}) {
         const auto problem = problems::generate<double>(test::host(), Spec::parse(text));
         const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
-        for (const Index bound : {1, 2, 5, 8, 16, 31, 32}) {
-            for (const bool agglomerate : {true, false}) {
-                const BlockPartition here = find_blocks(context, matrix.view(), bound, agglomerate);
+        for (const Index bound : {1, 2, 5, 8, 16, 31, 32, 64}) {
+            for (const Blocking blocking :
+                 {Blocking::supervariable, Blocking::natural, Blocking::similar}) {
+                const BlockPartition here = find_blocks(context, matrix.view(), bound, blocking);
                 const BlockPartition there =
-                    find_blocks(test::host(1), problem.matrix.view(), bound, agglomerate);
+                    find_blocks(test::host(1), problem.matrix.view(), bound, blocking);
                 EXPECT_EQ(copy_to_host(context, here.block_offsets),
                           copy_to_host(test::host(1), there.block_offsets))
-                    << text << " " << bound;
+                    << text << " " << bound << " " << to_string(blocking);
                 EXPECT_EQ(here.largest, there.largest);
                 EXPECT_EQ(here.entries, there.entries);
             }

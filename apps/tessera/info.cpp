@@ -89,7 +89,7 @@ MatrixInfo gather(const InfoArguments& arguments) {
     info.symmetry = find_symmetry(matrix, false);
     info.diagonal = find_diagonal(matrix);
     info.positive_definite = looks_positive_definite(matrix);
-    info.natural = histogram(find_blocks(host, matrix, largest_block_bound, false));
+    info.natural = histogram(find_blocks(host, matrix, default_block_bound, Blocking::natural));
     if (info.nonzeros == 0) return info;
     for (const Index bound : bounds) {
         info.agglomerated.push_back(find_bound(host, matrix, bound));

@@ -176,7 +176,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
     tune.add_option("--seconds", to.seconds, "For all tries together")->check(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
-        ->check(CLI::Range(1, int(largest_block_bound)));
+        ->check(CLI::Range(1, int(default_block_bound)));
 }
 
 void add_others(CLI::App& app, Arguments& to) {

@@ -25,7 +25,7 @@ Offset scalar_count(Spec solver, Offset rows) {
 Offset block_entries_a_row(Spec preconditioner) {
     if (preconditioner.name() == "jacobi") return 1;
     if (preconditioner.name() != "block_jacobi") return 0;
-    return preconditioner.integer(std::size_t(0), largest_block_bound, 1, largest_block_bound);
+    return preconditioner.integer(std::size_t(0), default_block_bound, 1, default_block_bound);
 }
 
 }  // namespace

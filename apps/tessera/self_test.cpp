@@ -86,7 +86,7 @@ TestItem test_inversion(const Context& context) {
     const CsrView<double> host = problem.matrix.view();
     const CsrMatrix<double> matrix = copy_to(context, host);
     const BlockJacobi<double> inverted(context, matrix.view(),
-                                       find_blocks(context, matrix.view(), largest_block_bound));
+                                       find_blocks(context, matrix.view(), default_block_bound));
     const std::vector<Index> starts = copy_to_host(context, inverted.blocks().block_offsets);
     const std::vector<double> inverses = copy_to_host(context, inverted.copy_inverses(context));
     double worst = 0;

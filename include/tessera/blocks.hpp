@@ -17,24 +17,34 @@ struct BlockPartition {
     std::string options;          ///< How it was made, as text: "32", "32,blocks=natural".
 };
 
-/// Largest block that find_blocks makes.
-inline constexpr Index largest_block_bound = 32;
+/// Largest block, in rows, that any preconditioner takes.
+inline constexpr Index largest_block_bound = 64;
+/// The bound where none is named.
+inline constexpr Index default_block_bound = 32;
 
-/// Supervariable blocking: consecutive rows with equal patterns form supervariables, which are
-/// agglomerated, first come first served, while their rows stay within `bound` (1..32; a longer
-/// supervariable is cut every `bound` rows). `agglomerate` false returns the supervariables
-/// themselves (cut at `bound`). The matrix is square and in the memory of `context`. Equal results
-/// on every backend and for every number of threads. Waits (the counts go to the host).
+/// How supervariables, that is consecutive rows with equal patterns, become blocks of at most
+/// `bound` rows. One of more rows than that is cut every `bound` rows from where a block starts.
+enum class Blocking : std::uint8_t {
+    natural,        ///< Each is a block.
+    supervariable,  ///< Agglomerated, first come first served.
+    similar,        ///< Agglomerated so that the blocks keep the most nonzeros of the matrix.
+};
+TESSERA_API const char* to_string(Blocking blocking);
+
+/// Blocks of at most `bound` (1..64) rows from the pattern of a square matrix in the memory of
+/// `context`. Equal results on every backend and for every number of threads. `similar` is a
+/// dynamic programme over stretches of 512 rows that look 256 rows ahead: up to 768 rows the best
+/// of all such partitions, beyond the best as far as these see. Waits (the counts go to the host).
 /// Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched Gauss-Jordan block Jacobi, section 4.
 template <class T>
 TESSERA_API BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix,
-                                       Index bound, bool agglomerate = true);
+                                       Index bound, Blocking blocking = Blocking::supervariable);
 
-/// Blocks of `size` rows (1..32); the last one is smaller when size does not divide rows.
+/// Blocks of `size` rows (1..64); the last one is smaller when size does not divide rows.
 TESSERA_API BlockPartition uniform_blocks(const Context& context, Index rows, Index size);
 
 /// Blocks from the caller's offsets (host memory): ascending from 0 to rows, none empty, none above
-/// 32 rows. Throws InvalidArgument that names the first block at fault.
+/// 64 rows. Throws InvalidArgument that names the first block at fault.
 TESSERA_API BlockPartition blocks_from_offsets(const Context& context, Index rows,
                                                std::span<const Index> block_offsets);
 

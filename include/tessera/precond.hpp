@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 
+#include "tessera/batched.hpp"
 #include "tessera/blocks.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/spec.hpp"
@@ -51,6 +52,7 @@ enum class BlockExtraction : std::uint8_t {
     shared_multiple,  ///< A warp takes many rows of several blocks at once.
     separate,         ///< Extraction, batched inversion and storing, one after the other.
 };
+TESSERA_API const char* to_string(BlockExtraction extraction);
 
 struct BlockJacobiOptions {
     SingularPolicy singular = SingularPolicy::stop;
@@ -133,6 +135,11 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    /// z_b = X_b r_b, or X_b^T r_b, for each of `vectors` columns of r and z with leading
+    /// dimensions of at least rows(); no overlap. The inverses are read once for several vectors; a
+    /// vector's result does not depend on the others, to the last bit.
+    void apply(const Context& context, batched::Transpose transpose, Index vectors,
+               std::span<const T> r, Offset r_leading, std::span<T> z, Offset z_leading) const;
     /// With BlockPrecision::adaptive formats are kept; where a block no longer fits its own (by its
     /// new condition number or range), all are chosen anew, which allocates and is reported.
     void update(const Context& context, const CsrView<T>& matrix) override;
@@ -146,6 +153,8 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     const BlockJacobiOptions& options() const;
     /// The inverses as they are kept, packed (sum of size^2 values), in the memory of `context`.
     Buffer<T> copy_inverses(const Context& context) const;
+    /// The preconditioner as a sparse matrix: each value of an inverse an entry. Waits.
+    CsrMatrix<T> to_csr(const Context& context) const;
     /// Where each starts there (count + 1 offsets), per block 0 or what SingularBlock::info says,
     /// and 1 / (||B|| ||B^-1||) in the infinity norm, 0 for singular blocks.
     std::span<const Offset> inverse_offsets() const;

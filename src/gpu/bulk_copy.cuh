@@ -37,6 +37,12 @@ class CopyBarrier {
             : "memory");
 #endif
     }
+    /// By all threads that wrote to a place, before they meet and one copies to it.
+    __device__ __forceinline__ static void after_writes() {
+#if __CUDA_ARCH__ >= 900
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+    }
     /// The k-th wait has phase k % 2.
     __device__ __forceinline__ void wait(int phase) const {
 #if __CUDA_ARCH__ >= 900

@@ -80,7 +80,8 @@ BlockPartition partition(const Context& context, const CsrView<T>& matrix, Index
     static constexpr std::string_view uniform = "uniform:";
     BlockPartition found;
     if (blocks == "supervariable" || blocks == "natural") {
-        return find_blocks(context, matrix, bound, blocks == "supervariable");
+        return find_blocks(context, matrix, bound,
+                           blocks == "natural" ? Blocking::natural : Blocking::supervariable);
     }
     if (blocks.starts_with(uniform)) {
         std::int64_t size = 0;
@@ -117,7 +118,7 @@ std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, S
     }
     if (name == "block_jacobi") {
         const Index bound =
-            Index(preconditioner.integer(0, largest_block_bound, 1, largest_block_bound));
+            Index(preconditioner.integer(0, default_block_bound, 1, default_block_bound));
         const std::string blocks = preconditioner.word("blocks", "supervariable");
         const BlockJacobiOptions options = block_jacobi_options(preconditioner);
         preconditioner.finish();

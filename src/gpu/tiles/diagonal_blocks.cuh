@@ -145,6 +145,21 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
     }
 }
 
+/// The same with as many lanes a row, and entries a lane, as suit rows of at most `longest`
+/// entries, a number of this lane.
+template <int Depth, class T, class Put>
+__device__ __forceinline__ void gather_blocks(const CsrView<T>& matrix, const BlockRow* table,
+                                              int rows, int longest, Put&& put) {
+    longest = int(__reduce_max_sync(full_warp, unsigned(longest)));
+    if (longest <= 4) {
+        gather_rows<4, 4, 1>(matrix, table, rows, put);
+    } else if (Depth == 1 || longest <= 8) {
+        gather_rows<8, 4, 1>(matrix, table, rows, put);
+    } else {
+        gather_rows<8, 4, Depth>(matrix, table, rows, put);
+    }
+}
+
 /// The shared memory of a warp.
 template <class T, int Tile, int Lanes>
 struct WarpBlocks {
@@ -212,14 +227,15 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
     }
     shared.clear();
     find_entries(matrix.column_indices, search);
+    int longest = 0;
 #pragma unroll
     for (int q = 0; q < lane_rows; ++q) {
         if (lane + 32 * q < rows) shared.row[lane + 32 * q] = packed_row(search[q]);
+        longest = max(longest, int(search[q].end - search[q].begin));
     }
     __syncwarp();
-    constexpr int row_lanes = Tile <= 4 ? 4 : 8;
-    gather_rows<row_lanes, 4, Tile <= 8 ? 1 : 2>(
-        matrix, shared.row, rows,
+    gather_blocks<(Tile + 7) / 8>(
+        matrix, shared.row, rows, longest,
         [&](const BlockRow& row, int c, T value) { shared.value[row.place() + c] = value; });
     __syncwarp();
 }
@@ -360,16 +376,33 @@ __device__ __forceinline__ void symmetrise_staged(T* values, int place, int n) {
     __syncwarp();
 }
 
-/// ||X||_inf of the staged n x n array at `place`, by `Lanes` lanes.
-template <int Lanes, class T>
-__device__ __forceinline__ T staged_norm(const T* values, int place, int n) {
-    T norm = T(0);
-    for (int i = int(threadIdx.x) % Lanes; i < n; i += Lanes) {
-        T sum = T(0);
-        for (int j = 0; j < n; ++j) sum += fabs(values[staged<T>(place + j * n + i)]);
-        norm = fmax(norm, sum);
+template <class T>
+struct StagedSize {
+    T norm;     ///< ||X||_inf, sums in ascending order of the columns.
+    T largest;  ///< max |x_ij|.
+};
+
+/// Of row i of the staged n x n array at `place`.
+template <class T>
+__device__ __forceinline__ StagedSize<T> staged_row_size(const T* values, int place, int n, int i) {
+    StagedSize<T> size{T(0), T(0)};
+    for (int j = 0; j < n; ++j) {
+        const T magnitude = fabs(values[staged<T>(place + j * n + i)]);
+        size.norm += magnitude;
+        size.largest = fmax(size.largest, magnitude);
     }
-    return lanes_max<Lanes>(norm);
+    return size;
+}
+
+/// Of the whole array, by `Lanes` lanes.
+template <int Lanes, class T>
+__device__ __forceinline__ StagedSize<T> staged_size(const T* values, int place, int n) {
+    StagedSize<T> size{T(0), T(0)};
+    for (int i = int(threadIdx.x) % Lanes; i < n; i += Lanes) {
+        const StagedSize<T> row = staged_row_size(values, place, n, i);
+        size = {fmax(size.norm, row.norm), fmax(size.largest, row.largest)};
+    }
+    return {lanes_max<Lanes>(size.norm), lanes_max<Lanes>(size.largest)};
 }
 
 }  // namespace tessera::cuda

@@ -18,6 +18,12 @@ const char* to_string(BlockPrecision precision) {
     return names[int(precision)];
 }
 
+const char* to_string(BlockExtraction extraction) {
+    static constexpr const char* names[] = {"automatic", "cached",          "shared_full",
+                                            "shared",    "shared_multiple", "separate"};
+    return names[int(extraction)];
+}
+
 namespace {
 
 /// Merged kernels invert up to here; larger blocks are faster separately.
@@ -70,6 +76,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
     if (adaptive()) {
         formats = Buffer<BlockFormat>(where, blocks.count);
         starts = Buffer<Offset>(where, Offset(blocks.count) + 1);
+        largest = Buffer<T>(where, blocks.count);
     } else {
         bytes = Buffer<std::byte>(where, blocks.entries * bytes_of(format) + 16);
     }
@@ -92,6 +99,12 @@ template <class T>
 PackedBlocks<T> BlockJacobi<T>::State::packed() const {
     return {blocks.rows, blocks.count, blocks.largest, blocks.block_offsets.data(),
             entry_offsets.data()};
+}
+
+template <class T>
+InvertedBlocks<T> BlockJacobi<T>::State::inverted() const {
+    return {blocks.count, info.data(), reciprocal_condition.data(), largest.data(),
+            options.accuracy};
 }
 
 template <class T>
@@ -128,19 +141,16 @@ void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matri
     job.inverses = inverses();
     job.info = info.data();
     job.reciprocal_condition = reciprocal_condition.data();
+    job.largest = largest.data();
     select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(where, job);
-    select(where, &cpu::count_singular, TESSERA_IF_CUDA(cuda::count_singular))(
-        where, blocks.count, info.data(), verdict.data());
-    if (!adaptive() || first) return;
-    select(where, &cpu::check_formats<T>, TESSERA_IF_CUDA(cuda::check_formats<T>))(
-        where, packed(), inverses(), reciprocal_condition.data(), options.accuracy, formats.data(),
-        verdict.data());
+    select(where, &cpu::judge<T>, TESSERA_IF_CUDA(cuda::judge<T>))(
+        where, inverted(), first ? nullptr : formats.data(), verdict.data());
 }
 
 template <class T>
 void BlockJacobi<T>::State::choose(const Context& where) {
     select(where, &cpu::choose_formats<T>, TESSERA_IF_CUDA(cuda::choose_formats<T>))(
-        where, packed(), inverses(), reciprocal_condition.data(), options.accuracy, formats.data());
+        where, inverted(), formats.data());
     select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
         where, blocks.count, blocks.block_offsets.data(), formats.data(), starts.data());
     Offset units = 0;
@@ -198,24 +208,42 @@ Index BlockJacobi<T>::rows() const {
 
 template <class T>
 void BlockJacobi<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
-    const BlockPartition& blocks = state_->blocks;
-    require(r.size() == std::size_t(blocks.rows) && z.size() == r.size(),
+    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
             "block Jacobi: a vector does not have as many elements as the matrix has rows");
-    const double bytes = double(state_->bytes.size() - 16) + 2.0 * blocks.rows * sizeof(T) +
-                         double(blocks.count) * (sizeof(Index) + sizeof(Offset));
+    apply(context, batched::Transpose::no, 1, r, rows(), z, rows());
+}
+
+template <class T>
+void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose, Index vectors,
+                           std::span<const T> r, Offset r_leading, std::span<T> z,
+                           Offset z_leading) const {
+    require(vectors >= 0, "block Jacobi: the number of vectors is negative");
+    const auto holds = [&](std::size_t size, Offset leading) {
+        return vectors == 0 ||
+               (leading >= rows() && Offset(size) >= (vectors - 1) * leading + rows());
+    };
+    require(holds(r.size(), r_leading) && holds(z.size(), z_leading),
+            "block Jacobi: the vectors are shorter than the matrix has rows");
+    const double bytes = double(state_->bytes.size() - 16) + 2.0 * vectors * rows() * sizeof(T) +
+                         double(blocks().count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(context, "apply", bytes);
-    require(state_->in_place(), "not merged yet");
+    if (vectors == 0 || rows() == 0) return;
     select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, state_->packed(), state_->inverses(), r.data(), z.data());
+        context, state_->stored(), transpose, vectors, r.data(), r_leading, z.data(), z_leading);
 }
 
 template <class T>
 Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
     Buffer<T> values(context, state_->blocks.entries);
-    require(state_->in_place(), "not merged yet");
-    copy(context, std::span<const T>(state_->inverses(), std::size_t(values.size())),
-         values.view());
+    select(context, &cpu::expand<T>, TESSERA_IF_CUDA(cuda::expand<T>))(
+        context, state_->stored(), state_->entry_offsets.data(), values.data());
     return values;
+}
+
+template <class T>
+CsrMatrix<T> BlockJacobi<T>::to_csr(const Context& context) const {
+    return select(context, &cpu::to_csr<T>, TESSERA_IF_CUDA(cuda::to_csr<T>))(context,
+                                                                              state_->stored());
 }
 
 template <class T>

@@ -136,6 +136,7 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
         if (verdict[lane] != 0) {
             std::fill(inverse, inverse + n * n, std::numeric_limits<T>::quiet_NaN());
             job.reciprocal_condition[block] = 0;
+            if (job.largest != nullptr) job.largest[block] = 0;
             continue;
         }
         for (Index j = 0; j < n; ++j) {
@@ -145,6 +146,10 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
         }
         if (asymmetric[lane] == T(0)) symmetrise(n, inverse);
         job.reciprocal_condition[block] = T(1) / norms[lane] / norm_of(n, inverse);
+        if (job.largest == nullptr) continue;
+        T& largest = job.largest[block];
+        largest = 0;
+        for (Index e = 0; e < n * n; ++e) largest = std::max(largest, std::abs(inverse[e]));
     }
 }
 
@@ -174,75 +179,6 @@ void invert_blocks(const SetupJob<T>& job, Index first, Index last, T* scratch) 
             } else {
                 invert_sorted(hn::CappedTag<T, 32 / sizeof(T)>(), n, order + start[n - 1], count);
             }
-        }
-    }
-}
-
-/// `vectors` vectors of rows of z = X r for one block; `x` and `z` point at the first of these
-/// rows. Where not `inside`, no more than `rows` rows are touched.
-template <int vectors, bool inside, class D, class T>
-HWY_INLINE void multiply_rows(D d, Index n, Index rows, const T* x, const T* r, T* z) {
-    const Index lanes = Index(hn::Lanes(d));
-    HWY_ALIGN T column[vectors * hn::MaxLanes(d)] = {};
-    auto z0 = hn::Zero(d);
-    auto z1 = z0, z2 = z0, z3 = z0;
-    for (Index j = 0; j < n; ++j) {
-        const T* from = x + j * n;
-        if constexpr (!inside) {
-            for (Index i = 0; i < rows; ++i) column[i] = from[i];
-            from = column;
-        }
-        const auto r_j = hn::Set(d, r[j]);
-        z0 = hn::MulAdd(hn::LoadU(d, from), r_j, z0);
-        if constexpr (vectors > 1) z1 = hn::MulAdd(hn::LoadU(d, from + lanes), r_j, z1);
-        if constexpr (vectors > 2) z2 = hn::MulAdd(hn::LoadU(d, from + 2 * lanes), r_j, z2);
-        if constexpr (vectors > 3) z3 = hn::MulAdd(hn::LoadU(d, from + 3 * lanes), r_j, z3);
-    }
-    T* to = inside ? z : column;
-    hn::StoreU(z0, d, to);
-    if constexpr (vectors > 1) hn::StoreU(z1, d, to + lanes);
-    if constexpr (vectors > 2) hn::StoreU(z2, d, to + 2 * lanes);
-    if constexpr (vectors > 3) hn::StoreU(z3, d, to + 3 * lanes);
-    if constexpr (!inside) {
-        for (Index i = 0; i < rows; ++i) z[i] = column[i];
-    }
-}
-
-template <bool inside, class D, class T>
-HWY_INLINE void multiply_block(D d, Index n, const T* x, const T* r, T* z) {
-    const Index lanes = Index(hn::Lanes(d));
-    for (Index i = 0; i < n; i += 4 * lanes) {
-        const Index rows = n - i;
-        if (rows <= lanes) {
-            multiply_rows<1, inside>(d, n, rows, x + i, r, z + i);
-        } else if (rows <= 2 * lanes) {
-            multiply_rows<2, inside>(d, n, rows, x + i, r, z + i);
-        } else if (rows <= 3 * lanes) {
-            multiply_rows<3, inside>(d, n, rows, x + i, r, z + i);
-        } else {
-            multiply_rows<4, inside>(d, n, rows < 4 * lanes ? rows : 4 * lanes, x + i, r, z + i);
-        }
-    }
-}
-
-/// z_b = X_b r_b for the blocks first .. last-1. Whole vectors run over the end of a block, into
-/// values of the next blocks (unused sums) and rows of the next blocks (written again in their
-/// turn), as long as those belong to this range.
-template <class T>
-void multiply_blocks(const PackedBlocks<T>& blocks, const T* inverses, Index first, Index last,
-                     const T* r, T* z) {
-    const hn::ScalableTag<T> d;
-    const Index lanes = Index(hn::Lanes(d));
-    for (Index b = first; b < last; ++b) {
-        const Index row = blocks.block_offsets[b];
-        const Index n = blocks.block_offsets[b + 1] - row;
-        const T* x = inverses + blocks.entry_offsets[b];
-        const bool inside = blocks.block_offsets[last] - blocks.block_offsets[b + 1] >= lanes &&
-                            blocks.entry_offsets[last] - blocks.entry_offsets[b + 1] >= lanes;
-        if (inside) {
-            multiply_block<true>(d, n, x, r + row, z + row);
-        } else {
-            multiply_block<false>(d, n, x, r + row, z + row);
         }
     }
 }
@@ -290,21 +226,8 @@ void setup(const Context& context, const SetupJob<T>& job) {
     });
 }
 
-template <class T>
-void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
-           T* z) {
-    const auto multiply_range = TESSERA_SIMD(context, multiply_blocks<T>);
-    for_equal_entries(context, blocks, [&](Index first, Index last) {
-        multiply_range(blocks, inverses, first, last, r, z);
-    });
-}
-
-#define TESSERA_INSTANTIATE(T)                                  \
-    template void setup<T>(const Context&, const SetupJob<T>&); \
-    template void apply<T>(const Context&, const PackedBlocks<T>&, const T*, const T*, T*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template void setup<float>(const Context&, const SetupJob<float>&);
+template void setup<double>(const Context&, const SetupJob<double>&);
 
 }  // namespace tessera::cpu
 #endif

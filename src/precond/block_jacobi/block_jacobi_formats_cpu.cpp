@@ -27,13 +27,6 @@ void for_blocks(const Context& context, const PackedBlocks<T>& blocks, Value* in
         grain);
 }
 
-template <class T>
-double largest_magnitude(Index n, const T* values) {
-    T largest = 0;
-    for (Index e = 0; e < n * n; ++e) largest = std::max(largest, std::abs(values[e]));
-    return double(largest);
-}
-
 /// Reads a block, column-major. Returns the first row with a value that is not finite, n without
 /// one.
 template <class T>
@@ -57,9 +50,16 @@ void block_sizes(const Context&, Index count, const Index* block_offsets, Index*
     for (Index b = 0; b < count; ++b) sizes[b] = block_offsets[b + 1] - block_offsets[b];
 }
 
-void count_singular(const Context&, Index count, const Index* info, SetupVerdict* verdict) {
+template <class T>
+void judge(const Context&, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
+           SetupVerdict* verdict) {
     *verdict = {};
-    verdict->singular = Index(std::count_if(info, info + count, [](Index k) { return k != 0; }));
+    for (Index b = 0; b < blocks.count; ++b) {
+        verdict->singular += blocks.info[b] != 0;
+        verdict->misfits += formats != nullptr &&
+                            !keeps_format<T>(formats[b], double(blocks.reciprocal_condition[b]),
+                                             double(blocks.largest[b]), blocks.accuracy);
+    }
 }
 
 template <class T>
@@ -88,27 +88,11 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
 }
 
 template <class T>
-void choose_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                    const T* reciprocal_condition, double accuracy, BlockFormat* formats) {
-    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
-        formats[b] = smallest_format<T>(double(reciprocal_condition[b]),
-                                        largest_magnitude(n, inverse), accuracy);
-    });
-}
-
-template <class T>
-void check_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                   const T* reciprocal_condition, double accuracy, const BlockFormat* formats,
-                   SetupVerdict* verdict) {
-    constexpr BlockFormat working = sizeof(T) == 8 ? BlockFormat::f64 : BlockFormat::f32;
-    std::atomic<Index> misfits{0};
-    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
-        if (formats[b] != working && !fits_format(formats[b], double(reciprocal_condition[b]),
-                                                  largest_magnitude(n, inverse), accuracy)) {
-            ++misfits;
-        }
-    });
-    verdict->misfits = misfits;
+void choose_formats(const Context&, const InvertedBlocks<T>& blocks, BlockFormat* formats) {
+    for (Index b = 0; b < blocks.count; ++b) {
+        formats[b] = smallest_format<T>(double(blocks.reciprocal_condition[b]),
+                                        double(blocks.largest[b]), blocks.accuracy);
+    }
 }
 
 void format_starts(const Context&, Index count, const Index* block_offsets,
@@ -146,10 +130,9 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
     template void replace_singular<T>(const Context&, const CsrView<T>&, const PackedBlocks<T>&, \
                                       SingularPolicy, const Index*, T*, std::int8_t*,            \
                                       SetupVerdict*);                                            \
-    template void choose_formats<T>(const Context&, const PackedBlocks<T>&, const T*, const T*,  \
-                                    double, BlockFormat*);                                       \
-    template void check_formats<T>(const Context&, const PackedBlocks<T>&, const T*, const T*,   \
-                                   double, const BlockFormat*, SetupVerdict*);                   \
+    template void judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*,         \
+                           SetupVerdict*);                                                       \
+    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*);     \
     template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,              \
                                   const StoredBlocks&, std::byte*, SetupVerdict*);
 TESSERA_INSTANTIATE(float)

@@ -29,30 +29,6 @@ __device__ __forceinline__ InvertedBlock<T> inverted_block(const PackedBlocks<T>
     return {Index(b), n, inverses + blocks.entry_offsets[b]};
 }
 
-/// formats[b] = the smallest format that does; or, where `check`, misfits += whether the format
-/// that is there does not.
-template <class T, int Lanes, bool check>
-__global__ void __launch_bounds__(format_threads)
-    choose_kernel(PackedBlocks<T> blocks, const T* inverses, const T* reciprocal_condition,
-                  double accuracy, BlockFormat* formats, SetupVerdict* verdict) {
-    const InvertedBlock<T> at = inverted_block<Lanes>(blocks, inverses);
-    const int lane = int(threadIdx.x) % Lanes;
-    T largest = T(0);
-    for (int e = lane; e < at.n * at.n; e += Lanes) largest = fmax(largest, fabs(at.values[e]));
-    largest = lanes_max<Lanes>(largest);
-    if (at.n == 0 || lane != 0) return;
-    const double condition = double(reciprocal_condition[at.block]);
-    if constexpr (check) {
-        constexpr BlockFormat working = sizeof(T) == 8 ? BlockFormat::f64 : BlockFormat::f32;
-        const BlockFormat kept = formats[at.block];
-        if (kept != working && !fits_format(kept, condition, double(largest), accuracy)) {
-            atomicAdd(&verdict->misfits, 1);
-        }
-    } else {
-        formats[at.block] = smallest_format<T>(condition, double(largest), accuracy);
-    }
-}
-
 /// Writes the blocks in their formats, and counts those of `format` (all of one) that overflow.
 template <class T, int Lanes>
 __global__ void __launch_bounds__(format_threads)
@@ -91,12 +67,31 @@ __global__ void __launch_bounds__(format_threads)
     for_elements<1>(count, [&](Offset b) { sizes[b] = block_offsets[b + 1] - block_offsets[b]; });
 }
 
+template <class T>
 __global__ void __launch_bounds__(format_threads)
-    verdict_kernel(Index count, const Index* info, SetupVerdict* verdict) {
+    judge_kernel(InvertedBlocks<T> blocks, const BlockFormat* formats, SetupVerdict* verdict) {
     int failed = 0;
-    for_elements<8>(count, [&](Offset b) { failed += info[b] != 0; });
+    int misfits = 0;
+    for_elements<4>(blocks.count, [&](Offset b) {
+        failed += blocks.info[b] != 0;
+        if (formats == nullptr) return;
+        misfits += !keeps_format<T>(formats[b], double(blocks.reciprocal_condition[b]),
+                                    double(blocks.largest[b]), blocks.accuracy);
+    });
     failed = warp_sum(failed);
-    if (threadIdx.x % 32 == 0 && failed > 0) atomicAdd(&verdict->singular, failed);
+    misfits = warp_sum(misfits);
+    if (threadIdx.x % 32 != 0) return;
+    if (failed > 0) atomicAdd(&verdict->singular, failed);
+    if (misfits > 0) atomicAdd(&verdict->misfits, misfits);
+}
+
+template <class T>
+__global__ void __launch_bounds__(format_threads)
+    choose_kernel(InvertedBlocks<T> blocks, BlockFormat* formats) {
+    for_elements<4>(blocks.count, [&](Offset b) {
+        formats[b] = smallest_format<T>(double(blocks.reciprocal_condition[b]),
+                                        double(blocks.largest[b]), blocks.accuracy);
+    });
 }
 
 /// f(lanes a block as a constant, thread blocks).
@@ -119,37 +114,23 @@ void block_sizes(const Context& context, Index count, const Index* block_offsets
     TESSERA_CUDA(cudaGetLastError());
 }
 
-void count_singular(const Context& context, Index count, const Index* info, SetupVerdict* verdict) {
+template <class T>
+void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
+           SetupVerdict* verdict) {
     const cudaStream_t stream = stream_of(context);
     TESSERA_CUDA(cudaMemsetAsync(verdict, 0, sizeof(SetupVerdict), stream));
-    if (count == 0) return;
-    verdict_kernel<<<blocks_for(count, 8 * format_threads), format_threads, 0, stream>>>(
-        count, info, verdict);
+    if (blocks.count == 0) return;
+    judge_kernel<<<blocks_for(blocks.count, 4 * format_threads), format_threads, 0, stream>>>(
+        blocks, formats, verdict);
     TESSERA_CUDA(cudaGetLastError());
 }
 
 template <class T>
-void choose_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                    const T* reciprocal_condition, double accuracy, BlockFormat* formats) {
-    with_lanes(blocks, [&](auto lanes, unsigned grid) {
-        choose_kernel<T, decltype(lanes)::value, false>
-            <<<grid, format_threads, 0, stream_of(context)>>>(
-                blocks, inverses, reciprocal_condition, accuracy, formats, nullptr);
-        TESSERA_CUDA(cudaGetLastError());
-    });
-}
-
-template <class T>
-void check_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                   const T* reciprocal_condition, double accuracy, const BlockFormat* formats,
-                   SetupVerdict* verdict) {
-    with_lanes(blocks, [&](auto lanes, unsigned grid) {
-        choose_kernel<T, decltype(lanes)::value, true>
-            <<<grid, format_threads, 0, stream_of(context)>>>(
-                blocks, inverses, reciprocal_condition, accuracy, const_cast<BlockFormat*>(formats),
-                verdict);
-        TESSERA_CUDA(cudaGetLastError());
-    });
+void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats) {
+    if (blocks.count == 0) return;
+    choose_kernel<<<blocks_for(blocks.count, 4 * format_threads), format_threads, 0,
+                    stream_of(context)>>>(blocks, formats);
+    TESSERA_CUDA(cudaGetLastError());
 }
 
 void format_starts(const Context& context, Index count, const Index* block_offsets,
@@ -168,12 +149,11 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template void choose_formats<T>(const Context&, const PackedBlocks<T>&, const T*, const T*, \
-                                    double, BlockFormat*);                                      \
-    template void check_formats<T>(const Context&, const PackedBlocks<T>&, const T*, const T*,  \
-                                   double, const BlockFormat*, SetupVerdict*);                  \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,             \
+#define TESSERA_INSTANTIATE(T)                                                               \
+    template void judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*,     \
+                           SetupVerdict*);                                                   \
+    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*); \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
                                   const StoredBlocks&, std::byte*, SetupVerdict*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -49,8 +49,8 @@ __device__ __forceinline__ RowBlock<Rows> row_block(std::uint64_t starts, int ro
 /// Writes the blocks of a group to `blocks`, packed and column-major, and whether each is exactly
 /// symmetric. A warp takes a group: its lanes search a row each, then read rows together into
 /// shared memory, from where the packed values are stored.
-template <class T, int Rows>
-__global__ void __launch_bounds__(32 * extract_warps)
+template <class T, int Rows, int Depth>
+__global__ void __launch_bounds__(32 * extract_warps, Depth <= 2 ? 8 : 5)
     extract_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, Index group_count,
                    const Index* groups, T* values, std::uint8_t* symmetric) {
     extern __shared__ __align__(16) unsigned char extract_memory[];
@@ -82,21 +82,17 @@ __global__ void __launch_bounds__(32 * extract_warps)
     }
     for (int e = lane; e < total; e += 32) staging[staged<T>(e)] = T(0);
     find_entries(matrix.column_indices, search);
+    int longest = 0;
 #pragma unroll
     for (int q = 0; q < lane_rows; ++q) {
         if (lane + 32 * q < group.rows) table[lane + 32 * q] = packed_row(search[q]);
+        longest = max(longest, int(search[q].end - search[q].begin));
     }
     __syncwarp();
     const auto put = [&](const BlockRow& row, int c, T value) {
         staging[staged<T>(row.place() + c * row.size())] = value;
     };
-    if (largest <= 4) {
-        gather_rows<4, 4, 1>(matrix, table, group.rows, put);
-    } else if (largest <= 8) {
-        gather_rows<8, 4, 1>(matrix, table, group.rows, put);
-    } else {
-        gather_rows<8, 4, 2>(matrix, table, group.rows, put);
-    }
+    gather_blocks<Depth>(matrix, table, group.rows, longest, put);
     __syncwarp();
 #pragma unroll 4
     for (int e = lane; e < total; e += 32) values[begin + e] = staging[staged<T>(e)];
@@ -127,19 +123,22 @@ __global__ void __launch_bounds__(32 * extract_warps)
     }
 }
 
-/// X = (X + X^T) / 2 for the blocks that are marked. A warp takes a group.
+/// X = (X + X^T) / 2 for the blocks that are marked, and, unless it is null, the largest magnitude
+/// in each block (0 for NaN). A warp takes a group.
 template <class T, int Rows>
 __global__ void __launch_bounds__(32 * extract_warps)
     symmetrise_kernel(PackedBlocks<T> blocks, Index group_count, const Index* groups, T* inverses,
-                      const std::uint8_t* symmetric, const Index* info) {
+                      const std::uint8_t* symmetric, const Index* info, T* largest) {
     extern __shared__ __align__(16) unsigned char symmetrise_memory[];
-    T* const staging = reinterpret_cast<T*>(
-        symmetrise_memory + threadIdx.x / 32 * staging_bytes<T, Rows>(blocks.largest));
+    T* const row_largest = reinterpret_cast<T*>(
+        symmetrise_memory +
+        threadIdx.x / 32 * (staging_bytes<T, Rows>(blocks.largest) + Rows * int(sizeof(T))));
+    T* const staging = row_largest + Rows;
     const int lane = int(threadIdx.x) % 32;
     const Offset g = Offset(blockIdx.x) * extract_warps + threadIdx.x / 32;
     if (g >= group_count) return;
     const GroupOfBlocks group = group_of(g, groups, blocks.block_offsets);
-    bool wanted = false;
+    bool wanted = largest != nullptr;
     for (int b = lane; b < group.blocks; b += 32) {
         wanted =
             wanted || (symmetric[group.first_block + b] != 0 && info[group.first_block + b] == 0 &&
@@ -161,26 +160,54 @@ __global__ void __launch_bounds__(32 * extract_warps)
         symmetrise_row(staging, int(blocks.entry_offsets[b] - begin), at.size, r - at.first);
     }
     __syncwarp();
+    if (largest != nullptr) {
+        for (int r = lane; r < group.rows; r += 32) {
+            const RowBlock<Rows> at = row_block<Rows>(starts, group.rows, r);
+            const int place = int(blocks.entry_offsets[group.first_block + at.block] - begin);
+            row_largest[r] = staged_row_size(staging, place, at.size, r - at.first).largest;
+        }
+        __syncwarp();
+        for (int b = lane; b < group.blocks; b += 32) {
+            const Index* const offsets = blocks.block_offsets + group.first_block + b;
+            T most = T(0);
+            for (Index r = offsets[0]; r < offsets[1]; ++r) {
+                most = fmax(most, row_largest[r - group.first_row]);
+            }
+            largest[group.first_block + b] = most;
+        }
+    }
 #pragma unroll 4
     for (int e = lane; e < total; e += 32) inverses[begin + e] = staging[staged<T>(e)];
 }
 
+template <class T, int Rows, int Depth>
+void launch_extract(const Context& context, const SetupJob<T>& job) {
+    const int bytes =
+        extract_warps * (staging_bytes<T, Rows>(job.blocks.largest) + Rows * int(sizeof(BlockRow)));
+    const auto extract = extract_kernel<T, Rows, Depth>;
+    TESSERA_CUDA(cudaFuncSetAttribute(extract, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    extract<<<blocks_for(job.group_count, extract_warps), 32 * extract_warps, bytes,
+              stream_of(context)>>>(job.matrix, job.blocks, job.group_count, job.groups,
+                                    job.inverses, job.symmetric);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
 template <class T, int Rows>
-void run_separate(const Context& context, const SetupJob<T>& job) {
-    const PackedBlocks<T>& blocks = job.blocks;
-    const cudaStream_t stream = stream_of(context);
-    const unsigned grid = blocks_for(job.group_count, extract_warps);
-    const int staging = staging_bytes<T, Rows>(blocks.largest);
-    const int extract_bytes = extract_warps * (staging + Rows * int(sizeof(BlockRow)));
-    const auto extract = extract_kernel<T, Rows>;
+void launch_symmetrise(const Context& context, const SetupJob<T>& job) {
+    const int bytes =
+        extract_warps * (staging_bytes<T, Rows>(job.blocks.largest) + Rows * int(sizeof(T)));
     const auto symmetrise = symmetrise_kernel<T, Rows>;
     TESSERA_CUDA(
-        cudaFuncSetAttribute(extract, cudaFuncAttributeMaxDynamicSharedMemorySize, extract_bytes));
-    TESSERA_CUDA(cudaFuncSetAttribute(symmetrise, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      extract_warps * staging));
-    extract<<<grid, 32 * extract_warps, extract_bytes, stream>>>(
-        job.matrix, blocks, job.group_count, job.groups, job.inverses, job.symmetric);
+        cudaFuncSetAttribute(symmetrise, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    symmetrise<<<blocks_for(job.group_count, extract_warps), 32 * extract_warps, bytes,
+                 stream_of(context)>>>(job.blocks, job.group_count, job.groups, job.inverses,
+                                       job.symmetric, job.info, job.largest);
     TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class T>
+void invert_extracted(const Context& context, const SetupJob<T>& job) {
+    const PackedBlocks<T>& blocks = job.blocks;
     using batched::BatchView;
     const BatchView<T> batch =
         job.uniform
@@ -188,19 +215,27 @@ void run_separate(const Context& context, const SetupJob<T>& job) {
             : BatchView<T>::packed(blocks.count, job.sizes, blocks.entry_offsets, job.inverses);
     batched::invert_with_condition<T>(context, batch, batch,
                                       {job.info, job.reciprocal_condition, nullptr}, job.plan);
-    symmetrise<<<grid, 32 * extract_warps, extract_warps * staging, stream>>>(
-        blocks, job.group_count, job.groups, job.inverses, job.symmetric, job.info);
-    TESSERA_CUDA(cudaGetLastError());
 }
 
 }  // namespace
 
 template <class T>
 void setup_separate(const Context& context, const SetupJob<T>& job) {
-    if (group_rows(job.blocks.largest) == 32) {
-        run_separate<T, 32>(context, job);
+    const Index largest = job.blocks.largest;
+    if (largest <= 8) {
+        launch_extract<T, 32, 1>(context, job);
+    } else if (largest <= 16) {
+        launch_extract<T, 32, 2>(context, job);
+    } else if (largest <= 32) {
+        launch_extract<T, 32, 4>(context, job);
     } else {
-        run_separate<T, 64>(context, job);
+        launch_extract<T, 64, 4>(context, job);
+    }
+    invert_extracted(context, job);
+    if (largest <= 32) {
+        launch_symmetrise<T, 32>(context, job);
+    } else {
+        launch_symmetrise<T, 64>(context, job);
     }
 }
 

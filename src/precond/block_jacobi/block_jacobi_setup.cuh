@@ -134,7 +134,7 @@ __device__ __forceinline__ void extract_as(const CsrView<T>& matrix, Index start
 template <class T, int Tile, BlockExtraction extraction>
 __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::thread_blocks)
     setup_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, T* inverses, Index* info,
-                 T* reciprocal_condition) {
+                 T* reciprocal_condition, T* largest) {
     using Form = Shape<T, Tile, extraction>;
     using Warp = typename Form::Warp;
     constexpr int lanes = Form::lanes;
@@ -162,13 +162,15 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     const int place = int(entry_offsets[min(group, here)] - begin);
     stage_inverses(shared, a, n, steps, failure, place);
     symmetrise_staged<lanes>(shared.value, place, facts.symmetric && failure == 0 ? n : 0);
-    const T norm = staged_norm<lanes>(shared.value, place, n);
+    const StagedSize<T> size = staged_size<lanes>(shared.value, place, n);
     const int total = int(entry_offsets[here] - begin);
 #pragma unroll 4
     for (int e = warp_lane; e < total; e += 32) inverses[begin + e] = shared.value[staged<T>(e)];
     if (warp_lane % lanes == 0 && group < here) {
         info[first_block + group] = failure;
-        reciprocal_condition[first_block + group] = failure == 0 ? T(1) / facts.norm / norm : T(0);
+        reciprocal_condition[first_block + group] =
+            failure == 0 ? T(1) / facts.norm / size.norm : T(0);
+        if (largest != nullptr) largest[first_block + group] = failure == 0 ? size.largest : T(0);
     }
 }
 
@@ -180,8 +182,8 @@ void launch_setup(const Context& context, const SetupJob<T>& job) {
     const cudaStream_t stream = stream_of(context);
     TESSERA_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     const unsigned grid = blocks_for(job.blocks.count, setup_warps * Warp::blocks);
-    kernel<<<grid, 32 * setup_warps, bytes, stream>>>(job.matrix, job.blocks, job.inverses,
-                                                      job.info, job.reciprocal_condition);
+    kernel<<<grid, 32 * setup_warps, bytes, stream>>>(
+        job.matrix, job.blocks, job.inverses, job.info, job.reciprocal_condition, job.largest);
     TESSERA_CUDA(cudaGetLastError());
 }
 

@@ -19,6 +19,7 @@ struct BlockJacobi<T>::State {
     bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }
     T* inverses() { return in_place() ? reinterpret_cast<T*>(bytes.data()) : scratch.data(); }
     PackedBlocks<T> packed() const;
+    InvertedBlocks<T> inverted() const;
     StoredBlocks stored() const;
 
     Context context;
@@ -36,6 +37,7 @@ struct BlockJacobi<T>::State {
     Buffer<std::byte> bytes;
     Buffer<BlockFormat> formats;  ///< Adaptive only, as is:
     Buffer<Offset> starts;        ///< In units of 8 bytes.
+    Buffer<T> largest;            ///< Magnitude in each inverse.
     Buffer<T> scratch;            ///< Where not in place.
 
     Buffer<Index> info;

@@ -168,6 +168,61 @@ TEST(block_jacobi, apply_is_bounded) {
     });
 }
 
+// Of every precision: the inverses as kept, applied as they are and transposed to several vectors,
+// and as a sparse matrix.
+TEST(block_jacobi, applies_what_is_kept) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        const Case<T> given = make_case(random, random_blocks<T>(random, 150, 1, 40));
+        const std::size_t rows = std::size_t(given.offsets.back());
+        constexpr Index vectors = 3;
+        const std::size_t leading = rows + 5;
+        const auto r = random_vector<T>(random, leading * vectors);
+        const Buffer<T> r_there = copy_to_buffer(there, r);
+        for (const auto precision : {BlockPrecision::working, BlockPrecision::adaptive,
+                                     BlockPrecision::f32, BlockPrecision::bf16}) {
+            const BlockJacobi<T> jacobi = invert(there, given, {.precision = precision});
+            const auto x = inverses(there, jacobi);
+            CsrMatrix<T> sparse = jacobi.to_csr(there);
+            const auto columns = copy_to_host(there, sparse.column_indices());
+            const auto values = copy_to_host(there, sparse.values());
+            std::size_t entry = 0;
+            for (const bool transposed : {false, true}) {
+                Buffer<T> z_there(there, Offset(r.size()));
+                jacobi.apply(there, transposed ? batched::Transpose::yes : batched::Transpose::no,
+                             vectors, r_there.view(), Offset(leading), z_there.view(),
+                             Offset(leading));
+                const auto z = copy_to_host(there, z_there);
+                for (Index b = 0; b < given.count(); ++b) {
+                    const Index n = given.size(b), first = given.offsets[std::size_t(b)];
+                    for (Index i = 0; i < n; ++i) {
+                        for (Index v = 0; v < vectors; ++v) {
+                            long double sum = 0, size = 0;
+                            for (Index j = 0; j < n; ++j) {
+                                const Index e = transposed ? j + i * n : i + j * n;
+                                const long double term =
+                                    (long double)x[std::size_t(b)][std::size_t(e)] *
+                                    r[std::size_t(first + j) + std::size_t(v) * leading];
+                                sum += term;
+                                size += std::abs(term);
+                            }
+                            const T found = z[std::size_t(first + i) + std::size_t(v) * leading];
+                            ASSERT_LE(double(std::abs(sum - found)), gamma<T>(n) * double(size));
+                        }
+                        for (Index j = 0; !transposed && j < n; ++j, ++entry) {
+                            ASSERT_EQ(columns[entry], first + j);
+                            ASSERT_EQ(values[entry], x[std::size_t(b)][std::size_t(i + j * n)]);
+                        }
+                    }
+                }
+            }
+            EXPECT_EQ(entry, values.size());
+        }
+    });
+}
+
 TEST(block_jacobi, refuses_misuse) {
     auto random = generator();
     const Context there = context();
@@ -179,6 +234,9 @@ TEST(block_jacobi, refuses_misuse) {
     EXPECT_EQ(jacobi.describe(), "block_jacobi:3,blocks=uniform:3,singular=stop");
     Buffer<double> r(there, 15), z(there, 14);
     EXPECT_THROW(jacobi.apply(there, std::as_const(r).view(), z.view()), InvalidArgument);
+    EXPECT_THROW(
+        jacobi.apply(there, batched::Transpose::no, 2, std::as_const(r).view(), 15, r.view(), 15),
+        InvalidArgument);
     CsrView<double> smaller = matrix.view();
     smaller.rows = smaller.columns = 14;
     EXPECT_THROW(jacobi.update(there, smaller), InvalidArgument);

@@ -29,6 +29,14 @@ TESSERA_HOST_DEVICE inline BlockFormat smallest_format(double reciprocal_conditi
     return sizeof(T) == 8 ? BlockFormat::f64 : BlockFormat::f32;
 }
 
+/// Whether a block may stay in the format that it is kept in; T itself always does.
+template <class T>
+TESSERA_HOST_DEVICE inline bool keeps_format(BlockFormat format, double reciprocal_condition,
+                                             double largest, double accuracy) {
+    constexpr BlockFormat working = sizeof(T) == 8 ? BlockFormat::f64 : BlockFormat::f32;
+    return format == working || fits_format(format, reciprocal_condition, largest, accuracy);
+}
+
 /// Units of 8 bytes that a block of `rows` rows takes.
 TESSERA_HOST_DEVICE inline Offset stored_units(Index rows, BlockFormat format) {
     return (Offset(rows) * rows * bytes_of(format) + 7) / 8;

@@ -36,6 +36,17 @@ struct SetupJob {
     T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
     Index* info = nullptr;
     T* reciprocal_condition = nullptr;
+    T* largest = nullptr;  ///< The largest magnitude in each inverse; null where not wanted.
+};
+
+/// What a setup tells about the inverses, and the accuracy that is asked for.
+template <class T>
+struct InvertedBlocks {
+    Index count = 0;
+    const Index* info = nullptr;
+    const T* reciprocal_condition = nullptr;
+    const T* largest = nullptr;
+    double accuracy = 0;
 };
 
 /// The outcome of a setup, in the memory of a Context.
@@ -64,8 +75,11 @@ void setup(const Context& context, const SetupJob<T>& job);
 /// sizes[b] = rows of block b.
 void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
 
-/// verdict: `singular` counted, the rest 0.
-void count_singular(const Context& context, Index count, const Index* info, SetupVerdict* verdict);
+/// verdict: `singular` counted, and, where formats are given, the `misfits` that no longer fit
+/// theirs; the rest 0.
+template <class T>
+void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
+           SetupVerdict* verdict);
 
 /// What the policy says in the place of the inverses of all blocks whose info is not 0 (see
 /// SingularPolicy; a block with NaN or infinity stays NaN under every policy, a zero block counts
@@ -77,13 +91,7 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
 
 /// formats[b] = smallest_format of block b.
 template <class T>
-void choose_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                    const T* reciprocal_condition, double accuracy, BlockFormat* formats);
-/// Adds the number of blocks that no longer fit their formats to verdict->misfits.
-template <class T>
-void check_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                   const T* reciprocal_condition, double accuracy, const BlockFormat* formats,
-                   SetupVerdict* verdict);
+void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats);
 /// Where blocks of these formats start, in units of 8 bytes; count + 1 of them.
 void format_starts(const Context& context, Index count, const Index* block_offsets,
                    const BlockFormat* formats, Offset* starts);
@@ -91,27 +99,20 @@ void format_starts(const Context& context, Index count, const Index* block_offse
 template <class T>
 void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
                   const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
-/// z_b = X_b r_b for every block; r and z do not overlap.
-template <class T>
-void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
-           T* z);
 }  // namespace cpu
 namespace cuda {
 template <class T>
 void setup(const Context& context, const SetupJob<T>& job);
 void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
-void count_singular(const Context& context, Index count, const Index* info, SetupVerdict* verdict);
+template <class T>
+void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
+           SetupVerdict* verdict);
 template <class T>
 void replace_singular(const Context& context, const CsrView<T>& matrix,
                       const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
                       T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
 template <class T>
-void choose_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                    const T* reciprocal_condition, double accuracy, BlockFormat* formats);
-template <class T>
-void check_formats(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                   const T* reciprocal_condition, double accuracy, const BlockFormat* formats,
-                   SetupVerdict* verdict);
+void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats);
 void format_starts(const Context& context, Index count, const Index* block_offsets,
                    const BlockFormat* formats, Offset* starts);
 template <class T>
@@ -126,9 +127,6 @@ void setup_compared(const Context& context, const SetupJob<T>& job);
 /// BlockExtraction::separate.
 template <class T>
 void setup_separate(const Context& context, const SetupJob<T>& job);
-template <class T>
-void apply(const Context& context, const PackedBlocks<T>& blocks, const T* inverses, const T* r,
-           T* z);
 }  // namespace cuda
 
 }  // namespace tessera

@@ -6,20 +6,35 @@
 
 namespace tessera {
 
+const char* to_string(Blocking blocking) {
+    switch (blocking) {
+        case Blocking::natural:
+            return "natural";
+        case Blocking::supervariable:
+            return "supervariable";
+        case Blocking::similar:
+            return "similar";
+    }
+    return "";
+}
+
 template <class T>
 BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Index bound,
-                           bool agglomerate) {
+                           Blocking blocking) {
     require(matrix.rows == matrix.columns, "find_blocks: the matrix must be square");
     require(bound >= 1 && bound <= largest_block_bound,
-            "find_blocks: the bound on the rows of a block must be within 1..32");
+            "find_blocks: the bound on the rows of a block must be within 1..64");
     const double bytes =
         double(matrix.rows + 1) * sizeof(Offset) + double(matrix.nonzeros) * sizeof(Index);
     const Phase phase(context, "find_blocks", bytes);
     BlockPartition blocks;
     blocks.rows = matrix.rows;
-    blocks.options = std::to_string(bound) + (agglomerate ? "" : ",blocks=natural");
+    blocks.options =
+        std::to_string(bound) +
+        (blocking == Blocking::supervariable ? "" : std::string(",blocks=") + to_string(blocking));
     Chain found = select(context, &cpu::find_blocks, TESSERA_IF_CUDA(cuda::find_blocks))(
-        context, matrix.rows, matrix.row_offsets, matrix.column_indices, bound, agglomerate);
+        context, {matrix.rows, matrix.nonzeros, matrix.row_offsets, matrix.column_indices}, bound,
+        blocking);
     blocks.count = Index(found.starts.size() - 1);
     blocks.largest = found.largest;
     blocks.entries = found.squares;
@@ -30,7 +45,7 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
 BlockPartition uniform_blocks(const Context& context, Index rows, Index size) {
     require(rows >= 0, "uniform_blocks: the number of rows is negative");
     require(size >= 1 && size <= largest_block_bound,
-            "uniform_blocks: the rows of a block must be within 1..32");
+            "uniform_blocks: the rows of a block must be within 1..64");
     std::vector<Index> offsets;
     offsets.reserve(std::size_t(rows / size) + 2);
     for (Offset row = 0; row < rows; row += size) offsets.push_back(Index(row));
@@ -71,7 +86,8 @@ BlockPartition blocks_from_offsets(const Context& context, Index rows,
 }
 
 Buffer<Index> group_blocks(const Context& context, const BlockPartition& blocks, Index rows) {
-    require(rows >= 1 && rows <= 64, "group_blocks: the rows of a group must be within 1..64");
+    require(rows >= 1 && rows <= largest_block_bound,
+            "group_blocks: the rows of a group must be within 1..64");
     return select(context, &cpu::group_blocks, TESSERA_IF_CUDA(cuda::group_blocks))(
                context, blocks.block_offsets.data(), blocks.count, rows)
         .starts;
@@ -85,7 +101,8 @@ void block_entry_offsets(const Context& context, const BlockPartition& blocks,
         context, blocks.block_offsets.data(), blocks.count, entry_offsets.data());
 }
 
-template BlockPartition find_blocks<float>(const Context&, const CsrView<float>&, Index, bool);
-template BlockPartition find_blocks<double>(const Context&, const CsrView<double>&, Index, bool);
+template BlockPartition find_blocks<float>(const Context&, const CsrView<float>&, Index, Blocking);
+template BlockPartition find_blocks<double>(const Context&, const CsrView<double>&, Index,
+                                            Blocking);
 
 }  // namespace tessera

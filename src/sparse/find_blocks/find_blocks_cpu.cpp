@@ -1,40 +1,14 @@
 #include <bit>
 
 #include "sparse/find_blocks/chain_cpu.hpp"
+#include "sparse/find_blocks/similar_cpu.hpp"
 
 namespace tessera::cpu {
 
 namespace {
 
-/// One bit per row, set where a supervariable starts; the end of the matrix counts as a start.
-class StartMask {
-  public:
-    explicit StartMask(Index rows) : rows_(rows), words_(std::size_t(rows) / 64 + 2) {}
-
-    void set(Index row) { words_[std::size_t(row) / 64] |= std::uint64_t(1) << (row % 64); }
-
-    /// The block start that follows the block start `row`.
-    Index next(Index row, Index bound, bool agglomerate) const {
-        const Index first = row + 1;  // Bit t of the window is row first + t.
-        const std::size_t word = std::size_t(first) / 64;
-        const int shift = first % 64;
-        std::uint64_t window = words_[word] >> shift;
-        if (shift > 0) window |= words_[word + 1] << (64 - shift);
-        window &= ~std::uint64_t(0) >> (64 - bound);
-        if (window == 0) return row + bound;
-        return first + (agglomerate ? 63 - std::countl_zero(window) : std::countr_zero(window));
-    }
-
-    Index rows() const { return rows_; }
-
-  private:
-    Index rows_;
-    std::vector<std::uint64_t> words_;
-};
-
-void mark_supervariables(const Context& context, const Offset* row_offsets,
-                         const Index* column_indices, StartMask& mask) {
-    const Index rows = mask.rows();
+void mark_supervariables(const Context& context, const CsrPattern& pattern, StartMask& mask) {
+    const auto [rows, nonzeros, row_offsets, column_indices] = pattern;
     const Offset words = Offset(rows) / 64 + 1;  // Threads share no word.
     parallel_ranges(
         context.threads(), words,
@@ -65,12 +39,21 @@ Offset entries_of_range(const Index* block_offsets, Offset first, Offset last) {
 
 }  // namespace
 
-Chain find_blocks(const Context& context, Index rows, const Offset* row_offsets,
-                  const Index* column_indices, Index bound, bool agglomerate) {
-    StartMask mask(rows);
-    mark_supervariables(context, row_offsets, column_indices, mask);
-    return follow_chain(context, rows,
-                        [&](Index row) { return mask.next(row, bound, agglomerate); });
+Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+                  Blocking blocking) {
+    StartMask mask(pattern.rows);
+    mark_supervariables(context, pattern, mask);
+    if (blocking == Blocking::similar) {
+        const std::vector<std::uint8_t> steps = similar_steps(context, pattern, mask, bound);
+        return follow_chain(context, pattern.rows,
+                            [&](Index row) { return row + steps[std::size_t(row)]; });
+    }
+    return follow_chain(context, pattern.rows, [&](Index row) {
+        const std::uint64_t ends = mask.ends(row, bound);
+        return row + 1 +
+               (blocking == Blocking::natural ? std::countr_zero(ends)
+                                              : 63 - std::countl_zero(ends));
+    });
 }
 
 Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows) {

@@ -36,6 +36,71 @@ inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
     return offsets;
 }
 
+/// A pattern, row by row, that answers questions by search.
+struct Pattern {
+    Index rows;
+    const Offset* row_offsets;
+    const Index* column_indices;
+
+    bool has(Index i, Index j) const {
+        return std::binary_search(column_indices + row_offsets[i],
+                                  column_indices + row_offsets[i + 1], j);
+    }
+    bool starts(Index i) const {  // A supervariable, or that is the end.
+        return i == 0 || i == rows ||
+               !std::equal(column_indices + row_offsets[i], column_indices + row_offsets[i + 1],
+                           column_indices + row_offsets[i - 1], column_indices + row_offsets[i]);
+    }
+    /// Where a block that starts with row i may end.
+    std::vector<Index> ends(Index i, Index bound) const {
+        std::vector<Index> found;
+        for (Index j = i + 1; j <= std::min(i + bound, rows); ++j) {
+            if (starts(j)) found.push_back(j);
+        }
+        if (found.empty()) found.push_back(i + bound);
+        return found;
+    }
+    /// Nonzeros (i, j) with begin <= i, j < end and min(i, j) < horizon.
+    Offset inside(Index begin, Index end, Index horizon) const {
+        Offset count = 0;
+        for (Index i = begin; i < end; ++i) {
+            for (Index j = begin; j < end; ++j) count += std::min(i, j) < horizon && has(i, j);
+        }
+        return count;
+    }
+};
+
+/// Blocking::similar as it is defined: from each block start the end of the first block of the
+/// partition of the rows up to its stretch's horizon that keeps the most nonzeros whose smaller
+/// index is below the horizon; the last block may reach beyond; ties to the larger first block.
+inline std::vector<Index> similar_blocks(const Pattern& pattern, Index bound, Index stretch,
+                                         Index horizon) {
+    std::vector<Index> offsets{0};
+    std::vector<Offset> best;
+    std::vector<Index> end_of;
+    for (Index first = 0; first < pattern.rows; first += stretch) {
+        const Index last = std::min(first + horizon, pattern.rows);
+        best.assign(std::size_t(last - first + bound), 0);
+        end_of.assign(std::size_t(last - first), 0);
+        for (Index i = last - 1; i >= first; --i) {
+            Offset most = -1;
+            for (const Index end : pattern.ends(i, bound)) {
+                const Offset sum = pattern.inside(i, end, last) + best[std::size_t(end - first)];
+                if (sum >= most) {
+                    most = sum;
+                    end_of[std::size_t(i - first)] = end;
+                }
+            }
+            best[std::size_t(i - first)] = most;
+        }
+        const Index next = std::min(first + stretch, pattern.rows);
+        while (offsets.back() < next) {
+            offsets.push_back(end_of[std::size_t(offsets.back() - first)]);
+        }
+    }
+    return offsets;
+}
+
 /// Groups of consecutive blocks of at most `rows` rows together, first come first served; a larger
 /// block is a group of its own. Returns the first block of each group, and the number of blocks.
 inline std::vector<Index> group_blocks(const std::vector<Index>& block_offsets, Index rows) {
