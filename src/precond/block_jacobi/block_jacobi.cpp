@@ -86,6 +86,8 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
     }
     if (!where.on_gpu()) return;
     groups = group_blocks(where, blocks, group_rows(blocks.largest));
+    one_size =
+        select(where, &cpu::have_one_size, TESSERA_IF_CUDA(cuda::have_one_size))(where, stored());
     if (options.extraction == BlockExtraction::automatic) {
         options.extraction = fastest(blocks.largest);
     }
@@ -116,6 +118,7 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
     view.rows = blocks.rows;
     view.count = blocks.count;
     view.largest = blocks.largest;
+    view.one_size = one_size;
     view.block_offsets = blocks.block_offsets.data();
     view.starts = adaptive() ? starts.data() : entry_offsets.data();
     view.unit = adaptive() ? 8 : bytes_of(format);

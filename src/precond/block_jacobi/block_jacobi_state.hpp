@@ -29,7 +29,8 @@ struct BlockJacobi<T>::State {
     BlockPartition blocks;
     BlockFormat format;  ///< Of all blocks unless adaptive.
     Buffer<Offset> entry_offsets;
-    Buffer<Index> groups;  ///< GPU only.
+    Buffer<Index> groups;   ///< GPU only, as is:
+    bool one_size = false;  ///< As StoredBlocks tells it.
 
     // BlockExtraction::separate only.
     Buffer<Index> sizes;

@@ -34,23 +34,31 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Adjacent stored values.
-template <BlockFormat format, class D>
-HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at) {
+/// The first `count` of the adjacent values at `from`, zeros behind them: what lies there may be
+/// numbers that arithmetic is slow with.
+template <bool whole, class D>
+HWY_INLINE hn::Vec<D> load_first(D d, const std::byte* from, Index count) {
+    const auto values = hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(from));
+    if constexpr (whole) return values;
+    return hn::IfThenElseZero(hn::FirstN(d, std::size_t(count)), values);
+}
+
+/// The first `count` of adjacent stored values, all that the vector holds where `whole`.
+template <bool whole, BlockFormat format, class D>
+HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at, Index count) {
     const hn::Rebind<std::uint32_t, D> words;
-    const hn::Rebind<std::uint16_t, D> halves;
     if constexpr (format == BlockFormat::f64) {
-        return hn::LoadU(d, reinterpret_cast<const double*>(at));
+        return load_first<whole>(d, at, count);
     } else if constexpr (format == BlockFormat::truncated_f64) {
         const hn::Rebind<std::uint64_t, D> long_words;
-        const auto upper = hn::LoadU(words, reinterpret_cast<const std::uint32_t*>(at));
+        const auto upper = load_first<whole>(words, at, count);
         return hn::BitCast(d, hn::ShiftLeft<32>(hn::PromoteTo(long_words, upper)));
     } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
-        return hn::PromoteTo(d, load_wide(known, hn::Rebind<float, D>(), at));
+        return hn::PromoteTo(d, load_wide<whole>(known, hn::Rebind<float, D>(), at, count));
     } else if constexpr (format == BlockFormat::f32) {
-        return hn::LoadU(d, reinterpret_cast<const float*>(at));
+        return load_first<whole>(d, at, count);
     } else {
-        const auto half = hn::LoadU(halves, reinterpret_cast<const std::uint16_t*>(at));
+        const auto half = load_first<whole>(hn::Rebind<std::uint16_t, D>(), at, count);
         if constexpr (format == BlockFormat::bf16) {
             return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
         } else {
@@ -71,24 +79,40 @@ HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at) 
     }
 }
 
-/// `Parts` vectors of rows of z = X r, for `Vectors` columns of z and r.
+/// The first of `rows` more rows of z = X r, `Parts` vectors of them, for `Vectors` columns of z
+/// and r. Sums stay in registers, so that the short loops over them must be unrolled.
 template <int Parts, int Vectors, BlockFormat format, class D, class T>
-HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, const std::byte* x,
+HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, Index rows, const std::byte* x,
                               const Columns<const T>& r, const Columns<T>& z) {
     const Index lanes = Index(hn::Lanes(d));
+    const Offset r_leading = r.leading;
     hn::Vec<D> sum[Parts][Vectors];
+#pragma GCC unroll 4
     for (int p = 0; p < Parts; ++p) {
+#pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) sum[p][v] = hn::Zero(d);
     }
+    const T* factor = r.values;
     for (Index j = 0; j < n; ++j) {
-        for (int p = 0; p < Parts; ++p) {
-            const auto value = load_wide(known, d, x + (j * n + p * lanes) * bytes_of(format));
-            for (int v = 0; v < Vectors; ++v) {
-                sum[p][v] = hn::MulAdd(value, hn::Set(d, *r.at(j, v)), sum[p][v]);
-            }
+        hn::Vec<D> value[Parts];
+#pragma GCC unroll 4
+        for (int p = 0; p < Parts - 1; ++p) {
+            value[p] = load_wide<true>(known, d, x + p * lanes * bytes_of(format), lanes);
         }
+        value[Parts - 1] = load_wide<false>(known, d, x + (Parts - 1) * lanes * bytes_of(format),
+                                            rows - (Parts - 1) * lanes);
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) {
+            const auto factors = hn::Set(d, factor[v * r_leading]);
+#pragma GCC unroll 4
+            for (int p = 0; p < Parts; ++p) sum[p][v] = hn::MulAdd(value[p], factors, sum[p][v]);
+        }
+        x += n * bytes_of(format);
+        ++factor;
     }
+#pragma GCC unroll 4
     for (int p = 0; p < Parts; ++p) {
+#pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) hn::StoreU(sum[p][v], d, z.at(p * lanes, v));
     }
 }
@@ -106,13 +130,13 @@ HWY_INLINE void multiply_block(Format<format> known, Index n, const std::byte* x
         const Columns<T> to{z.at(i, 0), z.leading};
         const Index parts = (n - i + lanes - 1) / lanes;
         if (parts == 1) {
-            multiply_rows<1, Vectors>(known, d, n, from, r, to);
+            multiply_rows<1, Vectors>(known, d, n, n - i, from, r, to);
         } else if (parts == 2 || most == 2) {
-            multiply_rows<2, Vectors>(known, d, n, from, r, to);
+            multiply_rows<2, Vectors>(known, d, n, n - i, from, r, to);
         } else if (parts == 3) {
-            multiply_rows<most - 1, Vectors>(known, d, n, from, r, to);
+            multiply_rows<most - 1, Vectors>(known, d, n, n - i, from, r, to);
         } else {
-            multiply_rows<most, Vectors>(known, d, n, from, r, to);
+            multiply_rows<most, Vectors>(known, d, n, n - i, from, r, to);
         }
     }
 }
@@ -130,16 +154,17 @@ HWY_INLINE void multiply_transposed(Format<format> known, Index n, const std::by
     }
     for (Index i = 0; i < n; ++i) {
         hn::Vec<decltype(d)> sum[Vectors];
+#pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) sum[v] = hn::Zero(d);
         for (Index j = 0; j < n; j += lanes) {
-            auto value = load_wide(known, d, x + (i * n + j) * bytes_of(format));
-            if (n - j < lanes) {
-                value = hn::IfThenElseZero(hn::FirstN(d, std::size_t(n - j)), value);
-            }
+            const auto value =
+                load_wide<false>(known, d, x + (i * n + j) * bytes_of(format), n - j);
+#pragma GCC unroll 4
             for (int v = 0; v < Vectors; ++v) {
                 sum[v] = hn::MulAdd(value, hn::LoadU(d, factors + v * padded + j), sum[v]);
             }
         }
+#pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) *z.at(i, v) = hn::GetLane(hn::SumOfLanes(d, sum[v]));
     }
 }
@@ -187,26 +212,31 @@ void multiply_last(Format<format> known, Index n, const std::byte* x, Index vect
 template <bool transposed, class T>
 void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index vectors,
                      const Columns<const T>& r, const Columns<T>& z) {
-    const Index end_row = blocks.block_offsets[last];
-    const Offset end = blocks.starts[last];
+    const Index* const rows = blocks.block_offsets;
+    const auto block = [&](auto known, Index b, auto&& multiply) HWY_ATTR {
+        multiply(known, rows[b + 1] - rows[b], blocks.bytes + blocks.starts[b] * blocks.unit,
+                 vectors, Columns<const T>{r.at(rows[b], 0), r.leading},
+                 Columns<T>{z.at(rows[b], 0), z.leading});
+    };
+    Index whole = last;  // Blocks that have enough behind them.
+    while (whole > first &&
+           (rows[last] - rows[whole] < overhang / Index(sizeof(T)) ||
+            (blocks.starts[last] - blocks.starts[whole]) * blocks.unit < overhang)) {
+        --whole;
+    }
     for (Index b = first, next = first; b < last; b = next) {
         const BlockFormat format = blocks.formats == nullptr ? blocks.format : blocks.formats[b];
-        next = b + 1;
-        if (blocks.formats == nullptr) next = last;
+        next = blocks.formats == nullptr ? last : b + 1;
         while (next < last && blocks.formats[next] == format) ++next;
         with_format<T>(format, [&](auto known) HWY_ATTR {
-            for (Index k = b; k < next; ++k) {
-                const Index row = blocks.block_offsets[k];
-                const Index n = blocks.block_offsets[k + 1] - row;
-                const std::byte* x = blocks.bytes + blocks.starts[k] * blocks.unit;
-                const Columns<const T> from{r.at(row, 0), r.leading};
-                const Columns<T> to{z.at(row, 0), z.leading};
-                if (end_row - (row + n) >= overhang / Index(sizeof(T)) &&
-                    (end - blocks.starts[k + 1]) * blocks.unit >= overhang) {
-                    multiply_columns<transposed>(known, n, x, vectors, from, to);
-                } else {
-                    multiply_last<transposed>(known, n, x, vectors, from, to);
-                }
+            Index k = b;
+            for (; k < next && k < whole; ++k) {
+                block(known, k,
+                      [](auto... given) HWY_ATTR { multiply_columns<transposed>(given...); });
+            }
+            for (; k < next; ++k) {
+                block(known, k,
+                      [](auto... given) HWY_ATTR { multiply_last<transposed>(given...); });
             }
         });
     }
