@@ -22,6 +22,7 @@ struct alignas(Width * sizeof(T)) FactorRun {
 template <int Width, class Shape, BlockFormat format, class T>
 __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, int n,
                                         const T* factor, T (&sum)[Shape::vectors]) {
+    constexpr int together = 4;
     const int step = n * bytes_of(format);
     const auto add = [&](auto columns, int count) {
         constexpr int most = decltype(columns)::value;
@@ -43,25 +44,13 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
         }
     };
     int left = n;
-    const auto add_all = [&](auto columns) {
-        constexpr int most = decltype(columns)::value;
-        add(columns, most);
-        value += most * step;
-        factor += most;
-        left -= most;
-    };
-#ifndef TOGETHER
-#define TOGETHER 4
-#endif
-#if TOGETHER == 8
 #pragma unroll 1
-    while (left >= 8) add_all(std::integral_constant<int, 8>());
-    if (left >= 4) add_all(std::integral_constant<int, 4>());
-#else
-#pragma unroll 1
-    while (left >= 4) add_all(std::integral_constant<int, 4>());
-#endif
-    if (left > 0) add(std::integral_constant<int, 3>(), left);
+    for (; left >= together; left -= together) {
+        add(std::integral_constant<int, together>(), together);
+        value += together * step;
+        factor += together;
+    }
+    if (left > 0) add(std::integral_constant<int, together - 1>(), left);
 }
 
 /// The same for a row of the transpose, a column of the stored block. Where n is even, each row
@@ -132,11 +121,11 @@ class FactorCopies {
 #pragma unroll
                 for (int v = 0; v < Shape::vectors; ++v) {
                     if (Shape::vectors > 1 && vector_ + v >= vectors_) break;
-                    copy_to_shared<sizeof(T)>(to + v * Shape::rows + q * 32, from + v * leading_);
+                    start_value_copy(from + v * leading_, to + v * Shape::rows + q * 32);
                 }
             }
         }
-        end_copies();
+        end_value_copies();
         vector_ += Shape::vectors;
         if (Shape::vectors > 1 && vector_ < vectors_) return;
         vector_ = 0;
@@ -175,7 +164,7 @@ __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
         ring.wait(stage, phase);
 #pragma unroll 1
         for (Index vector = 0; vector < vectors; vector += Shape::vectors) {
-            wait_for_earlier_copies<Shape::stages - 1>();
+            wait_for_value_copies<Shape::stages - 1>();
             __syncwarp();
 #pragma unroll
             for (int q = 0; q < Shape::groups; ++q) {
@@ -213,10 +202,10 @@ struct RingArguments {
     Offset z_leading;
 };
 
-template <template <class> class Chunks, int Groups, int Stages, int Vectors, int Resident,
-          bool Transposed, class T>
+template <template <class> class Chunks, int Groups, int Stages, int Vectors, bool Transposed,
+          class T>
 void launch_apply_ring(const RingArguments<T>& a) {
-    using Shape = ChunkShape<T, Groups, Stages, Vectors, Resident>;
+    using Shape = ChunkShape<T, Groups, Stages, Vectors>;
     const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
     const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
     const cudaStream_t stream = stream_of(a.context);
@@ -233,35 +222,36 @@ void launch_apply_ring(const RingArguments<T>& a) {
                      stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z, a.z_leading);
 }
 
-/// The fastest shapes on an H200. A chunk is worth its instructions from some bytes on; many warps
-/// are worth more than places that wait, which is why most have a single one.
+/// The fastest shapes on an H200: enough bytes a chunk to be worth its instructions, and enough
+/// warps, for which two places each of more than 6 KiB leave no room.
 template <class T>
 void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
                 Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
     const RingArguments<T> a{context, blocks, vectors, r, r_leading, z, z_leading};
     constexpr bool wide = sizeof(T) == 8;
     const bool mixed = blocks.formats != nullptr;
-    const bool transposed = transpose == batched::Transpose::yes;
     const int row_bytes = blocks.largest * (mixed ? int(sizeof(T)) : bytes_of(blocks.format));
-    if (transposed && vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 8, 5, true>(a);
-    if (transposed && row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 1, 1, 12, true>(a);
-    if (transposed) return launch_apply_ring<GroupChunks, 1, 1, 1, 12, true>(a);
-    if (blocks.one_size && !mixed) {
-        if (vectors > 4) return launch_apply_ring<UniformChunks, 1, 2, 8, 5, false>(a);
-        if (vectors > 1) return launch_apply_ring<UniformChunks, 1, 2, 4, 5, false>(a);
-        if constexpr (wide) {
-            if (blocks.largest <= 8) return launch_apply_ring<UniformChunks, 2, 2, 1, 8, false>(a);
-            return launch_apply_ring<UniformChunks, 2, 1, 1, 8, false>(a);
-        } else {
-            if (row_bytes <= 24) return launch_apply_ring<UniformChunks, 4, 2, 1, 8, false>(a);
-            return launch_apply_ring<UniformChunks, 1, 2, 1, 12, false>(a);
-        }
+    if (transpose == batched::Transpose::yes) {
+        if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 8, true>(a);
+        if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, true>(a);
+        return launch_apply_ring<GroupChunks, 1, 2, 1, true>(a);
     }
-    if (vectors > 4) return launch_apply_ring<GroupChunks, 1, 2, 8, 5, false>(a);
-    if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 4, 5, false>(a);
-    if (row_bytes <= 24) return launch_apply_ring<GroupChunks, 4, 1, 1, 8, false>(a);
-    if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 1, 1, 12, false>(a);
-    return launch_apply_ring<GroupChunks, 1, 1, 1, 12, false>(a);
+    if (blocks.one_size && !mixed) {
+        if (vectors > 4) return launch_apply_ring<UniformChunks, 1, 2, 8, false>(a);
+        if (vectors > 1) return launch_apply_ring<UniformChunks, 1, 2, 4, false>(a);
+        if (row_bytes <= (wide ? 16 : 32)) {
+            return launch_apply_ring<UniformChunks, 4, 2, 1, false>(a);
+        }
+        if (row_bytes <= 96) return launch_apply_ring<UniformChunks, 2, 2, 1, false>(a);
+        if (row_bytes <= 192) return launch_apply_ring<UniformChunks, 1, 2, 1, false>(a);
+        return launch_apply_ring<UniformChunks, 1, 1, 1, false>(a);
+    }
+    if (vectors > 4) return launch_apply_ring<GroupChunks, 1, 2, 8, false>(a);
+    if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 4, false>(a);
+    if (row_bytes <= 24) return launch_apply_ring<GroupChunks, 4, 1, 1, false>(a);
+    if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, false>(a);
+    if (row_bytes <= 192) return launch_apply_ring<GroupChunks, 1, 2, 1, false>(a);
+    return launch_apply_ring<GroupChunks, 1, 1, 1, false>(a);
 }
 
 }  // namespace tessera::cuda

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "gpu/bulk_copy.cuh"
-#include "gpu/tiles/staging.cuh"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/block_formats.hpp"
 
@@ -26,7 +25,7 @@ __device__ __forceinline__ int first_column(int n, int in_block) {
 }
 
 /// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once.
-template <class T, int Groups, int Stages, int Vectors, int Resident>
+template <class T, int Groups, int Stages, int Vectors, int Resident = Vectors == 1 ? 8 : 4>
 struct ChunkShape {
     using Real = T;
     static constexpr int groups = Groups;
@@ -45,13 +44,20 @@ struct ChunkShape {
     }
 };
 
-/// Closes the set of copies (copy_to_shared) that this thread started.
-__device__ __forceinline__ void end_copies() {
+/// Copies of single values to shared memory, by each thread for itself.
+template <class T>
+__device__ __forceinline__ void start_value_copy(const T* from, T* to) {
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))),
+        "l"(from), "n"(sizeof(T))
+        : "memory");
+}
+__device__ __forceinline__ void end_value_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Until all of its sets but the last `Pending` ones are there.
+/// Until all but the last `Pending` sets of copies, each closed by end_value_copies, are there.
 template <int Pending>
-__device__ __forceinline__ void wait_for_earlier_copies() {
+__device__ __forceinline__ void wait_for_value_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
