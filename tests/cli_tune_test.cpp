@@ -59,7 +59,8 @@ TEST_F(cli_tune, tries_the_same_blocks_once) {
 }
 
 TEST_F(cli_tune, singular_blocks_are_shifted) {
-    const Outcome outcome = tune({singular_block_file(), "--bounds", "2", "--json", "-"});
+    const Outcome outcome =
+        tune({singular_block_file(), "--bounds", "2", "--solver", "gmres", "--json", "-"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const Json report = Json::parse(outcome.out);
     EXPECT_EQ(report["trials"][0]["verdict"], "singular_block");

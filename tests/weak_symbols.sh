@@ -27,7 +27,7 @@ offenders() {
         }
         checked && $1 ~ /:$/ {
             if ($2 ~ /^v/ && $2 !~ /^ver[rw]/ ||
-                $2 ~ /^(andn|bextr|bls|bzhi|lzcnt|mulx|pdep|pext|rorx|sarx|shlx|shrx)/ ||
+                $2 ~ /^(andn|bextr|bls(i|r|msk)|bzhi|lzcnt|mulx|pdep|pext|rorx|sarx|shlx|shrx)[lqw]?$/ ||
                 $2 ~ /^k(mov|or|and|xor|xnor|not|test|shift|unpck|add)/) {
                 print name, $2
                 checked = 0

@@ -1,4 +1,4 @@
-#include "sparse/find_blocks/find_blocks_cases.hpp"
+#include "sparse/find_blocks/test_patterns.hpp"
 
 namespace tessera::test {
 

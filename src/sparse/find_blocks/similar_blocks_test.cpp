@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "sparse/find_blocks/find_blocks_cases.hpp"
+#include "sparse/find_blocks/test_patterns.hpp"
 
 namespace tessera::test {
 
