@@ -174,6 +174,20 @@ TEST_F(cli_solve, singular_jacobi_entry_and_default_preconditioner) {
     expect_contains(solve({file}).err, "--precond block_jacobi:32,singular=shift\n");
 }
 
+TEST_F(cli_solve, inverse_beyond_its_format_is_refused) {
+    const std::string tiny = write("tiny.mtx",
+                                   "%%MatrixMarket matrix coordinate real general\n2 2 3\n"
+                                   "1 1 1e-9\n1 2 2e-10\n2 2 1e-9\n");
+    const Outcome outcome = solve({tiny, "--precond", "block_jacobi:2,precision=f16"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    expect_contains(outcome.err, "take precision=adaptive");
+    const Json adaptive = solve_json({tiny, "--precond", "block_jacobi:2,precision=adaptive"});
+    EXPECT_EQ(adaptive["status"], "converged");
+    EXPECT_EQ(adaptive["blocks"]["formats"]["bf16"], 1);
+    EXPECT_EQ(adaptive["blocks"]["working_bytes"], 32);
+}
+
 TEST_F(cli_solve, known_singular_problem_needs_a_word) {
     const Outcome refused = solve({"elasticity2d:3,free"});
     EXPECT_EQ(refused.code, 2);

@@ -73,7 +73,7 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     expect_contains(outcome.out, "None converged; the smallest residual");
     const Outcome late = tune({"poisson2d:40", "--seconds", "0"});
     EXPECT_EQ(late.code, 3);
-    expect_contains(late.out, "not tried: the time was up");
+    expect_contains(late.out, "not tried: there was no time left");
     expect_contains(late.out, "Nothing could be tried.");
     const Outcome wrong = tune({"poisson2d:40", "--bounds", "0"});
     EXPECT_EQ(wrong.code, 2);

@@ -26,6 +26,13 @@ SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunRepor
     return singular;
 }
 
+void refuse_overflow(const RunReport::Blocks& blocks) {
+    if (!blocks.jacobi.overflow) return;
+    throw InvalidArgument(
+        "the inverse of a block holds a value beyond the range of the precision it was to be "
+        "stored in; take precision=adaptive, or scale the system");
+}
+
 bool stops_at_singular(const std::string& preconditioner) {
     return Spec::parse(preconditioner).word("singular", "stop") == "stop";
 }

@@ -20,6 +20,9 @@ struct SingularBlocks {
 template <class T>
 SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunReport::Blocks& blocks);
 
+/// Throws InvalidArgument where an inverse holds a value beyond the format it was to be stored in.
+void refuse_overflow(const RunReport::Blocks& blocks);
+
 /// Whether this preconditioner's text says (or leaves it at) singular=stop.
 bool stops_at_singular(const std::string& preconditioner);
 

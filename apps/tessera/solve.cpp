@@ -80,6 +80,7 @@ class Run {
             make_preconditioner<T>(context_, Spec::parse(arguments_.preconditioner), matrix_);
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
         const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
+        refuse_overflow(report_.blocks);
         const bool refused = singular.count > 0 && stops_at_singular(arguments_.preconditioner);
         if (refused) {
             report_.solve = refusal(singular, report_.blocks.count);

@@ -49,7 +49,7 @@ std::string trial_table(const TuneReport& report) {
         text += "  " + verdict(trial) + "\n";
     }
     for (const std::string& preconditioner : report.untried) {
-        text += format("  %-44s not tried: the time was up\n", preconditioner.c_str());
+        text += format("  %-44s not tried: there was no time left\n", preconditioner.c_str());
     }
     return text;
 }
