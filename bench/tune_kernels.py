@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Chooses the shapes of the small inversion kernels by measuring them.
 
+    tune_kernels.py all FOLDER       the two below and what lies between, where there are nvcc and a
+                                     GPU
     tune_kernels.py build FOLDER     writes candidates and compiles tune_f32 and tune_f64 there
                                      (nvcc and a built tree; no GPU wanted; ten minutes)
     tune_kernels.py choose FILE...   reads what these two print on a GPU and writes
@@ -115,8 +117,21 @@ def choose(files):
     HEADER.write_text(text[:begin] + table + text[end:])
 
 
+def run(folder):
+    """Runs the two programs of build(); their outputs."""
+    files = []
+    for name in ("f32", "f64"):
+        files.append(pathlib.Path(folder) / f"{name}.txt")
+        with files[-1].open("w") as output:
+            subprocess.run([pathlib.Path(folder) / f"tune_{name}"], stdout=output, check=True)
+    return files
+
+
 def main():
-    if len(sys.argv) == 3 and sys.argv[1] == "build":
+    if len(sys.argv) == 3 and sys.argv[1] == "all":
+        build(sys.argv[2])
+        choose(run(sys.argv[2]))
+    elif len(sys.argv) == 3 and sys.argv[1] == "build":
         build(sys.argv[2])
     elif len(sys.argv) > 2 and sys.argv[1] == "choose":
         choose(sys.argv[2:])
