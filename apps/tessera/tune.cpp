@@ -45,8 +45,7 @@ class Tuning {
         try_all();
         report();
         if (interrupted()) return exit_interrupted;
-        const Trial* best = best_of(trials_);
-        return best != nullptr && best->converged() ? exit_converged : exit_not_converged;
+        return fastest() != nullptr ? exit_converged : exit_not_converged;
     }
 
   private:
@@ -79,10 +78,16 @@ class Tuning {
     double left() const { return arguments_.seconds - clock_.seconds(); }
     bool time_is_up() const { return left() <= 0 || interrupted(); }
 
+    /// Of those that converged; nullptr: none did.
+    const Trial* fastest() const {
+        const Trial* best = best_of(trials_);
+        return best != nullptr && best->converged() ? best : nullptr;
+    }
+
     /// Seconds that a run which begins now may take, its setup included.
     double allowance() const {
-        const Trial* best = best_of(trials_);
-        if (best != nullptr && best->converged()) return std::min(left(), 1.05 * best->seconds());
+        const Trial* best = fastest();
+        if (best != nullptr) return std::min(left(), 1.05 * best->seconds());
         return left() / 2;  // Something must be left for the others.
     }
 
@@ -107,6 +112,8 @@ class Tuning {
 
     /// Sets up and solves; what was run first only warms up where it takes little of the time.
     void run(Trial& trial) {
+        const double before = left();
+        const bool chasing = fastest() != nullptr;
         const double most = allowance();
         const Clock clock;
         const auto preconditioner =
@@ -128,8 +135,7 @@ class Tuning {
         trial.setup = std::min(trial.setup, setup);
         const double seconds = std::max(most - setup, 0.0);
         trial.solve = solve(*preconditioner, options(seconds));
-        trial.cut_short = trial.solve.status == Status::max_seconds && most < left() + seconds &&
-                          best_of(trials_) != nullptr && best_of(trials_)->converged();
+        trial.cut_short = trial.solve.status == Status::max_seconds && chasing && most < before;
         trial.totals.push_back(setup + trial.solve.seconds);
     }
 
@@ -185,8 +191,8 @@ class Tuning {
 
     /// Up to three runs of what lies within 15 % of the fastest, in turns.
     void repeat_the_fastest() {
-        const Trial* best = best_of(trials_);
-        if (best == nullptr || !best->converged()) return;
+        const Trial* best = fastest();
+        if (best == nullptr) return;
         const double bar = 1.15 * best->seconds();
         for (int round = 0; round < 2; ++round) {
             for (Trial& trial : trials_) {

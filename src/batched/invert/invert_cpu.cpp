@@ -46,21 +46,6 @@ namespace tessera::batched::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace tessera::cpu::HWY_NAMESPACE;
 
-/// max_i sum_j |a_ij| in each lane.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> interleaved_norm(D d, Index n, const T* HWY_RESTRICT a) {
-    const Index lanes = Index(hn::Lanes(d));
-    auto norm = hn::Zero(d);
-    for (Index i = 0; i < n; ++i) {
-        auto sum = hn::Zero(d);
-        for (Index j = 0; j < n; ++j) {
-            sum = hn::Add(sum, hn::Abs(hn::Load(d, a + (i + j * n) * lanes)));
-        }
-        norm = hn::Max(norm, sum);
-    }
-    return norm;
-}
-
 /// The largest magnitude among `count` vectors, in each lane.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> largest_magnitude(D d, Index count, const T* HWY_RESTRICT a) {

@@ -51,21 +51,6 @@ HWY_INLINE void visit_block(const CsrView<T>& matrix, Index first_row, Index n, 
     }
 }
 
-/// Per lane ||A||_inf of the interleaved n x n blocks, sums in ascending order of the columns.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> norms_inf(D d, Index n, const T* a) {
-    const Index lanes = Index(hn::Lanes(d));
-    auto norm = hn::Zero(d);
-    for (Index i = 0; i < n; ++i) {
-        auto sum = hn::Zero(d);
-        for (Index j = 0; j < n; ++j) {
-            sum = hn::Add(sum, hn::Abs(hn::Load(d, a + (i + j * n) * lanes)));
-        }
-        norm = hn::Max(norm, sum);
-    }
-    return norm;
-}
-
 /// Per lane 0 where the interleaved n x n block is exactly symmetric.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> asymmetries(D d, Index n, const T* a) {
@@ -126,7 +111,7 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
     for (Index lane = count; lane < lanes; ++lane) {
         for (Index i = 0; i < n; ++i) scratch[(i + i * n) * lanes + lane] = T(1);
     }
-    hn::Store(norms_inf(d, n, scratch), d, norms);
+    hn::Store(interleaved_norm(d, n, scratch), d, norms);
     hn::Store(asymmetries(d, n, scratch), d, asymmetric);
     invert_interleaved(d, n, scratch, scratch + n * n * lanes, steps, verdict);
     for (Index lane = 0; lane < count; ++lane) {

@@ -169,6 +169,22 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
     hn::Store(hn::IfThenElse(overflow, hn::Set(di, TI(n)), first_bad), di, info);
 }
 
+/// max_i sum_j |a_ij| of the interleaved n x n matrices, in each lane; sums in ascending order of
+/// the columns.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> interleaved_norm(D d, Index n, const T* HWY_RESTRICT a) {
+    const Index lanes = Index(hn::Lanes(d));
+    auto norm = hn::Zero(d);
+    for (Index i = 0; i < n; ++i) {
+        auto sum = hn::Zero(d);
+        for (Index j = 0; j < n; ++j) {
+            sum = hn::Add(sum, hn::Abs(hn::Load(d, a + (i + j * n) * lanes)));
+        }
+        norm = hn::Max(norm, sum);
+    }
+    return norm;
+}
+
 }  // namespace tessera::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
