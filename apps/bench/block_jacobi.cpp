@@ -125,7 +125,7 @@ void add_rows(Json& rows, const Context& context, const NamedMatrix& named, cons
     const Measured measured{context, named, bound, bench.uniform, sizeof(T) == 8 ? "f64" : "f32"};
     BlockPartition blocks = partition_of(context, a, bound, bench.uniform);
     if (!bench.uniform) {
-        measured.add<T>(rows, "find_blocks", "tessera", {},
+        measured.add<T>(rows, "find_blocks", "tessera", Json::object(),
                         measure(
                             context, [&] { find_blocks(context, a, Index(bound)); }, bench.seconds),
                         double(a.nonzeros) * 4 + double(a.rows) * 8, blocks);

@@ -57,7 +57,8 @@ struct ContextState;
 /// Where work runs: a backend, a device, one stream, a memory pool, a number of threads and an
 /// instruction set. The first argument of everything. Copies share one state. A Context belongs to
 /// one host thread at a time; nothing in Tessera is global. Functions that take a Context return
-/// before their work is done on a GPU, unless their comment says otherwise.
+/// before their work is done on a GPU, unless their comment says otherwise: what one Context wrote
+/// may be used through another once the first was waited for (synchronize).
 class TESSERA_API Context {
   public:
     /// The CPU backend. `threads` 0: what OMP_NUM_THREADS or the process affinity allows.

@@ -14,7 +14,8 @@
 namespace tessera::test {
 
 /// The context that this run tests: the CPU with two threads (TESSERA_TEST_BACKEND=cpu or unset),
-/// or the first GPU. Where there is no GPU the whole run is skipped before any test starts.
+/// or the first GPU. It is one and the same during a test: what one Context computes must be waited
+/// for before another uses it. Where there is no GPU the whole run is skipped before any test starts.
 Context context();
 
 /// A CPU context for host-side work (reading, generating, references).

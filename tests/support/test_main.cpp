@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 namespace tessera::test {
 
 namespace {
+
+std::optional<Context> context_of_test;
 
 bool wants_cuda() {
     const char* backend = std::getenv("TESSERA_TEST_BACKEND");
@@ -24,9 +27,11 @@ std::uint64_t seed_of_running_test() {
     return hash + (extra != nullptr ? std::strtoull(extra, nullptr, 10) : 0);
 }
 
-/// Prints what is needed to repeat a failure, and which case was skipped and why.
+/// Prints what is needed to repeat a failure, and which case was skipped and why; each test has a
+/// Context of its own.
 class CasePrinter : public ::testing::EmptyTestEventListener {
     void OnTestEnd(const ::testing::TestInfo& info) override {
+        context_of_test.reset();
         const auto& result = *info.result();
         for (int i = 0; i < result.total_part_count(); ++i) {
             if (!result.GetTestPartResult(i).skipped()) continue;
@@ -43,7 +48,10 @@ class CasePrinter : public ::testing::EmptyTestEventListener {
 
 }  // namespace
 
-Context context() { return wants_cuda() ? Context::cuda() : Context::cpu(2); }
+Context context() {
+    if (!context_of_test) context_of_test = wants_cuda() ? Context::cuda() : Context::cpu(2);
+    return *context_of_test;
+}
 Context host(int threads) { return Context::cpu(threads); }
 std::mt19937_64 generator() { return std::mt19937_64(seed_of_running_test()); }
 

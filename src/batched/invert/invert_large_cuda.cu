@@ -261,10 +261,9 @@ struct Place {
     Offset column_stride;
 
     template <class View>
-    __device__ __forceinline__ Place(const View& view, Offset b, int n, bool transposed)
-        : start(start_of(view, b)) {
+    __device__ __forceinline__ Place(const View& view, Offset b, int n) : start(start_of(view, b)) {
         const Offset leading_dimension = view.sizes != nullptr ? n : view.leading_dimension;
-        const bool rows_run = (view.layout == Layout::column_major) || transposed;
+        const bool rows_run = view.layout == Layout::column_major;
         row_stride = rows_run ? 1 : leading_dimension;
         column_stride = rows_run ? leading_dimension : 1;
     }
@@ -293,11 +292,10 @@ __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int 
 }
 
 /// The matrices from position `first` of the order on, one thread block each.
-/// transposed: row-major matrices are taken as what they are in column-major order.
 template <class T, int Columns>
 __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     invert_kernel(const __grid_constant__ InvertJob<T> job, const Index* order, Index first,
-                  bool transposed, bool first_in_chain) {
+                  bool first_in_chain) {
     __shared__ Exchange<T, Columns> shared;
     if (begin_in_chain(first_in_chain)) return;
     const Offset position = Offset(first) + blockIdx.x;
@@ -307,7 +305,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     tile.x = int(threadIdx.x) % grid_columns;
     tile.y = int(threadIdx.x) / grid_columns;
 
-    const Place<const T> a(job.a, b, n, transposed);
+    const Place<const T> a(job.a, b, n);
     T largest_given = T(0);
 #pragma unroll
     for (int j = 0; j < Columns; ++j) {
@@ -352,8 +350,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
                                              : fmax(progress.largest_met / largest_given, T(1));
         }
     }
-    if (job.store)
-        store_inverse(tile, n, failed ? n : 0, shared, Place<T>(job.x, b, n, transposed));
+    if (job.store) store_inverse(tile, n, failed ? n : 0, shared, Place<T>(job.x, b, n));
 }
 
 /// Matrices of up to 16 Columns rows, but more than 16 (Columns - 1), and the larger ones.
@@ -371,8 +368,8 @@ void invert_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
         count = job.plan->begin(largest + 1) - first;
     }
     if (count > 0) {
-        chain.launch(invert_kernel<T, Columns>, unsigned(count), 32 * Columns, 0, job, order, first,
-                     false);
+        chain.launch(invert_kernel<T, Columns>, unsigned(count), 32 * Columns, 0, job, order,
+                     first);
     }
 }
 

@@ -202,10 +202,10 @@ struct RingArguments {
     Offset z_leading;
 };
 
-template <template <class> class Chunks, int Groups, int Stages, int Vectors, bool Transposed,
-          class T>
+template <template <class> class Chunks, int Groups, int Stages, int Vectors, int Resident,
+          bool Transposed, class T>
 void launch_apply_ring(const RingArguments<T>& a) {
-    using Shape = ChunkShape<T, Groups, Stages, Vectors>;
+    using Shape = ChunkShape<T, Groups, Stages, Vectors, Resident>;
     const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
     const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
     const cudaStream_t stream = stream_of(a.context);
@@ -222,36 +222,35 @@ void launch_apply_ring(const RingArguments<T>& a) {
                      stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z, a.z_leading);
 }
 
-/// The fastest shapes on an H200: enough bytes a chunk to be worth its instructions, and enough
-/// warps, for which two places each of more than 6 KiB leave no room.
+/// The fastest shapes on an H200. A chunk is worth its instructions from some bytes on; many warps
+/// are worth more than places that wait, which is why most have a single one.
 template <class T>
 void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
                 Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
     const RingArguments<T> a{context, blocks, vectors, r, r_leading, z, z_leading};
-    constexpr bool wide = sizeof(T) == 8;
     const bool mixed = blocks.formats != nullptr;
     const int row_bytes = blocks.largest * (mixed ? int(sizeof(T)) : bytes_of(blocks.format));
     if (transpose == batched::Transpose::yes) {
-        if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 8, true>(a);
-        if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, true>(a);
-        return launch_apply_ring<GroupChunks, 1, 2, 1, true>(a);
+        if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 8, 4, true>(a);
+        if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, 8, true>(a);
+        return launch_apply_ring<GroupChunks, 1, 2, 1, 8, true>(a);
     }
     if (blocks.one_size && !mixed) {
-        if (vectors > 4) return launch_apply_ring<UniformChunks, 1, 2, 8, false>(a);
-        if (vectors > 1) return launch_apply_ring<UniformChunks, 1, 2, 4, false>(a);
-        if (row_bytes <= (wide ? 16 : 32)) {
-            return launch_apply_ring<UniformChunks, 4, 2, 1, false>(a);
+        if (vectors > 4) return launch_apply_ring<UniformChunks, 1, 2, 8, 5, false>(a);
+        if (vectors > 1) return launch_apply_ring<UniformChunks, 1, 2, 4, 4, false>(a);
+        if constexpr (sizeof(T) == 8) {
+            if (blocks.largest <= 8) return launch_apply_ring<UniformChunks, 2, 2, 1, 8, false>(a);
+            return launch_apply_ring<UniformChunks, 2, 1, 1, 8, false>(a);
+        } else {
+            if (row_bytes <= 24) return launch_apply_ring<UniformChunks, 4, 2, 1, 8, false>(a);
+            return launch_apply_ring<UniformChunks, 1, 2, 1, 12, false>(a);
         }
-        if (row_bytes <= 96) return launch_apply_ring<UniformChunks, 2, 2, 1, false>(a);
-        if (row_bytes <= 192) return launch_apply_ring<UniformChunks, 1, 2, 1, false>(a);
-        return launch_apply_ring<UniformChunks, 1, 1, 1, false>(a);
     }
-    if (vectors > 4) return launch_apply_ring<GroupChunks, 1, 2, 8, false>(a);
-    if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 4, false>(a);
-    if (row_bytes <= 24) return launch_apply_ring<GroupChunks, 4, 1, 1, false>(a);
-    if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, false>(a);
-    if (row_bytes <= 192) return launch_apply_ring<GroupChunks, 1, 2, 1, false>(a);
-    return launch_apply_ring<GroupChunks, 1, 1, 1, false>(a);
+    if (vectors > 4) return launch_apply_ring<GroupChunks, 1, 2, 8, 4, false>(a);
+    if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 4, 4, false>(a);
+    if (row_bytes <= 24) return launch_apply_ring<GroupChunks, 4, 1, 1, 8, false>(a);
+    if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 1, 1, 12, false>(a);
+    return launch_apply_ring<GroupChunks, 1, 1, 1, 12, false>(a);
 }
 
 }  // namespace tessera::cuda

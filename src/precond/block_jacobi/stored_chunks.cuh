@@ -25,7 +25,7 @@ __device__ __forceinline__ int first_column(int n, int in_block) {
 }
 
 /// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once.
-template <class T, int Groups, int Stages, int Vectors, int Resident = Vectors == 1 ? 8 : 4>
+template <class T, int Groups, int Stages, int Vectors, int Resident>
 struct ChunkShape {
     using Real = T;
     static constexpr int groups = Groups;
