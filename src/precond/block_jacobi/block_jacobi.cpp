@@ -1,3 +1,4 @@
+#include <bit>
 #include <cmath>
 #include <sstream>
 
@@ -120,10 +121,10 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
     view.largest = blocks.largest;
     view.one_size = one_size;
     view.block_offsets = blocks.block_offsets.data();
-    view.starts = adaptive() ? starts.data() : entry_offsets.data();
-    view.unit = adaptive() ? 8 : bytes_of(format);
+    view.starts = mixed ? starts.data() : entry_offsets.data();
+    view.unit = mixed ? 8 : bytes_of(format);
     view.format = format;
-    view.formats = adaptive() ? formats.data() : nullptr;
+    view.formats = mixed ? formats.data() : nullptr;
     view.bytes = bytes.data();
     if (!groups.empty()) {
         view.group_count = Index(groups.size() - 1);
@@ -156,14 +157,27 @@ void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matri
 template <class T>
 void BlockJacobi<T>::State::choose(const Context& where) {
     select(where, &cpu::choose_formats<T>, TESSERA_IF_CUDA(cuda::choose_formats<T>))(
-        where, inverted(), formats.data());
+        where, inverted(), formats.data(), verdict.data());
+    take_verdict(where);
+    bytes = Buffer<std::byte>();  // Its memory may be taken again.
+    // Blocks of one format are packed without gaps, and faster to apply.
+    mixed = std::popcount(found.formats) > 1;
+    if (!mixed) {
+        if (found.formats != 0) format = BlockFormat(std::countr_zero(found.formats));
+        bytes = Buffer<std::byte>(where, blocks.entries * bytes_of(format) + 16);
+        return;
+    }
     select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
         where, blocks.count, blocks.block_offsets.data(), formats.data(), starts.data());
     Offset units = 0;
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 1),
                  std::span<Offset>(&units, 1));
-    bytes = Buffer<std::byte>();  // Its memory may be taken again.
     bytes = Buffer<std::byte>(where, units * 8 + 16);
+}
+
+template <class T>
+void BlockJacobi<T>::State::take_verdict(const Context& where) {
+    copy_to_host(where, std::as_const(verdict).view(), std::span<SetupVerdict>(&found, 1));
 }
 
 template <class T>
@@ -177,15 +191,12 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     // Most updates fit the formats that are there: the host's verdict is not waited for.
     const bool ready = !in_place() && !(adaptive() && first);
     if (ready) store(where);
-    const auto take_verdict = [&] {
-        copy_to_host(where, std::as_const(verdict).view(), std::span<SetupVerdict>(&found, 1));
-    };
-    take_verdict();
+    take_verdict(where);
     if (found.singular > 0) {
         select(where, &cpu::replace_singular<T>, TESSERA_IF_CUDA(cuda::replace_singular<T>))(
             where, matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
             verdict.data());
-        take_verdict();
+        take_verdict(where);
     }
     const bool anew = adaptive() && (first || found.misfits > 0);
     if (anew) {

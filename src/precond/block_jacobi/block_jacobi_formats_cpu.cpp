@@ -88,10 +88,12 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
 }
 
 template <class T>
-void choose_formats(const Context&, const InvertedBlocks<T>& blocks, BlockFormat* formats) {
+void choose_formats(const Context&, const InvertedBlocks<T>& blocks, BlockFormat* formats,
+                    SetupVerdict* verdict) {
     for (Index b = 0; b < blocks.count; ++b) {
         formats[b] = smallest_format<T>(double(blocks.reciprocal_condition[b]),
                                         double(blocks.largest[b]), blocks.accuracy);
+        verdict->formats |= 1u << int(formats[b]);
     }
 }
 
@@ -132,7 +134,8 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
                                       SetupVerdict*);                                            \
     template void judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*,         \
                            SetupVerdict*);                                                       \
-    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*);     \
+    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*,      \
+                                    SetupVerdict*);                                              \
     template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,              \
                                   const StoredBlocks&, std::byte*, SetupVerdict*);
 TESSERA_INSTANTIATE(float)

@@ -106,11 +106,15 @@ __global__ void __launch_bounds__(format_threads)
 
 template <class T>
 __global__ void __launch_bounds__(format_threads)
-    choose_kernel(InvertedBlocks<T> blocks, BlockFormat* formats) {
+    choose_kernel(InvertedBlocks<T> blocks, BlockFormat* formats, SetupVerdict* verdict) {
+    unsigned chosen = 0;
     for_elements<4>(blocks.count, [&](Offset b) {
         formats[b] = smallest_format<T>(double(blocks.reciprocal_condition[b]),
                                         double(blocks.largest[b]), blocks.accuracy);
+        chosen |= 1u << int(formats[b]);
     });
+    chosen = __reduce_or_sync(full_warp, chosen);
+    if (threadIdx.x % 32 == 0 && chosen != 0) atomicOr(&verdict->formats, chosen);
 }
 
 /// f(lanes a block as a constant, thread blocks).
@@ -145,10 +149,11 @@ void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockF
 }
 
 template <class T>
-void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats) {
+void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats,
+                    SetupVerdict* verdict) {
     if (blocks.count == 0) return;
     choose_kernel<<<blocks_for(blocks.count, 4 * format_threads), format_threads, 0,
-                    stream_of(context)>>>(blocks, formats);
+                    stream_of(context)>>>(blocks, formats, verdict);
     TESSERA_CUDA(cudaGetLastError());
 }
 
@@ -168,11 +173,12 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                               \
-    template void judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*,     \
-                           SetupVerdict*);                                                   \
-    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*); \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
+#define TESSERA_INSTANTIATE(T)                                                              \
+    template void judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*,    \
+                           SetupVerdict*);                                                  \
+    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*, \
+                                    SetupVerdict*);                                         \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,         \
                                   const StoredBlocks&, std::byte*, SetupVerdict*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -14,6 +14,8 @@ struct BlockJacobi<T>::State {
     void invert(const Context& where, const CsrView<T>& matrix, bool first);
     /// Chooses the formats and makes room for them.
     void choose(const Context& where);
+    /// Waits for the verdict and copies it to `found`.
+    void take_verdict(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
@@ -27,7 +29,8 @@ struct BlockJacobi<T>::State {
     Context context;
     BlockJacobiOptions options;
     BlockPartition blocks;
-    BlockFormat format;  ///< Of all blocks unless adaptive.
+    BlockFormat format;  ///< Of all blocks unless mixed.
+    bool mixed = false;  ///< Formats differ from block to block.
     Buffer<Offset> entry_offsets;
     Buffer<Index> groups;   ///< GPU only, as is:
     bool one_size = false;  ///< As StoredBlocks tells it.
@@ -39,7 +42,7 @@ struct BlockJacobi<T>::State {
 
     Buffer<std::byte> bytes;
     Buffer<BlockFormat> formats;  ///< Adaptive only, as is:
-    Buffer<Offset> starts;        ///< In units of 8 bytes.
+    Buffer<Offset> starts;        ///< In units of 8 bytes; where mixed.
     Buffer<T> largest;            ///< Magnitude in each inverse.
     Buffer<T> scratch;            ///< Where not in place.
 

@@ -55,6 +55,7 @@ struct SetupVerdict {
     Index misfits;           ///< Blocks that do not fit the format that they are kept in.
     Index overflow;          ///< Not 0 where a finite value is infinite in its format.
     unsigned rows_from_end;  ///< Rows from the first one with NaN or infinity in its block on.
+    unsigned formats;        ///< Bit f: a block was given BlockFormat(f).
 };
 
 namespace cpu {
@@ -89,9 +90,10 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
                       const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
                       T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
 
-/// formats[b] = smallest_format of block b.
+/// formats[b] = smallest_format of block b; verdict->formats gains them.
 template <class T>
-void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats);
+void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats,
+                    SetupVerdict* verdict);
 /// Where blocks of these formats start, in units of 8 bytes; count + 1 of them.
 void format_starts(const Context& context, Index count, const Index* block_offsets,
                    const BlockFormat* formats, Offset* starts);
@@ -112,7 +114,8 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
                       const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
                       T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
 template <class T>
-void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats);
+void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats,
+                    SetupVerdict* verdict);
 void format_starts(const Context& context, Index count, const Index* block_offsets,
                    const BlockFormat* formats, Offset* starts);
 template <class T>

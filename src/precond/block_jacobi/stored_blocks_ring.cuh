@@ -17,15 +17,16 @@ struct alignas(Width * sizeof(T)) FactorRun {
     T value[Width];
 };
 
-/// Adds the products of a row with the factors of its block, column by column; `Width` of these,
-/// which divides n, are aligned.
+/// Adds the products of a row with the factors of its block, column by column; these begin at a
+/// multiple of `Width`.
 template <int Width, class Shape, BlockFormat format, class T>
 __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, int n,
                                         const T* factor, T (&sum)[Shape::vectors]) {
     constexpr int together = 4;
     const int step = n * bytes_of(format);
-    const auto add = [&](auto columns, int count) {
+    const auto add = [&](auto columns, auto width, int count) {
         constexpr int most = decltype(columns)::value;
+        constexpr int wide = decltype(width)::value;
         T x[most];
 #pragma unroll
         for (int u = 0; u < most; ++u) {
@@ -34,23 +35,26 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
 #pragma unroll
         for (int v = 0; v < Shape::vectors; ++v) {
 #pragma unroll
-            for (int u = 0; u < most; u += Width) {
+            for (int u = 0; u < most; u += wide) {
                 if (u >= count) continue;
-                const auto run =
-                    *reinterpret_cast<const FactorRun<T, Width>*>(factor + v * Shape::rows + u);
+                const auto run = *reinterpret_cast<const FactorRun<T, wide>*>(
+                    factor + v * Shape::factor_stride + u);
 #pragma unroll
-                for (int w = 0; w < Width; ++w) sum[v] = fma(x[u + w], run.value[w], sum[v]);
+                for (int w = 0; w < wide; ++w) sum[v] = fma(x[u + w], run.value[w], sum[v]);
             }
         }
     };
     int left = n;
 #pragma unroll 1
     for (; left >= together; left -= together) {
-        add(std::integral_constant<int, together>(), together);
+        add(std::integral_constant<int, together>(), std::integral_constant<int, Width>(),
+            together);
         value += together * step;
         factor += together;
     }
-    if (left > 0) add(std::integral_constant<int, together - 1>(), left);
+    if (left > 0) {
+        add(std::integral_constant<int, together - 1>(), std::integral_constant<int, 1>(), left);
+    }
 }
 
 /// The same for a row of the transpose, a column of the stored block. Where n is even, each row
@@ -65,7 +69,7 @@ __device__ __forceinline__ void sum_column(Format<format>, const std::byte* valu
         const T x = widen<T, format>(stored_bits<format>(value + j * bytes_of(format)));
 #pragma unroll
         for (int v = 0; v < Shape::vectors; ++v) {
-            sum[v] = fma(x, factor[v * Shape::rows + j], sum[v]);
+            sum[v] = fma(x, factor[v * Shape::factor_stride + j], sum[v]);
         }
         j = j + 1 < n ? j + 1 : 0;
     }
@@ -74,15 +78,13 @@ __device__ __forceinline__ void sum_column(Format<format>, const std::byte* valu
 template <bool Transposed, class Shape, class T>
 __device__ __forceinline__ void sum_share(const RowShare& share, const T* factors,
                                           T (&sum)[Shape::vectors]) {
-    const int lane = int(threadIdx.x) % 32;
-    const T* const factor = factors + (lane - share.in_block);
+    const T* const factor = factors + share.factor;
     if constexpr (Transposed) {
         with_format<T>(share.format, [&](auto format) {
             const int skipped = share.in_block * share.n * bytes_of(decltype(format)::value);
             sum_column<Shape>(format, share.block + skipped, share.n, share.in_block, factor, sum);
         });
     } else {
-        constexpr int widest = 16 / int(sizeof(T));
         const auto sum_by = [&](auto width) {
             with_format<T>(share.format, [&](auto format) {
                 const int skipped = share.in_block * bytes_of(decltype(format)::value);
@@ -91,9 +93,9 @@ __device__ __forceinline__ void sum_share(const RowShare& share, const T* factor
             });
         };
         // 0 for a lane without a row.
-        const bool wide = (share.n | (lane - share.in_block)) % widest == 0 || share.n == 0;
+        const bool wide = share.factor % Shape::widest == 0 || share.n == 0;
         if (__all_sync(full_warp, wide)) {
-            sum_by(std::integral_constant<int, widest>());
+            sum_by(std::integral_constant<int, Shape::widest>());
         } else {
             sum_by(std::integral_constant<int, 1>());
         }
@@ -112,7 +114,7 @@ class FactorCopies {
     /// The next ones, to the factors of a place.
     __device__ __forceinline__ void start(int stage) {
         if (chunk_ < ring_.chunks()) {
-            T* const to = ring_.template factors<T>(stage) + int(threadIdx.x) % 32;
+            T* const to = ring_.template factors<T>(stage);
 #pragma unroll
             for (int q = 0; q < Shape::groups; ++q) {
                 const Index row = ring_.row(chunk_, chunk_stage_, q);
@@ -121,7 +123,8 @@ class FactorCopies {
 #pragma unroll
                 for (int v = 0; v < Shape::vectors; ++v) {
                     if (Shape::vectors > 1 && vector_ + v >= vectors_) break;
-                    start_value_copy(from + v * leading_, to + v * Shape::rows + q * 32);
+                    start_value_copy(from + v * leading_,
+                                     to + v * Shape::factor_stride + ring_.factor_place(q));
                 }
             }
         }
@@ -170,7 +173,7 @@ __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
             for (int q = 0; q < Shape::groups; ++q) {
                 const RowShare share = ring.share(chunk, stage, q);
                 T sum[Shape::vectors] = {};
-                sum_share<Transposed, Shape>(share, ring.template factors<T>(slot) + q * 32, sum);
+                sum_share<Transposed, Shape>(share, ring.template factors<T>(slot), sum);
                 T* const to = z + vector * z_leading + share.row;
 #pragma unroll
                 for (int v = 0; v < Shape::vectors; ++v) {
@@ -222,8 +225,25 @@ void launch_apply_ring(const RingArguments<T>& a) {
                      stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z, a.z_leading);
 }
 
-/// The fastest shapes on an H200. A chunk is worth its instructions from some bytes on; many warps
-/// are worth more than places that wait, which is why most have a single one.
+/// The fastest shapes on an H200 (docs/decisions/block-jacobi-apply.md) for one vector and blocks
+/// of one size and format. A chunk is worth its instructions from some bytes on, and two groups
+/// fill lanes that one leaves idle; many warps are worth more than places that wait.
+template <class T>
+void apply_uniform_ring(const RingArguments<T>& a) {
+    const int n = a.blocks.largest;
+    const int value_bytes = bytes_of(a.blocks.format);
+    const int group_bytes = 32 / n * n * n * value_bytes;
+    constexpr int places_of_small = sizeof(T) == 8 ? 1 : 2;
+    if (n * value_bytes < 16) {
+        return launch_apply_ring<UniformChunks, 4, places_of_small, 1, 8, false>(a);
+    }
+    if (group_bytes > 2600) return launch_apply_ring<UniformChunks, 2, 1, 1, 8, false>(a);
+    if (group_bytes >= 950 && (value_bytes > 2 || 32 % n < 6)) {
+        return launch_apply_ring<UniformChunks, 1, 1, 1, 12, false>(a);
+    }
+    launch_apply_ring<UniformChunks, 2, 1, 1, 12, false>(a);
+}
+
 template <class T>
 void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
                 Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
@@ -238,18 +258,12 @@ void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Tra
     if (blocks.one_size && !mixed) {
         if (vectors > 4) return launch_apply_ring<UniformChunks, 1, 2, 8, 5, false>(a);
         if (vectors > 1) return launch_apply_ring<UniformChunks, 1, 2, 4, 4, false>(a);
-        if constexpr (sizeof(T) == 8) {
-            if (blocks.largest <= 8) return launch_apply_ring<UniformChunks, 2, 2, 1, 8, false>(a);
-            return launch_apply_ring<UniformChunks, 2, 1, 1, 8, false>(a);
-        } else {
-            if (row_bytes <= 24) return launch_apply_ring<UniformChunks, 4, 2, 1, 8, false>(a);
-            return launch_apply_ring<UniformChunks, 1, 2, 1, 12, false>(a);
-        }
+        return apply_uniform_ring(a);
     }
     if (vectors > 4) return launch_apply_ring<GroupChunks, 1, 2, 8, 4, false>(a);
     if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 4, 4, false>(a);
     if (row_bytes <= 24) return launch_apply_ring<GroupChunks, 4, 1, 1, 8, false>(a);
-    if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 1, 1, 12, false>(a);
+    if (row_bytes <= 80) return launch_apply_ring<GroupChunks, 2, 1, 1, 12, false>(a);
     return launch_apply_ring<GroupChunks, 1, 1, 1, 12, false>(a);
 }
 

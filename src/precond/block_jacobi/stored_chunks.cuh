@@ -16,6 +16,7 @@ struct RowShare {
     int n;                   ///< Rows of the block; 0 where the lane has none.
     BlockFormat format;
     int in_block;  ///< Which of them it is.
+    int factor;    ///< Where the factors of its block begin, in those of the place.
     Index row;     ///< Of the matrix.
 };
 
@@ -34,7 +35,13 @@ struct ChunkShape {
     /// Thread blocks of a multiprocessor that registers are limited to.
     static constexpr int resident = Resident;
     static constexpr int rows = 32 * Groups;
-    static constexpr int factor_bytes = Vectors * rows * int(sizeof(T));
+    static constexpr int widest = 16 / int(sizeof(T));  ///< Factors read at once.
+    /// From a vector's factors to the next one's. Several vectors read them so often that blocks of
+    /// `padded_from` rows and more have theirs begin at multiples of `widest`: no more than 48
+    /// then.
+    static constexpr int factor_stride = Vectors > 1 ? 48 * Groups : rows;
+    static constexpr int padded_from = Vectors > 1 ? widest + 1 : 33;
+    static constexpr int factor_bytes = Vectors * factor_stride * int(sizeof(T));
     static constexpr int share_bytes = rows * int(sizeof(int2));
     static constexpr int barrier_bytes = 128;
     static_assert(Stages * 8 <= barrier_bytes);
@@ -108,19 +115,20 @@ class ChunkPlaces {
 };
 
 /// Chunks of blocks that all have `largest` rows, the last one perhaps fewer, and one format: what
-/// a lane takes is known.
+/// a lane takes is known. A block may begin in one group and end in the next.
 template <class Shape>
 class UniformChunks : public ChunkPlaces<Shape> {
     using Places = ChunkPlaces<Shape>;
 
   public:
+    static Index blocks_each(Index largest) { return Shape::rows / largest; }
     static int value_bytes(const StoredBlocks& blocks) {
-        return Places::place_bytes(Shape::groups * (32 / blocks.largest) * blocks.largest *
-                                   blocks.largest * bytes_of(blocks.format));
+        return Places::place_bytes(blocks_each(blocks.largest) * blocks.largest * blocks.largest *
+                                   bytes_of(blocks.format));
     }
     static Offset chunks(const StoredBlocks& blocks) {
-        const Index blocks_each = Shape::groups * (32 / blocks.largest);
-        return (Offset(blocks.count) + blocks_each - 1) / blocks_each;
+        const Index each = blocks_each(blocks.largest);
+        return (Offset(blocks.count) + each - 1) / each;
     }
 
     __device__ __forceinline__ UniformChunks(const StoredBlocks& blocks, int value_bytes,
@@ -128,32 +136,41 @@ class UniformChunks : public ChunkPlaces<Shape> {
         : Places(memory, value_bytes),
           blocks_(blocks),
           n_(blocks.largest),
-          blocks_of_group_(32 / blocks.largest),
           block_bytes_(n_ * n_ * blocks.unit),
-          chunk_bytes_(unsigned(Shape::groups * blocks_of_group_ * block_bytes_)),
-          block_of_group_(int(threadIdx.x) % 32 / n_),
-          in_block_(int(threadIdx.x) % 32 - block_of_group_ * n_),
           step_(step),
           next_(first) {
-        const Index blocks_each = Shape::groups * blocks_of_group_;
-        chunks_ = (blocks.count - 1) / blocks_each + 1;
+        const Index each = Shape::rows / n_;
+        rows_each_ = each * n_;
+        chunk_bytes_ = unsigned(each * block_bytes_);
+        chunks_ = (blocks.count - 1) / each + 1;
         const Index last = blocks.rows - (blocks.count - 1) * n_;
         end_ = Offset(blocks.count - 1) * block_bytes_ + last * last * blocks.unit;
+#pragma unroll
+        for (int q = 0; q < Shape::groups; ++q) block_[q] = in_chunk(q) / n_;
+        factors_each_ =
+            n_ < Shape::padded_from ? n_ : (n_ + Shape::widest - 1) / Shape::widest * Shape::widest;
     }
     __device__ __forceinline__ Index chunks() const { return chunks_; }
+    /// Where the factor of this lane's row goes.
+    __device__ __forceinline__ int factor_place(int q) const {
+        return in_chunk(q) + block_[q] * (factors_each_ - n_);
+    }
     /// The row of this lane, or -1.
     __device__ __forceinline__ Index row(Index chunk, int, int q) const {
-        const Index first = (chunk * Shape::groups + q) * (blocks_of_group_ * n_);
-        const Index row = first + int(threadIdx.x) % 32;
-        return block_of_group_ < blocks_of_group_ && row < blocks_.rows ? row : -1;
+        const Index row = chunk * rows_each_ + in_chunk(q);
+        return in_chunk(q) < rows_each_ && row < blocks_.rows ? row : -1;
     }
     __device__ __forceinline__ RowShare share(Index chunk, int stage, int q) const {
         const Index own_row = row(chunk, stage, q);
-        const int last = blocks_.rows - (own_row - in_block_);  // Rows from those of the block on.
-        const int skipped = (q * blocks_of_group_ + block_of_group_) * block_bytes_;
+        const int in_block = in_chunk(q) - block_[q] * n_;
+        const int last = blocks_.rows - (own_row - in_block);  // Rows from those of the block on.
         const unsigned char* const values = this->place(stage) + this->into_line(begin(chunk));
-        return {reinterpret_cast<const std::byte*>(values) + skipped,
-                own_row < 0 ? 0 : min(n_, last), blocks_.format, in_block_, own_row};
+        return {reinterpret_cast<const std::byte*>(values) + block_[q] * block_bytes_,
+                own_row < 0 ? 0 : min(n_, last),
+                blocks_.format,
+                in_block,
+                block_[q] * factors_each_,
+                own_row};
     }
     __device__ __forceinline__ void produce(int stage) {
         if (next_ < chunks_) {
@@ -164,16 +181,19 @@ class UniformChunks : public ChunkPlaces<Shape> {
     }
 
   private:
+    /// Which row of a chunk group q gives to this lane.
+    static __device__ __forceinline__ int in_chunk(int q) { return q * 32 + int(threadIdx.x) % 32; }
     __device__ __forceinline__ const std::byte* begin(Index chunk) const {
         return blocks_.bytes + Offset(chunk) * chunk_bytes_;
     }
 
     const StoredBlocks& blocks_;
     int n_;
-    int blocks_of_group_;
     int block_bytes_;
+    Index rows_each_;
     unsigned chunk_bytes_;
-    int block_of_group_, in_block_;
+    int block_[Shape::groups];  ///< Of a chunk, of this lane.
+    int factors_each_;          ///< Places of a block.
     Index step_, next_, chunks_;
     Offset end_;
 };
@@ -212,13 +232,17 @@ class GroupChunks : public ChunkPlaces<Shape> {
     __device__ __forceinline__ Index row(Index, int stage, int q) const {
         return this->shares(stage)[q * 32 + lane_].y;
     }
+    __device__ __forceinline__ int factor_place(int q) const { return q * 32 + lane_; }
     __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
         const int2 told = this->shares(stage)[q * 32 + lane_];
         const unsigned packed = unsigned(told.x);
+        const int in_block = int(packed >> in_block_at);
         return {reinterpret_cast<const std::byte*>(this->place(stage)) + packed % (1u << size_at),
                 int(packed >> size_at) % (1 << (format_at - size_at)),
                 BlockFormat((packed >> format_at) % (1 << (in_block_at - format_at))),
-                int(packed >> in_block_at), told.y};
+                in_block,
+                q * 32 + lane_ - in_block,
+                told.y};
     }
     /// Starts to copy the next chunk, whose blocks were read before, and tells its rows; reads the
     /// blocks of the one behind.
