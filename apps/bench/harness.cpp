@@ -36,16 +36,19 @@ Timing measure(const Context& context, const std::function<void()>& work, double
 
 Timing measure(const Context& context, const std::function<void()>& work, double seconds,
                const std::function<void()>& restore, Offset runs) {
+    restore();
+    double once = seconds_of(context, 1, work);
+    const bool slow = once > 0.02;  // Runs in few samples, without another warm-up.
     const int warm_up = int(std::min<Offset>(3, runs));
-    double once = 0;
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < 2 && !slow; ++k) {
         restore();
         once = std::max(1e-7, seconds_of(context, warm_up, work));
     }
+    const std::size_t fewest = slow ? 3 : 9;
     const int inside = int(std::clamp(2e-4 / once, 1.0, double(std::min<Offset>(runs, 200))));
     std::vector<double> samples;
     double total = 0;
-    while (samples.size() < 9 || (total < seconds && samples.size() < 200)) {
+    while (samples.size() < fewest || (total < seconds && samples.size() < 200)) {
         restore();
         samples.push_back(seconds_of(context, inside, work));
         total += samples.back() * inside;

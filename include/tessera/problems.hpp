@@ -29,8 +29,8 @@ struct Problem {
 ///     -Laplace(u) + S (1,1,1) . grad(u), first-order upwind, scaled by h^2 as above: diagonal
 ///     6 + 3 S h, lower neighbours -1 - S h, upper ones -1. Nonsymmetric M-matrix; S = 10, S >= 0.
 ///   arrow:N
-///     N at (0,0), 2 on the other diagonal places, -1 in the first row and column. Symmetric
-///     positive definite.
+///     N at the end of the diagonal, 2 on its other places, -1 in the last row and column.
+///     Symmetric positive definite.
 ///   block_diagonal:N,K[,seed=1]
 ///     N rows in dense blocks of K (the last one smaller when K does not divide N), entries uniform
 ///     in [-1, 1).

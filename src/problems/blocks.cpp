@@ -119,17 +119,17 @@ Problem<T> arrow(const Context& cpu, Spec& spec) {
     Index* columns = problem.matrix.column_indices().data();
     T* values = problem.matrix.values().data();
     row_offsets[size] = nonzeros;
+    const Offset end = size - 1;  // The dense row.
     parallel_ranges(cpu.threads(), size, [&](Offset first, Offset last) {
         for (Offset i = first; i < last; ++i) {
-            columns[i] = Index(i);
-            values[i] = i == 0 ? T(size) : T(-1);
-            const Offset at = i == 0 ? 0 : size + 2 * (i - 1);
-            row_offsets[i] = at;
-            if (i == 0) continue;
-            columns[at] = 0;
-            values[at] = T(-1);
-            columns[at + 1] = Index(i);
-            values[at + 1] = T(2);
+            row_offsets[i] = 2 * i;
+            columns[2 * end + i] = Index(i);
+            values[2 * end + i] = i == end ? T(size) : T(-1);
+            if (i == end) continue;
+            columns[2 * i] = Index(i);
+            values[2 * i] = T(2);
+            columns[2 * i + 1] = Index(end);
+            values[2 * i + 1] = T(-1);
         }
     });
     return problem;

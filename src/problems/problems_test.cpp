@@ -167,16 +167,19 @@ TEST(problems, stencils) {
     expect_stencil("convection3d:7,strength=32", 3, 7, 6 + 3 * 4., -1 - 4.);
 }
 
-TEST(problems, arrow_is_its_first_row_column_and_diagonal) {
+TEST(problems, arrow_is_its_last_row_column_and_diagonal) {
     const Index n = 6;
     const auto full = dense(make<double>("arrow:6").matrix.view());
     for (Index i = 0; i < n; ++i) {
         for (Index j = 0; j < n; ++j) {
-            const double expected = i == j ? (i == 0 ? n : 2) : i == 0 || j == 0 ? -1 : 0;
+            const double expected = i == j                    ? (i == n - 1 ? n : 2)
+                                    : std::max(i, j) == n - 1 ? -1
+                                                              : 0;
             EXPECT_EQ(full[std::size_t(i) * n + j], expected);
         }
     }
     EXPECT_EQ(make<double>("arrow:6").matrix.nonzeros(), 16);
+    EXPECT_EQ(dense(make<double>("arrow:1").matrix.view()), std::vector<double>{1});
 }
 
 TEST(problems, block_diagonal_has_dense_blocks_of_different_numbers) {

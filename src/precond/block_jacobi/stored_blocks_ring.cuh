@@ -102,6 +102,20 @@ __device__ __forceinline__ void sum_share(const RowShare& share, const T* factor
     }
 }
 
+/// f(v) for the first `count` of the vectors that are taken at once.
+template <class Shape, class F>
+__device__ __forceinline__ void for_vectors(Index count, F&& f) {
+    if (Shape::vectors == 1 || count >= Shape::vectors) {
+#pragma unroll
+        for (int v = 0; v < Shape::vectors; ++v) f(v);
+    } else {
+#pragma unroll
+        for (int v = 0; v < Shape::vectors; ++v) {
+            if (v < count) f(v);
+        }
+    }
+}
+
 /// Copies factors to the places, in the order in which they are used: for each chunk all vectors,
 /// some at once.
 template <class T, class Ring, class Shape>
@@ -119,13 +133,12 @@ class FactorCopies {
             for (int q = 0; q < Shape::groups; ++q) {
                 const Index row = ring_.row(chunk_, chunk_stage_, q);
                 if (row < 0) continue;
-                const T* const from = r_ + vector_ * leading_ + row;
-#pragma unroll
-                for (int v = 0; v < Shape::vectors; ++v) {
-                    if (Shape::vectors > 1 && vector_ + v >= vectors_) break;
-                    start_value_copy(from + v * leading_,
-                                     to + v * Shape::factor_stride + ring_.factor_place(q));
-                }
+                const T* from = r_ + vector_ * leading_ + row;
+                T* const own = to + ring_.factor_place(q);
+                for_vectors<Shape>(vectors_ - vector_, [&](int v) {
+                    start_value_copy(from, own + v * Shape::factor_stride);
+                    from += leading_;
+                });
             }
         }
         end_value_copies();
@@ -145,7 +158,7 @@ class FactorCopies {
     Offset leading_;
 };
 
-template <class T, class Shape, template <class> class Chunks, bool Transposed>
+template <class T, class Shape, bool Transposed>
 __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
     apply_ring_kernel(StoredBlocks blocks, int value_bytes, Index vectors, const T* r,
                       Offset r_leading, T* z, Offset z_leading) {
@@ -174,12 +187,12 @@ __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
                 const RowShare share = ring.share(chunk, stage, q);
                 T sum[Shape::vectors] = {};
                 sum_share<Transposed, Shape>(share, ring.template factors<T>(slot), sum);
-                T* const to = z + vector * z_leading + share.row;
-#pragma unroll
-                for (int v = 0; v < Shape::vectors; ++v) {
-                    const bool inside = Shape::vectors == 1 || vector + v < vectors;
-                    if (share.n > 0 && inside) to[v * z_leading] = sum[v];
-                }
+                if (share.n == 0) continue;
+                T* to = z + vector * z_leading + share.row;
+                for_vectors<Shape>(vectors - vector, [&](int v) {
+                    *to = sum[v];
+                    to += z_leading;
+                });
             }
             __syncwarp();
             if (Shape::vectors == 1 || vector + Shape::vectors >= vectors) ring.produce(stage);
@@ -205,10 +218,9 @@ struct RingArguments {
     Offset z_leading;
 };
 
-template <template <class> class Chunks, int Groups, int Stages, int Vectors, int Resident,
-          bool Transposed, class T>
+template <bool OneSize, int Groups, int Stages, int Vectors, int Resident, bool Transposed, class T>
 void launch_apply_ring(const RingArguments<T>& a) {
-    using Shape = ChunkShape<T, Groups, Stages, Vectors, Resident>;
+    using Shape = ChunkShape<T, OneSize, Groups, Stages, Vectors, Resident>;
     const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
     const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
     const cudaStream_t stream = stream_of(a.context);
@@ -220,28 +232,38 @@ void launch_apply_ring(const RingArguments<T>& a) {
     constexpr int reserved = 1024;  // Of each thread block by the system.
     const int each = std::clamp(memory / (bytes + reserved), 1, Shape::resident);
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(a.blocks), ring_warps);
-    launch_dependent(apply_ring_kernel<T, Shape, Chunks, Transposed>,
+    launch_dependent(apply_ring_kernel<T, Shape, Transposed>,
                      std::min(needed, unsigned(multiprocessors * each)), 32 * ring_warps, bytes,
                      stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z, a.z_leading);
 }
 
-/// The fastest shapes on an H200 (docs/decisions/block-jacobi-apply.md) for one vector and blocks
-/// of one size and format. A chunk is worth its instructions from some bytes on, and two groups
-/// fill lanes that one leaves idle; many warps are worth more than places that wait.
+/// The fastest shapes on an H200 (docs/decisions/block-jacobi-apply.md) for blocks of one size and
+/// format. A chunk is worth its instructions from some bytes on, and two groups fill lanes that one
+/// leaves idle; many warps are worth more than places that wait.
 template <class T>
 void apply_uniform_ring(const RingArguments<T>& a) {
+    constexpr bool wide = sizeof(T) == 8;
     const int n = a.blocks.largest;
+    if (a.vectors > 4) {
+        const bool thirds = 64 / n == 3;  // Of two groups.
+        if constexpr (wide) {
+            if (thirds || n <= 12) return launch_apply_ring<true, 2, 1, 8, 4, false>(a);
+            return launch_apply_ring<true, 1, 2, 8, 4, false>(a);
+        } else {
+            if (thirds) return launch_apply_ring<true, 2, 2, 8, 4, false>(a);
+            return launch_apply_ring<true, 1, 2, 8, 5, false>(a);
+        }
+    }
+    if (a.vectors > 1) return launch_apply_ring<true, 1, 2, 4, 4, false>(a);
     const int value_bytes = bytes_of(a.blocks.format);
     const int group_bytes = 32 / n * n * n * value_bytes;
-    constexpr int places_of_small = sizeof(T) == 8 ? 1 : 2;
-    if (n * value_bytes < 16) {
-        return launch_apply_ring<UniformChunks, 4, places_of_small, 1, 8, false>(a);
-    }
-    if (group_bytes > 2600) return launch_apply_ring<UniformChunks, 2, 1, 1, 8, false>(a);
+    constexpr int places_of_small = wide ? 1 : 2;
+    if (n * value_bytes < 16) return launch_apply_ring<true, 4, places_of_small, 1, 8, false>(a);
+    if (group_bytes > 2600) return launch_apply_ring<true, 2, 1, 1, 8, false>(a);
     if (group_bytes >= 950 && (value_bytes > 2 || 32 % n < 6)) {
-        return launch_apply_ring<UniformChunks, 1, 1, 1, 12, false>(a);
+        return launch_apply_ring<true, 1, 1, 1, 12, false>(a);
     }
-    launch_apply_ring<UniformChunks, 2, 1, 1, 12, false>(a);
+    launch_apply_ring<true, 2, 1, 1, 12, false>(a);
 }
 
 template <class T>
@@ -251,20 +273,16 @@ void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Tra
     const bool mixed = blocks.formats != nullptr;
     const int row_bytes = blocks.largest * (mixed ? int(sizeof(T)) : bytes_of(blocks.format));
     if (transpose == batched::Transpose::yes) {
-        if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 8, 4, true>(a);
-        if (row_bytes <= 64) return launch_apply_ring<GroupChunks, 2, 2, 1, 8, true>(a);
-        return launch_apply_ring<GroupChunks, 1, 2, 1, 8, true>(a);
+        if (vectors > 1) return launch_apply_ring<false, 1, 2, 8, 4, true>(a);
+        if (row_bytes <= 64) return launch_apply_ring<false, 2, 2, 1, 8, true>(a);
+        return launch_apply_ring<false, 1, 2, 1, 8, true>(a);
     }
-    if (blocks.one_size && !mixed) {
-        if (vectors > 4) return launch_apply_ring<UniformChunks, 1, 2, 8, 5, false>(a);
-        if (vectors > 1) return launch_apply_ring<UniformChunks, 1, 2, 4, 4, false>(a);
-        return apply_uniform_ring(a);
-    }
-    if (vectors > 4) return launch_apply_ring<GroupChunks, 1, 2, 8, 4, false>(a);
-    if (vectors > 1) return launch_apply_ring<GroupChunks, 1, 2, 4, 4, false>(a);
-    if (row_bytes <= 24) return launch_apply_ring<GroupChunks, 4, 1, 1, 8, false>(a);
-    if (row_bytes <= 80) return launch_apply_ring<GroupChunks, 2, 1, 1, 12, false>(a);
-    return launch_apply_ring<GroupChunks, 1, 1, 1, 12, false>(a);
+    if (blocks.one_size && !mixed) return apply_uniform_ring(a);
+    if (vectors > 4) return launch_apply_ring<false, 1, 2, 8, 4, false>(a);
+    if (vectors > 1) return launch_apply_ring<false, 1, 2, 4, 4, false>(a);
+    if (row_bytes <= 24) return launch_apply_ring<false, 4, 1, 1, 8, false>(a);
+    if (row_bytes <= 80) return launch_apply_ring<false, 2, 1, 1, 12, false>(a);
+    return launch_apply_ring<false, 1, 1, 1, 12, false>(a);
 }
 
 }  // namespace tessera::cuda

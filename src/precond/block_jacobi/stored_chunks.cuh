@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "gpu/bulk_copy.cuh"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/block_formats.hpp"
@@ -25,10 +27,12 @@ __device__ __forceinline__ int first_column(int n, int in_block) {
     return n % 2 == 0 ? in_block : 0;
 }
 
-/// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once.
-template <class T, int Groups, int Stages, int Vectors, int Resident>
+/// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once; OneSize: of blocks
+/// that all have one size and format.
+template <class T, bool OneSize, int Groups, int Stages, int Vectors, int Resident>
 struct ChunkShape {
     using Real = T;
+    static constexpr bool one_size = OneSize;
     static constexpr int groups = Groups;
     static constexpr int stages = Stages;  ///< Places of a warp.
     static constexpr int vectors = Vectors;
@@ -36,13 +40,16 @@ struct ChunkShape {
     static constexpr int resident = Resident;
     static constexpr int rows = 32 * Groups;
     static constexpr int widest = 16 / int(sizeof(T));  ///< Factors read at once.
-    /// From a vector's factors to the next one's. Several vectors read them so often that blocks of
-    /// `padded_from` rows and more have theirs begin at multiples of `widest`: no more than 48
-    /// then.
-    static constexpr int factor_stride = Vectors > 1 ? 48 * Groups : rows;
-    static constexpr int padded_from = Vectors > 1 ? widest + 1 : 33;
+    /// Several vectors read them so often that blocks of more than `widest` rows, where they have
+    /// one size, have theirs begin at multiples of it. That takes 42 (T of 8 bytes) or 48 a group.
+    static constexpr int padded_from = OneSize && Vectors > 1 ? widest + 1 : 33;
+    /// From a vector's factors to the next one's.
+    static constexpr int factor_stride = OneSize && Vectors > 1
+                                             ? (sizeof(T) == 8 ? 42 : 48) * Groups
+                                             : rows;
+    static_assert(Vectors == 1 || Groups <= 2);
     static constexpr int factor_bytes = Vectors * factor_stride * int(sizeof(T));
-    static constexpr int share_bytes = rows * int(sizeof(int2));
+    static constexpr int share_bytes = OneSize ? 0 : rows * int(sizeof(int2));
     static constexpr int barrier_bytes = 128;
     static_assert(Stages * 8 <= barrier_bytes);
 
@@ -327,5 +334,8 @@ class GroupChunks : public ChunkPlaces<Shape> {
     Index bounds_;
     Ahead ahead_;
 };
+
+template <class Shape>
+using Chunks = std::conditional_t<Shape::one_size, UniformChunks<Shape>, GroupChunks<Shape>>;
 
 }  // namespace tessera::cuda
