@@ -76,10 +76,12 @@ class Figure:
             return
         from matplotlib import ticker
 
-        columns = min(2 if len(panels) <= 4 else 4, len(panels))
+        many = len(panels) > 4
+        columns = min(4 if many else 2, len(panels))
         lines = (len(panels) + columns - 1) // columns
+        width, height = (3.2, 2.6) if many else (5.2, 3.6)
         figure, axes = pyplot.subplots(
-            lines, columns, figsize=(5.2 * columns, 3.6 * lines), squeeze=False,
+            lines, columns, figsize=(width * columns, height * lines), squeeze=False,
             layout="constrained",
         )
         looks = list(itertools.product((".-", "x--"), colours))
@@ -105,7 +107,8 @@ class Figure:
                     axis.yaxis.set_minor_formatter(ticker.NullFormatter())
             else:
                 axis.set_ylim(bottom=0)
-            axis.legend(fontsize=7)
+            if not many or axis is axes[0, 0]:
+                axis.legend(fontsize=7)
         self.save(figure)
 
     def draw_bars(self, panels):
