@@ -5,11 +5,12 @@ Entry (i, j): on how many matrices configuration i solved faster than j; one tha
 is slower than any that does. Asserted: every block size beats scalar Jacobi more often than it is
 beaten.
 """
-from study_results import Study, label, study_figure
+from measured_results import Figure
+from study_results import Study, label
 
-figure = study_figure(__file__, __doc__)
+figure = Figure(__file__, __doc__, "study")
 figure.expected()
-study = Study(figure, "right")
+study = Study(figure.rows)
 names = study.configurations
 wins = {
     (i, j): sum(
@@ -31,4 +32,12 @@ for c in names:
             wins[c, scalar] > wins[scalar, c],
             f"{wins[c, scalar]} against {wins[scalar, c]}",
         )
+numbers = range(len(names))
+figure.draw_table(
+    f"on how many of {len(study.matrices)} matrices a row is faster than a column",
+    [label(c) for c in names],
+    {(i, j): wins[names[i], names[j]] for i in numbers for j in numbers},
+    "slower",
+    "faster",
+)
 figure.finish()

@@ -2,9 +2,8 @@
 """Fig. 7 of the Gauss-Jordan paper: gain of one shared row over whole blocks in shared memory.
 
 Setup times of the two extractions that give a warp one block: `shared_full` (the whole block in
-shared memory) over `shared` (one row of it), on real matrices with bounds 4 to 32. Asserted: on
-average over the matrices at bound 32 one row is not slower; the largest gain is printed beside the
-paper's.
+shared memory) over `shared` (one row of it), on real matrices with bounds 4 to 32. Asserted, as the
+paper found: at bound 32 one row is faster on average, by more than 5 %.
 """
 from measured_results import Figure
 
@@ -26,7 +25,7 @@ widest = [series[max(bounds)] for series in gains.values()]
 mean = sum(widest) / len(widest)
 largest = max(max(series.values()) for series in gains.values())
 figure.claim(
-    "with blocks of up to 32 rows one shared row is not slower on average", mean >= 1, f"{mean:.2f}"
+    "with blocks of up to 32 rows one shared row is faster on average", mean > 1.05, f"{mean:.2f}"
 )
 print(f"  largest gain: {largest:.2f}")
 figure.draw([("time with whole blocks over time with one row, FP64", gains)], "bound", "gain")

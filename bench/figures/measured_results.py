@@ -1,10 +1,12 @@
 """What the figures share: measured rows, claims, drawing.
 
-Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json, or
-block_jacobi*.json (RESULTS: default bench/results/h200), lays the paper's findings (NAME_expected.csv) beside what was measured, draws
-PICTURES/NAME.png (default docs/figures; without matplotlib it says so and draws nothing), prints
-each claim with the numbers behind it, and exits with 1 when one does not hold.
+Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json,
+block_jacobi*.json or study.json (RESULTS: default bench/results/h200), lays the paper's findings
+(NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; without
+matplotlib it says so and draws nothing), prints each claim with the numbers behind it, and exits
+with 1 when one does not hold.
 """
+import itertools
 import json
 import pathlib
 import sys
@@ -72,27 +74,41 @@ class Figure:
         pyplot = self.pyplot()
         if pyplot is None:
             return
-        columns = min(2, len(panels))
+        from matplotlib import ticker
+
+        many = len(panels) > 4
+        columns = min(4 if many else 2, len(panels))
         lines = (len(panels) + columns - 1) // columns
+        width, height = (3.2, 2.6) if many else (5.2, 3.6)
         figure, axes = pyplot.subplots(
-            lines, columns, figsize=(5.2 * columns, 3.6 * lines), squeeze=False
+            lines, columns, figsize=(width * columns, height * lines), squeeze=False,
+            layout="constrained",
         )
+        looks = list(itertools.product((".-", "x--"), colours))
         for axis in axes.flat[len(panels) :]:
             axis.axis("off")
         for axis, (title, curves) in zip(axes.flat, panels):
-            for colour, (label, series) in zip(colours, curves.items()):
+            for (style, colour), (label, series) in zip(looks, curves.items()):
                 axis.plot(
-                    list(series), list(series.values()), ".-", color=colour, label=label, lw=1.2
+                    list(series), list(series.values()), style, color=colour, label=label, lw=1.2
                 )
             axis.set_title(title, fontsize=10)
             axis.set_xlabel(x_label)
             axis.set_ylabel(y_label)
             axis.grid(alpha=0.3)
+            if max(max(series) for series in curves.values()) == 32:
+                axis.set_xticks(range(0, 33, 4))
             if log:
                 axis.set_yscale("log")
+                least, most = axis.get_ylim()
+                if most < 100 * least:
+                    axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+                    axis.yaxis.set_major_formatter("{x:g}")
+                    axis.yaxis.set_minor_formatter(ticker.NullFormatter())
             else:
                 axis.set_ylim(bottom=0)
-            axis.legend(fontsize=7)
+            if not many or axis is axes[0, 0]:
+                axis.legend(fontsize=7)
         self.save(figure)
 
     def draw_bars(self, panels):
@@ -100,12 +116,36 @@ class Figure:
         pyplot = self.pyplot()
         if pyplot is None:
             return
-        figure, axes = pyplot.subplots(1, len(panels), figsize=(5.2 * len(panels), 3.6))
+        figure, axes = pyplot.subplots(
+            1, len(panels), figsize=(5.2 * len(panels), 3.6), layout="constrained"
+        )
         for axis, (title, bars) in zip(axes, panels):
-            axis.bar(list(bars), list(bars.values()), color=colours[0])
+            axis.bar_label(axis.bar(list(bars), list(bars.values()), color=colours[0]), fontsize=7)
             axis.set_title(title, fontsize=10)
-            axis.tick_params(axis="x", rotation=45, labelsize=7)
-            axis.grid(alpha=0.3, axis="y")
+            axis.set_xticks(range(len(bars)), list(bars), rotation=45, ha="right", fontsize=8)
+            axis.set_yticks([])
+        self.save(figure)
+
+    def draw_table(self, title, names, values, x_label, y_label):
+        """Numbers by (row, column), on shades that grow with them."""
+        pyplot = self.pyplot()
+        if pyplot is None:
+            return
+        size = 0.8 * len(names), 0.7 * len(names)
+        figure, axis = pyplot.subplots(figsize=size, layout="constrained")
+        most = max(values.values())
+        for i, j in values:
+            axis.text(
+                j, i, values[i, j], ha="center", va="center", fontsize=9,
+                color="white" if values[i, j] > 0.6 * most else "black",
+            )
+        numbers = range(len(names))
+        axis.imshow([[values[i, j] for j in numbers] for i in numbers], cmap="Blues", vmin=0)
+        axis.set_xticks(numbers, names, rotation=45, ha="right", fontsize=8)
+        axis.set_yticks(numbers, names, fontsize=8)
+        axis.set_xlabel(x_label)
+        axis.set_ylabel(y_label)
+        axis.set_title(title, fontsize=10)
         self.save(figure)
 
     def pyplot(self):
@@ -121,7 +161,6 @@ class Figure:
 
     def save(self, figure):
         figure.suptitle(self.device, fontsize=9)
-        figure.tight_layout()
         self.pictures.mkdir(parents=True, exist_ok=True)
         path = self.pictures / f"{self.name}.png"
         figure.savefig(path, dpi=130)
