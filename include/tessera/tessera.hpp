@@ -8,6 +8,7 @@
 #include "tessera/error.hpp"
 #include "tessera/io.hpp"
 #include "tessera/krylov.hpp"
+#include "tessera/mesh.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
