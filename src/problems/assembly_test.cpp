@@ -42,30 +42,6 @@ Model model_of(CellShape shape, Index cells, double jitter) {
     return model;
 }
 
-/// The inverse of a matrix, dense and by rows: Gauss-Jordan without pivots, for positive definite
-/// ones.
-std::vector<double> inverse(const CsrView<double>& a) {
-    const std::size_t n = std::size_t(a.rows);
-    std::vector<double> m(n * n, 0);
-    for (Index i = 0; i < a.rows; ++i) {
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            m[std::size_t(i) * n + a.column_indices[k]] = a.values[k];
-        }
-    }
-    for (std::size_t k = 0; k < n; ++k) {
-        const double pivot = m[k * n + k];
-        m[k * n + k] = 1;
-        for (std::size_t j = 0; j < n; ++j) m[k * n + j] /= pivot;
-        for (std::size_t i = 0; i < n; ++i) {
-            if (i == k) continue;
-            const double factor = m[i * n + k];
-            m[i * n + k] = 0;
-            for (std::size_t j = 0; j < n; ++j) m[i * n + j] -= factor * m[k * n + j];
-        }
-    }
-    return m;
-}
-
 /// A linear displacement on the outside is that inside: the residual of the exact one is rounding,
 /// and so is, by the inverse, the distance of the solution.
 TEST(assembly, patch_test) {
@@ -95,31 +71,12 @@ TEST(assembly, patch_test) {
                 EXPECT_EQ(system.held[node * d + i], row >= 0 ? 0 : u[i]);
             }
         }
-        // A node has at most 27 neighbours; u is off by 5 roundings.
-        const double residual_bound = 27 * d * largest *
-                                      (test::entry_bound(a, cells, jitter) +
-                                       test::gamma<double>(27 * d + 5) * test::largest_value(a));
+        const double residual_bound = test::residual_bound(a, cells, jitter, d, largest);
         for (Index i = 0; i < a.rows; ++i) {
             ASSERT_NEAR(test::row_product(a, exact, i).first, system.load[i], residual_bound);
         }
-        const std::vector<double> inverted = inverse(a);
-        std::vector<double> solution(a.rows, 0);
-        for (Index i = 0; i < a.rows; ++i) {
-            for (Index j = 0; j < a.rows; ++j) {
-                solution[i] += inverted[std::size_t(i) * a.rows + j] * system.load[j];
-            }
-        }
-        double solution_bound = 0;
-        for (Index i = 0; i < a.rows; ++i) {
-            double bound = 0;
-            for (Index j = 0; j < a.rows; ++j) {
-                const double residual = system.load[j] - test::row_product(a, solution, j).first;
-                bound += std::abs(inverted[std::size_t(i) * a.rows + j]) *
-                         (std::abs(residual) + 2 * residual_bound);
-            }
-            ASSERT_NEAR(solution[i], exact[i], bound);
-            solution_bound = std::max(solution_bound, bound);
-        }
+        const auto [solution, solution_bound] = test::solve_by_inverse(system, residual_bound);
+        for (Index i = 0; i < a.rows; ++i) ASSERT_NEAR(solution[i], exact[i], solution_bound);
 
         // Constant stress: gradients are at most cells / (1 - jitter), of at most 8 corners.
         const std::vector<double> all = system.displacements(solution);
