@@ -161,9 +161,16 @@ Problem<T> elasticity(const Context& cpu, Spec& spec, int dimensions) {
     const Index size =
         required_size(spec, dimensions == 2 ? "elasticity2d:100" : "elasticity3d:20");
     const bool free = spec.flag("free");
+    const GridChoice choice = grid_choice(spec, dimensions, true);
     spec.finish();
     const double first_axis = double(size) + (free ? 1 : 0);
     checked_unknowns(spec, dimensions * first_axis * std::pow(double(size) + 1, dimensions - 1));
+
+    const bool simplices =
+        choice.element == CellShape::triangle || choice.element == CellShape::tetrahedron;
+    if (simplices || choice.options.jitter > 0) {
+        return unit_elasticity<T>(cpu, choice, size, free);
+    }
 
     Grid grid{{1, 1, 1}, dimensions};
     for (int axis = 3 - dimensions; axis < 3; ++axis) grid.points[axis] = size + 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tessera/meshes.hpp"
 #include "tessera/problems.hpp"
 
 /// The generators behind `generate`. Each reads its options, calls Spec::finish before any work,
@@ -25,5 +26,24 @@ template <class T>
 Problem<T> random_blocks(const Context& cpu, Spec& spec);
 template <class T>
 Problem<T> elasticity(const Context& cpu, Spec& spec, int dimensions);
+template <class T>
+Problem<T> cantilever(const Context& cpu, Spec& spec, int dimensions);
+template <class T>
+Problem<T> plate_hole(const Context& cpu, Spec& spec);
+
+/// The largest value of `jitter`, which leaves elements a hundredth away from flat.
+inline constexpr double largest_jitter = 0.99;
+
+struct GridChoice {
+    CellShape element;
+    meshes::GridOptions options;
+};
+
+/// Reads `element`, and with `may_move` also `jitter` and `seed`.
+GridChoice grid_choice(Spec& spec, int dimensions, bool may_move);
+
+/// elasticity2d and elasticity3d on any mesh of the unit square or cube.
+template <class T>
+Problem<T> unit_elasticity(const Context& cpu, const GridChoice& choice, Index size, bool free);
 
 }  // namespace tessera::problems

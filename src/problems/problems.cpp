@@ -26,6 +26,9 @@ constexpr Generator<T> generators[] = {
     {"random_blocks", [](const Context& cpu, Spec& spec) { return random_blocks<T>(cpu, spec); }},
     {"elasticity2d", [](const Context& cpu, Spec& spec) { return elasticity<T>(cpu, spec, 2); }},
     {"elasticity3d", [](const Context& cpu, Spec& spec) { return elasticity<T>(cpu, spec, 3); }},
+    {"cantilever2d", [](const Context& cpu, Spec& spec) { return cantilever<T>(cpu, spec, 2); }},
+    {"cantilever3d", [](const Context& cpu, Spec& spec) { return cantilever<T>(cpu, spec, 3); }},
+    {"plate_hole", [](const Context& cpu, Spec& spec) { return plate_hole<T>(cpu, spec); }},
 };
 
 }  // namespace

@@ -34,6 +34,8 @@ std::vector<std::string> all_at(const std::string& size) {
     }
     texts.push_back("elasticity2d:" + size + ",free");
     texts.push_back("elasticity3d:" + size + ",free");
+    texts.push_back("elasticity2d:" + size + ",element=t3,free");
+    texts.push_back("elasticity3d:" + size + ",element=tet4,jitter=0.5");
     return texts;
 }
 
@@ -109,7 +111,8 @@ TEST(problems, equal_for_every_number_of_threads) {
     for (const std::string text :
          {"poisson2d:150", "poisson3d:20", "convection3d:20", "arrow:90000", "tridiagonal:90000",
           "block_diagonal:20001,10", "random_blocks:1000,condition=1e6", "elasticity2d:90",
-          "elasticity3d:18", "elasticity3d:17,free"}) {
+          "elasticity3d:18", "elasticity3d:17,free", "elasticity2d:90,element=t3,jitter=0.5",
+          "elasticity3d:12,element=tet4", "cantilever3d:5", "plate_hole:40"}) {
         SCOPED_TRACE(text);
         const auto one = make<double>(text, 1);
         for (const int threads : {2, 5}) {
