@@ -59,7 +59,8 @@ TEST_F(cli, help_and_version) {
         expect_contains(run({"info", "--help"}).out, name + ":");
     }
     for (const std::string& name : solver_names()) expect_contains(help.out, name);
-    for (const char* key : {"smoothing", "angle=", "seed=", "strength=", "sizes=", "blocks="}) {
+    for (const char* key : {"smoothing", "angle=", "seed=", "strength=", "sizes=", "blocks=",
+                            "element=", "jitter=", "length="}) {
         expect_contains(help.out, key);
     }
     EXPECT_EQ(run({"--version"}).out,

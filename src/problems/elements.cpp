@@ -57,10 +57,21 @@ Stiffness::Lame lame_of(const Material& material, const std::string& owner, int 
 
 }  // namespace
 
+void check_whole(const Cells& cells, const std::string& owner) {
+    if (cells.nodes.size() % std::size_t(corner_count(cells.shape)) == 0) return;
+    throw InvalidArgument(owner + " of shape " + to_string(cells.shape) + " name " +
+                          std::to_string(cells.nodes.size()) + " nodes, no multiple of " +
+                          std::to_string(corner_count(cells.shape)));
+}
+
 Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
     if (mesh.dimensions != 2 && mesh.dimensions != 3) {
         throw InvalidArgument("a mesh has 2 or 3 dimensions, this one " +
                               std::to_string(mesh.dimensions));
+    }
+    if (mesh.points.size() % std::size_t(mesh.dimensions) != 0) {
+        throw InvalidArgument("the mesh has " + std::to_string(mesh.points.size()) +
+                              " coordinates, no whole number of points");
     }
     Offset count = 0;
     for (const Cells& cells : mesh.elements) {
@@ -68,6 +79,7 @@ Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
             throw InvalidArgument("a mesh of " + std::to_string(mesh.dimensions) +
                                   " dimensions has no elements of shape " + to_string(cells.shape));
         }
+        check_whole(cells, "elements");
         count += Offset(cells.nodes.size()) / corner_count(cells.shape);
         if (count > std::numeric_limits<Index>::max()) {
             throw InvalidArgument("a mesh has at most 2^31 - 1 elements");

@@ -187,6 +187,9 @@ Vector position(const Reference<S, P>& reference, int p,
     return at;
 }
 
+/// Throws InvalidArgument, naming the owner, where nodes are no multiple of the corners.
+void check_whole(const Cells& cells, const std::string& owner);
+
 /// The elements of a mesh under one numbering. Keeps a reference to the mesh, which it has checked:
 /// shapes, numbers of nodes, no node twice in an element.
 class Elements {

@@ -107,6 +107,15 @@ TEST(model_errors, wrong_nodes_and_shapes_are_refused) {
     model.mesh.elements.push_back({CellShape::tetrahedron, {0, 1, 2, 3}});
     expect_in("a mesh of 2 dimensions has no elements of shape tetrahedron", refusal(model));
     model = good_model();
+    model.mesh.elements[0].nodes.pop_back();
+    expect_in("elements of shape quadrilateral name 15 nodes, no multiple of 4", refusal(model));
+    model = good_model();
+    model.mesh.points.pop_back();
+    expect_in("17 coordinates, no whole number of points", refusal(model));
+    model = good_model();
+    model.mesh.groups[0].cells[0].nodes.pop_back();
+    expect_in("cells of group 'left' of shape segment name 3 nodes", refusal(model));
+    model = good_model();
     model.mesh.dimensions = 4;
     expect_in("2 or 3 dimensions", refusal(model));
 }

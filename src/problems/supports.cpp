@@ -129,6 +129,7 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
+        check_whole(cells, "cells of group '" + group.name + "'");
         for (const Index node : cells.nodes) {
             if (node >= 0 && node < mesh.node_count()) continue;
             throw InvalidArgument("group '" + group.name + "' names node " + std::to_string(node) +
