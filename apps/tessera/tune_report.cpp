@@ -15,6 +15,7 @@ std::string command(const TuneReport& report, const Trial& trial) {
         if (wanted) text += std::string(" ") + option + " " + shell_word(value);
     };
     add("--rhs", given.right_hand_side, !given.right_hand_side.empty());
+    add("--seed", std::to_string(given.seed), given.seed != usual.seed);
     add("--solver", report.solver, true);
     add("--precond", trial.preconditioner, true);
     add("--side", given.side, given.side != usual.side);
@@ -22,9 +23,13 @@ std::string command(const TuneReport& report, const Trial& trial) {
     add("--atol", format("%g", given.atol), given.atol != usual.atol);
     add("--max-iterations", std::to_string(given.max_iterations),
         given.max_iterations != usual.max_iterations);
+    add("--stagnation-window", std::to_string(given.stagnation_window),
+        given.stagnation_window != usual.stagnation_window);
     add("--device", given.device, given.device != usual.device);
     add("--threads", std::to_string(given.threads), given.threads != usual.threads);
     add("--precision", given.precision, given.precision != usual.precision);
+    if (given.allow_singular) text += " --allow-singular";
+    if (given.allow_empty_rows) text += " --allow-empty-rows";
     return text;
 }
 
@@ -49,7 +54,8 @@ std::string trial_table(const TuneReport& report) {
         text += "  " + verdict(trial) + "\n";
     }
     for (const std::string& preconditioner : report.untried) {
-        text += format("  %-44s not tried: there was no time left\n", preconditioner.c_str());
+        text += format("  %-44s not tried: %s\n", preconditioner.c_str(),
+                       report.interrupted ? "interrupted" : "there was no time left");
     }
     return text;
 }
