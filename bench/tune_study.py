@@ -9,8 +9,8 @@ FOLDER (default: $TESSERA_TEST_MATRICES), and a few generated systems; one CPU t
 measured again; --retune keeps the tables, lets tune choose again and judges its choices.
 
 The table of a case comes from `tessera solve`, a process a run: every bound with every precision
-and blocking, up to five runs in turns; what lies far from the fastest drops out on the way. The time
-is that of setup and solve. It finds the rivals of a choice: the four with the least times.
+and blocking, in turns, again where it lies near the fastest. The time is that of setup and solve.
+The table finds the rivals of a choice: the five with the least times.
 
 These least times are no verdict: on a shared machine the clock of a core changes by a third within
 seconds, systems of a millisecond show it, and the fastest of 25 is also a lucky one. So choices and
@@ -38,7 +38,7 @@ PRECONDITIONERS = ["jacobi"] + [
     for blocks in ("", ",blocks=similar")
     for precision in ("", ",precision=adaptive")]
 BUDGETS = (10, 2)
-BARS = (4, 2, 1.3, 1.3)  # To take part in the next round, in times of the fastest.
+BARS = (2, 1.4)  # To take part in the next round, in times of the fastest.
 
 
 def ordered(preconditioner):
@@ -62,11 +62,11 @@ def exhaustive(tessera, matrix):
 
     def fastest():
         return min((min(e["runs"]) for e in table.values() if e["status"] == "converged"),
-                   default=max(BUDGETS) / 5)
+                   default=max(BUDGETS) / 3)
 
     todo = list(PRECONDITIONERS)
     for preconditioner in todo:
-        run = measure(tessera, matrix, preconditioner, 5 * fastest())
+        run = measure(tessera, matrix, preconditioner, 3 * fastest())
         if run["status"] == "singular_block" and "singular=" not in preconditioner:
             todo.append(preconditioner + ",singular=shift")
         seconds = run.pop("seconds")
@@ -92,9 +92,9 @@ def duel(tessera, matrix, row):
     """Adds to each choice its ratio to the best rival; None where it did not converge."""
     times = {name: min(entry["runs"]) for name, entry in row["table"].items()
              if entry["status"] == "converged"}
-    rivals = sorted(times, key=times.get)[:4]
+    rivals = sorted(times, key=times.get)[:5]
     names = {*rivals, *(c["choice"] for c in row["choices"].values() if c["converged"])}
-    rounds = min(max(int(4 / times[rivals[0]]), 3), 15)
+    rounds = min(max(int(2 / times[rivals[0]]), 3), 11)
     runs = {name: [] for name in sorted(names)}
     for _ in range(rounds):
         for name in runs:
@@ -150,7 +150,7 @@ def main():
              "device": "CPU, 1 thread", "threads": 1, "options": " ".join(OPTIONS), "rows": rows}
     if arguments.retune:
         for row in rows:
-            row.pop("duel")
+            row.pop("duel", None)
     for name in real + GENERATED:
         row = known.get(name, {"matrix": name})
         if "duel" in row:
