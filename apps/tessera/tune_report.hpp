@@ -13,9 +13,9 @@ namespace tessera::cli {
 struct Trial {
     std::string preconditioner;
     RunReport::Blocks blocks;
-    Offset entries = 0;          ///< Sum of size^2 over the blocks.
-    double setup = 0;            ///< Seconds: finding blocks included.
-    std::vector<double> totals;  ///< Seconds of setup and solve, of each run.
+    std::vector<Index> block_offsets;  ///< Empty: jacobi.
+    double setup = 0;                  ///< Seconds: finding blocks included.
+    std::vector<double> totals;        ///< Seconds of setup and solve, of each run.
     SolveReport solve;
     std::string same_as;        ///< The preconditioner tried before that has the same blocks.
     bool cut_short = false;     ///< Stopped when it could not be the fastest any more.
