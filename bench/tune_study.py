@@ -146,7 +146,7 @@ def summary(rows):
                   f"{row['choices'][budget]['choice']} for {row['choices'][budget]['rival']}, "
                   f"{1e3 * min(row['table'][row['choices'][budget]['rival']]['runs']):.1f} ms")
     within = sum(control(row) <= 1.1 for row in rows)
-    print(f"for comparison, the first of each table, judged in the same way: {within} of {len(rows)}")
+    print(f"for comparison, the first of each table, judged alike: {within} of {len(rows)}")
     return shares[0]
 
 

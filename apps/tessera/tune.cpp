@@ -196,7 +196,7 @@ class Tuning {
             return trial.converged() ? trial.seconds() : std::numeric_limits<double>::infinity();
         });
         // Whichever bound is best, blocks of another shape or rounded inverses may converge in a
-        // third fewer cycles; bench/results/cpu/tune.json has the study behind this order.
+        // third fewer cycles; the order is the best by bench/tune_study.py where time is short.
         for (const char* refinement :
              {",blocks=similar", ",blocks=similar,precision=adaptive", ",precision=adaptive"}) {
             for (const Trial& trial : ranked) try_one(trial.preconditioner + refinement);
