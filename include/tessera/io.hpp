@@ -86,4 +86,27 @@ TESSERA_API void write_vector(const Context& cpu, const std::string& path,
 /// one name. The file must not shrink meanwhile: it is mapped into memory.
 TESSERA_API Mesh read_mesh(const Context& cpu, const std::string& path);
 
+/// Numbers at the nodes or in the elements of a mesh: `components` each, one node or element after
+/// the other. The values belong to the caller.
+struct MeshField {
+    std::string name;
+    int components = 1;
+    std::span<const double> values;
+};
+
+struct MeshFields {
+    std::vector<MeshField> nodes;
+    std::vector<MeshField> elements;
+};
+
+/// Writes a mesh in host memory with fields on it as a VTK unstructured grid (.vtu: XML with
+/// appended raw data, little-endian), for ParaView and others. Points, and fields of two
+/// components, get a third that is zero, so that they are VTK's vectors; other fields keep their
+/// components, and all values their bits. Regions are the cell data "region", as 32-bit integers.
+/// Throws InvalidArgument for fields without a name, of one name, or not of the mesh's size, and
+/// for a mesh whose arrays do not fit each other; and Error with the reason when the file cannot be
+/// written, of which then no part remains. The bytes do not depend on the threads.
+TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
+                           const MeshFields& fields = {});
+
 }  // namespace tessera::io
