@@ -6,10 +6,11 @@ usage: block_jacobi_bars.py [FOLDER]
 FOLDER (default: bench/results/h200) has block_jacobi*.json, as block_jacobi.sh writes them, and
 study.json. The bars are for one H200. Rows of at most 60 MB lie in its second-level cache, where
 the copy rate says little; "large" are the others.
-  find            finding blocks: 0.50 of the copy rate by row offsets and column indices.
+  find            finding blocks: 0.50 of the copy rate by row offsets and column indices; large
+                  rows.
   setup           finding and setup up to n = 16: 3 times what their bytes take once (offsets,
-                  column indices, entries in blocks, inverses). Setup is one `update`: it allocates
-                  nothing, and adaptive storage keeps its formats.
+                  column indices, entries in blocks, inverses); large rows. Setup is one `update`:
+                  it allocates nothing, and adaptive storage keeps its formats.
   apply           0.90 of the copy rate; large rows.
   Ginkgo          times as fast as in ginkgo_block_jacobi.csv: `ginkgo_bars`.
   narrow          apply of adaptive and f16 storage beside that of working storage: 1.15 times the
@@ -111,14 +112,15 @@ def finding_and_setup(results, bars):
     rows = results.select(op="find_blocks")
     for row in rows:
         if not is_real(row):
-            bars.add("find", text(row), row["fraction_of_copy"], least=0.5)
+            least = 0.5 if row["bytes"] > large else None
+            bars.add("find", text(row), row["fraction_of_copy"], least=least)
     bars.listed_together("find", [row for row in rows if is_real(row)])
     for row in results.select(op="setup", implementation="automatic", precision="working"):
         find = results.like(row, op="find_blocks", implementation="tessera", precision=None)
         if find and row["n"] <= 16 and not is_real(row):
             once = row["milliseconds"] * row["fraction_of_copy"]
             both = find["milliseconds"] + row["milliseconds"]
-            bars.add("setup", text(row), both / once, most=3)
+            bars.add("setup", text(row), both / once, most=3 if row["bytes"] > large else None)
 
 
 def apply(results, bars):

@@ -1,3 +1,7 @@
+#include <chrono>
+#include <set>
+#include <thread>
+
 #include "support/command_line.hpp"
 
 namespace tessera {
@@ -48,6 +52,33 @@ TEST_F(cli_tune, its_command_solves_the_system) {
     EXPECT_TRUE(report["not_tried"].empty());
 }
 
+TEST_F(cli_tune, tries_every_blocking_and_precision_of_every_bound) {
+    const Outcome outcome = tune({"elasticity2d:12", "--bounds", "4,8,1", "--json", "-"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    std::set<std::string> tried;
+    const Json report = Json::parse(outcome.out);
+    for (const Json& trial : report["trials"]) tried.insert(trial["preconditioner"]);
+    std::set<std::string> expected = {"jacobi"};
+    for (const std::string bound : {"block_jacobi:4", "block_jacobi:8"}) {
+        for (const char* options :
+             {"", ",blocks=similar", ",precision=adaptive", ",blocks=similar,precision=adaptive"}) {
+            expected.insert(bound + options);
+        }
+    }
+    EXPECT_EQ(tried, expected);
+}
+
+TEST_F(cli_tune, its_command_has_what_was_asked) {
+    const Outcome outcome =
+        tune({"elasticity2d:4,free", "--allow-singular", "--rhs", "solution:random", "--seed", "7",
+              "--stagnation-window", "100", "--bounds", "4", "--json", "-"});
+    const std::string command = Json::parse(outcome.out)["command"];
+    for (const char* part : {"--rhs solution:random", "--seed 7", "--stagnation-window 100",
+                             "--allow-singular", "--threads 2", "--device cpu"}) {
+        expect_contains(command, std::string(" ") + part);
+    }
+}
+
 TEST_F(cli_tune, tries_the_same_blocks_once) {
     const Outcome outcome = tune({"tridiagonal:40", "--bounds", "8,1", "--json", "-"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -78,6 +109,32 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     const Outcome wrong = tune({"poisson2d:40", "--bounds", "0"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_EQ(wrong.out, "");
+}
+
+TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
+    // A singular block, which is told at once, and a system on which richardson takes for ever.
+    const int rows = 2000;
+    std::ostringstream matrix;
+    matrix << "%%MatrixMarket matrix coordinate real symmetric\n"
+           << rows << " " << rows << " " << 2 * rows - 2 << "\n1 1 1\n2 1 1\n2 2 1\n3 3 2\n";
+    for (int row = 4; row <= rows; ++row) {
+        matrix << row << " " << row - 1 << " -1\n" << row << " " << row << " 2\n";
+    }
+    const pid_t child =
+        start({test::program(), "tune", write("slow.mtx", matrix.str()), "--device", "cpu",
+               "--threads", "1", "--solver", "richardson", "--rtol", "1e-14", "--max-iterations",
+               "1000000000", "--stagnation-window", "0", "--seconds", "600", "--bounds", "2,4"});
+    ASSERT_GT(child, 0);
+    const auto begin = std::chrono::steady_clock::now();
+    while (test::text_of(path("stderr")).find("singular_block") == std::string::npos &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::kill(child, SIGINT);
+    const Outcome outcome = wait(child);
+    EXPECT_EQ(outcome.code, 130) << outcome.err;
+    expect_contains(outcome.out, "  singular_block\n");
+    expect_contains(outcome.out, "not tried: interrupted\n");
 }
 
 }  // namespace

@@ -38,5 +38,10 @@ TEST(fuzz_corpus, other_formats) {
     });
 }
 
+TEST(fuzz_corpus, gmsh) {
+    replay("gmsh",
+           [](const Context&, const std::string& bytes) { return fuzz::check_gmsh(bytes); });
+}
+
 }  // namespace
 }  // namespace tessera::io

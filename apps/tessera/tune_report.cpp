@@ -15,6 +15,7 @@ std::string command(const TuneReport& report, const Trial& trial) {
         if (wanted) text += std::string(" ") + option + " " + shell_word(value);
     };
     add("--rhs", given.right_hand_side, !given.right_hand_side.empty());
+    add("--seed", std::to_string(given.seed), given.seed != usual.seed);
     add("--solver", report.solver, true);
     add("--precond", trial.preconditioner, true);
     add("--side", given.side, given.side != usual.side);
@@ -22,14 +23,24 @@ std::string command(const TuneReport& report, const Trial& trial) {
     add("--atol", format("%g", given.atol), given.atol != usual.atol);
     add("--max-iterations", std::to_string(given.max_iterations),
         given.max_iterations != usual.max_iterations);
+    add("--stagnation-window", std::to_string(given.stagnation_window),
+        given.stagnation_window != usual.stagnation_window);
     add("--device", given.device, given.device != usual.device);
     add("--threads", std::to_string(given.threads), given.threads != usual.threads);
     add("--precision", given.precision, given.precision != usual.precision);
+    if (given.allow_singular) text += " --allow-singular";
+    if (given.allow_empty_rows) text += " --allow-empty-rows";
     return text;
 }
 
 std::string trial_table(const TuneReport& report) {
-    std::string text = format("  %-44s %9s %7s %10s %9s %10s %10s  %s\n", "preconditioner",
+    std::size_t longest = std::string_view("preconditioner").size();
+    for (const Trial& trial : report.trials) {
+        longest = std::max(longest, trial.preconditioner.size());
+    }
+    for (const std::string& untried : report.untried) longest = std::max(longest, untried.size());
+    const int width = int(longest);
+    std::string text = format("  %-*s %9s %7s %10s %9s %10s %10s  %s\n", width, "preconditioner",
                               "blocks", "largest", "setup s", "cycles", "solve s", "total s", "");
     std::vector<Trial> ranked = report.trials;
     std::ranges::stable_sort(ranked, [](const Trial& a, const Trial& b) {
@@ -37,7 +48,7 @@ std::string trial_table(const TuneReport& report) {
         return a.converged() && a.seconds() < b.seconds();
     });
     for (const Trial& trial : ranked) {
-        text += format("  %-44s %9lld %7lld %10.4f", trial.preconditioner.c_str(),
+        text += format("  %-*s %9lld %7lld %10.4f", width, trial.preconditioner.c_str(),
                        static_cast<long long>(trial.blocks.count),
                        static_cast<long long>(trial.blocks.largest), trial.setup);
         if (trial.totals.empty()) {
@@ -49,7 +60,8 @@ std::string trial_table(const TuneReport& report) {
         text += "  " + verdict(trial) + "\n";
     }
     for (const std::string& preconditioner : report.untried) {
-        text += format("  %-44s not tried: there was no time left\n", preconditioner.c_str());
+        text += format("  %-*s not tried: %s\n", width, preconditioner.c_str(),
+                       report.interrupted ? "interrupted" : "there was no time left");
     }
     return text;
 }

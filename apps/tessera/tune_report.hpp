@@ -13,20 +13,17 @@ namespace tessera::cli {
 struct Trial {
     std::string preconditioner;
     RunReport::Blocks blocks;
-    Offset entries = 0;          ///< Sum of size^2 over the blocks.
-    double setup = 0;            ///< Seconds: finding blocks included.
-    std::vector<double> totals;  ///< Seconds of setup and solve, of each run.
+    std::vector<Index> block_offsets;  ///< Empty: jacobi.
+    double setup = 0;                  ///< Seconds: finding blocks included.
+    std::vector<double> totals;        ///< Seconds of setup and solve, of each run.
     SolveReport solve;
     std::string same_as;        ///< The preconditioner tried before that has the same blocks.
     bool cut_short = false;     ///< Stopped when it could not be the fastest any more.
     bool does_not_fit = false;  ///< In memory.
 
     bool converged() const { return !totals.empty() && solve.status == Status::converged; }
-    double seconds() const {
-        std::vector<double> sorted = totals;
-        std::ranges::sort(sorted);
-        return sorted[(sorted.size() - 1) / 2];
-    }
+    /// Of the fastest run: what disturbs a run only makes it longer.
+    double seconds() const { return *std::ranges::min_element(totals); }
 };
 
 /// What `tessera tune` says.
@@ -41,6 +38,7 @@ struct TuneReport {
     double seconds = 0;
     std::vector<Trial> trials;
     std::vector<std::string> untried;  ///< Preconditioners for which there was no time.
+    bool interrupted = false;
 };
 
 /// The fastest that converged; where none did, that with the smallest residual. nullptr: none ran.

@@ -2,8 +2,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tessera/csr.hpp"
+#include "tessera/mesh.hpp"
 
 namespace tessera::io {
 
@@ -64,5 +66,47 @@ TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const
 template <class T>
 TESSERA_API void write_vector(const Context& cpu, const std::string& path,
                               std::span<const T> vector);
+
+/// Reads a mesh into host memory of `cpu`, a CPU context: Gmsh's .msh of the versions 4.1 and 2.2,
+/// text or binary in either byte order, also gzipped; nodes with tags in any order, parametric or
+/// not; points, segments, triangles, quadrilaterals, tetrahedra, hexahedra.
+/// - The mesh is of three dimensions where there are tetrahedra or hexahedra, else of two, and then
+///   lies in a plane z = constant (to 1e-10 of its extent), whose z is dropped.
+/// - Elements are the cells of that dimension, by shape and within one shape in file order; those
+///   that stand the wrong way round are turned. Nodes are numbered by their tags; those that no
+///   element has are dropped.
+/// - Physical groups of the mesh's dimension are the regions, by increasing tag; elements in none
+///   are a region of their own with an empty name, unless there are no such groups at all. Those of
+///   lower dimension are the groups; their cells stand as in the file, turned where a curve or
+///   surface is in its group with a minus sign. A group without a name is "point1", "curve1",
+///   "surface1", "volume1" by its tag.
+/// Throws ParseError with the file and, for text, its line, for binary files the byte: also for
+/// elements of higher order, prisms and pyramids, elements that are degenerate, fold over or repeat
+/// another, that are in two groups of the mesh's dimension, nodes that are missing, two groups of
+/// one name. The file must not shrink meanwhile: it is mapped into memory.
+TESSERA_API Mesh read_mesh(const Context& cpu, const std::string& path);
+
+/// Numbers at the nodes or in the elements of a mesh: `components` each, one node or element after
+/// the other. The values belong to the caller.
+struct MeshField {
+    std::string name;
+    int components = 1;
+    std::span<const double> values;
+};
+
+struct MeshFields {
+    std::vector<MeshField> nodes;
+    std::vector<MeshField> elements;
+};
+
+/// Writes a mesh in host memory with fields on it as a VTK unstructured grid (.vtu: XML with
+/// appended raw data, little-endian), for ParaView and others. Points, and fields of two
+/// components, get a third that is zero, so that they are VTK's vectors; other fields keep their
+/// components, and all values their bits. Regions are the cell data "region", as 32-bit integers.
+/// Throws InvalidArgument for fields without a name, of one name, or not of the mesh's size, and
+/// for a mesh whose arrays do not fit each other; and Error with the reason when the file cannot be
+/// written, of which then no part remains. The bytes do not depend on the threads.
+TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
+                           const MeshFields& fields = {});
 
 }  // namespace tessera::io

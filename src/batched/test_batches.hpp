@@ -305,16 +305,4 @@ void expect_failures_only_near_singular(const HostBatch<T>& batch, const Outcome
     }
 }
 
-/// TESSERA_FULL=1 asks for the long cases.
-inline bool full_run() {
-    const char* full = std::getenv("TESSERA_FULL");
-    return full != nullptr && std::string(full) == "1";
-}
-
-/// TESSERA_FEWER=1 asks for fewer matrices in cases that take long under a sanitizer.
-inline bool fewer_run() {
-    const char* fewer = std::getenv("TESSERA_FEWER");
-    return fewer != nullptr && std::string(fewer) == "1";
-}
-
 }  // namespace tessera::test

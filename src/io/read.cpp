@@ -1,6 +1,7 @@
 #include <new>
 
 #include "io/file_contents.hpp"
+#include "io/gmsh.hpp"
 #include "io/harwell_boeing.hpp"
 #include "io/matrix_market.hpp"
 #include "io/petsc_binary.hpp"
@@ -60,6 +61,16 @@ std::vector<T> read_vector(const Context& cpu, const std::string& path) {
         if (is_petsc_binary(bytes)) return parse_petsc_vector<T>(cpu, bytes, path);
         throw_unknown_format(bytes, path,
                              "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
+    });
+}
+
+Mesh read_mesh(const Context& cpu, const std::string& path) {
+    require_cpu(cpu, "read_mesh");
+    return with_memory_check(path, [&] {
+        const FileContents file(path);
+        if (is_gmsh(file.bytes())) return parse_gmsh(file.bytes(), path);
+        throw_unknown_format(file.bytes(), path,
+                             "Gmsh .msh of the versions 4.1 and 2.2 (first word $MeshFormat)");
     });
 }
 

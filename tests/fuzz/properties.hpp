@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
 
+#include "io/gmsh.hpp"
 #include "io/harwell_boeing.hpp"
 #include "io/matrix_market.hpp"
 #include "io/petsc_binary.hpp"
@@ -85,6 +87,48 @@ std::string check_other_formats(const Context& cpu, std::string_view bytes) {
         }
     }
     return "";
+}
+
+/// What io::read_mesh promises of a mesh.
+inline std::string broken_promise(const Mesh& mesh) {
+    const std::size_t nodes = std::size_t(mesh.node_count());
+    if (mesh.points.size() != nodes * std::size_t(mesh.dimensions)) return "half a point";
+    std::vector<bool> used(nodes, false);
+    for (const Cells& cells : mesh.elements) {
+        if (dimensions(cells.shape) != mesh.dimensions) return "an element of another dimension";
+        if (cells.nodes.size() % std::size_t(corners(cells.shape)) != 0) return "half an element";
+        for (const Index node : cells.nodes) {
+            if (node < 0 || std::size_t(node) >= nodes) return "an element has an unknown node";
+            used[std::size_t(node)] = true;
+        }
+    }
+    if (std::find(used.begin(), used.end(), false) != used.end()) return "a node without elements";
+    if (!mesh.regions.empty() && mesh.regions.size() != std::size_t(mesh.element_count())) {
+        return "not one region an element";
+    }
+    for (const int region : mesh.regions) {
+        if (region < 0 || std::size_t(region) >= mesh.region_names.size()) {
+            return "a region without a name";
+        }
+    }
+    for (const MeshGroup& group : mesh.groups) {
+        if (&mesh.group(group.name) != &group) return "a group is not found by its name";
+        for (const Cells& cells : group.cells) {
+            if (dimensions(cells.shape) != group.dimensions) return "a cell of another dimension";
+            for (const Index node : cells.nodes) {
+                if (node < 0 || std::size_t(node) >= nodes) return "a group has an unknown node";
+            }
+        }
+    }
+    return "";
+}
+
+inline std::string check_gmsh(std::string_view bytes) {
+    try {
+        return broken_promise(parse_gmsh(bytes, "f"));
+    } catch (const ParseError&) {
+        return "";
+    }
 }
 
 }  // namespace tessera::io::fuzz

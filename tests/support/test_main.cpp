@@ -18,6 +18,11 @@ bool wants_cuda() {
     return backend != nullptr && std::string(backend) == "cuda";
 }
 
+bool is_set(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && std::string(value) == "1";
+}
+
 std::uint64_t seed_of_running_test() {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
     const std::string name = info ? std::string(info->test_suite_name()) + "." + info->name() : "";
@@ -53,6 +58,8 @@ Context context() {
     return *context_of_test;
 }
 Context host(int threads) { return Context::cpu(threads); }
+bool full_run() { return is_set("TESSERA_FULL"); }
+bool fewer_run() { return is_set("TESSERA_FEWER"); }
 std::mt19937_64 generator() { return std::mt19937_64(seed_of_running_test()); }
 
 std::string matrix_folder() {

@@ -49,7 +49,7 @@ TEST(find_blocks, reference_by_hand) {
 TEST(find_blocks, random_patterns_small) {
     auto random = generator();
     const Context there = context();
-    for (int round = 0; round < 3000; ++round) {
+    for (int round = 0; round < (fewer_run() ? 50 : 3000); ++round) {
         const Index rows = Index(random() % 200);
         const Index longest = 1 + Index(random() % 100);
         const Index bound = 1 + Index(random() % 64);
@@ -63,7 +63,7 @@ TEST(find_blocks, random_patterns_small) {
 TEST(find_blocks, random_patterns_over_many_chunks) {
     auto random = generator();
     const Context there = context();
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < (fewer_run() ? 3 : 60); ++round) {
         const Index rows = 900 + Index(random() % 40000);
         const Index longest = 1 + Index(random() % 100);
         const Index bound = 1 + Index(random() % 64);

@@ -1,0 +1,348 @@
+#include "io/gmsh.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "io/cell_orientation.hpp"
+#include "io/text.hpp"
+
+namespace tessera::io {
+
+namespace {
+
+std::string nth(const GmshElements& elements, std::size_t e) {
+    return "element " + std::to_string(elements.tags[e]);
+}
+
+/// The nodes of a file in the order of their tags.
+class NodeTable {
+  public:
+    explicit NodeTable(const GmshFile& file) : file_(file), order_(file.nodes.tags.size()) {
+        const auto& tags = file.nodes.tags;
+        std::iota(order_.begin(), order_.end(), std::size_t(0));
+        if (!std::is_sorted(tags.begin(), tags.end())) {
+            std::stable_sort(order_.begin(), order_.end(),
+                             [&](std::size_t a, std::size_t b) { return tags[a] < tags[b]; });
+        }
+        for (std::size_t k = 1; k < order_.size(); ++k) {
+            if (tag(k) != tag(k - 1)) continue;
+            file.fail(file.nodes.places[order_[k]],
+                      "node " + std::to_string(tag(k)) + " is listed twice");
+        }
+        without_gaps_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
+    }
+
+    std::size_t size() const { return order_.size(); }
+    /// x, y, z of the node number k in this order.
+    const double* point(std::size_t k) const { return &file_.nodes.points[3 * order_[k]]; }
+
+    /// The number of corner c of an element.
+    std::size_t corner(const GmshElements& elements, CellShape shape, std::size_t e, int c) const {
+        const Offset wanted = elements.nodes[e * std::size_t(corners(shape)) + std::size_t(c)];
+        std::size_t k = 0;
+        if (without_gaps_) {
+            k = std::size_t(std::clamp(wanted - tag(0), Offset(0), Offset(size()) - 1));
+        } else {
+            k = std::size_t(std::partition_point(
+                                order_.begin(), order_.end(),
+                                [&](std::size_t node) { return file_.nodes.tags[node] < wanted; }) -
+                            order_.begin());
+        }
+        if (k < size() && tag(k) == wanted) return k;
+        file_.fail(elements.places[e], nth(elements, e) + " has the node " +
+                                           std::to_string(wanted) + ", which $Nodes does not list");
+    }
+
+  private:
+    Offset tag(std::size_t k) const { return file_.nodes.tags[order_[k]]; }
+
+    const GmshFile& file_;
+    std::vector<std::size_t> order_;
+    bool without_gaps_ = false;
+};
+
+int mesh_dimensions(const GmshFile& file) {
+    const auto has = [&](CellShape shape) { return !file.elements[int(shape)].tags.empty(); };
+    if (has(CellShape::tetrahedron) || has(CellShape::hexahedron)) return 3;
+    if (has(CellShape::triangle) || has(CellShape::quadrilateral)) return 2;
+    file.fail(0,
+              "the mesh has no triangles, quadrilaterals, tetrahedra or hexahedra; where there are "
+              "physical groups Gmsh saves nothing else, so that the material needs one too (or set "
+              "Mesh.SaveAll = 1)");
+}
+
+/// Calls f(shape, elements) for what has so many dimensions.
+template <class Elements, class F>
+void each_shape(Elements& elements, int dimensions, F&& f) {
+    for (int s = 0; s < shape_count; ++s) {
+        const CellShape shape = CellShape(s);
+        if (tessera::dimensions(shape) == dimensions && !elements[s].tags.empty()) {
+            f(shape, elements[s]);
+        }
+    }
+}
+
+/// Makes a Mesh step by step, in the order of the functions.
+class GmshMesh {
+  public:
+    explicit GmshMesh(const GmshFile& file) : file_(file), table_(file) {
+        mesh_.dimensions = mesh_dimensions(file);
+    }
+
+    /// Finds the corners of the elements, by numbers in the table.
+    void add_elements();
+    /// A mesh of two dimensions lies in a plane z = constant.
+    void check_plane() const;
+    /// Drops the nodes that no element has; renumbers the rest.
+    void number_nodes();
+    /// Turns elements round that stand wrong.
+    void orient();
+    void check_repeated();
+    void add_regions();
+    void add_groups();
+    void check_names() const;
+
+    Mesh take() { return std::move(mesh_); }
+
+  private:
+    const GmshPart& part(const GmshElements& elements, std::size_t e) const {
+        const GmshPart& found = file_.parts[std::size_t(elements.parts[e])];
+        if (file_.has_entities && !found.listed) {
+            file_.fail(elements.places[e], nth(elements, e) + " lies in the entity of dimension " +
+                                               std::to_string(found.dimensions) + " with the tag " +
+                                               std::to_string(found.tag) +
+                                               ", which $Entities does not list");
+        }
+        return found;
+    }
+
+    std::string name_of(int dimensions, int tag) const {
+        constexpr const char* kinds[] = {"point", "curve", "surface", "volume"};
+        const auto found = file_.group_names.find(std::pair(dimensions, tag));
+        const bool named = found != file_.group_names.end() && !found->second.name.empty();
+        return named ? found->second.name : kinds[dimensions] + std::to_string(tag);
+    }
+
+    /// Calls f(shape, elements of the file, nodes in the mesh).
+    template <class F>
+    void each_cells(F&& f) {
+        std::size_t k = 0;
+        each_shape(file_.elements, mesh_.dimensions,
+                   [&](CellShape shape, const GmshElements& elements) {
+                       f(shape, elements, mesh_.elements[k++].nodes);
+                   });
+    }
+
+    const GmshFile& file_;
+    NodeTable table_;
+    std::vector<Index> numbers_;  ///< In the mesh, of the nodes in the table; -1 for unused ones.
+    Mesh mesh_;
+};
+
+void GmshMesh::add_elements() {
+    constexpr std::size_t most = std::numeric_limits<Index>::max();
+    std::size_t count = 0;
+    if (table_.size() > most) file_.fail(0, "the mesh has more than 2^31 - 1 nodes");
+    each_shape(file_.elements, mesh_.dimensions,
+               [&](CellShape shape, const GmshElements& elements) {
+                   count += elements.tags.size();
+                   if (count > most) file_.fail(0, "the mesh has more than 2^31 - 1 elements");
+                   Cells cells{shape, {}};
+                   cells.nodes.reserve(elements.nodes.size());
+                   for (std::size_t e = 0; e < elements.tags.size(); ++e) {
+                       for (int c = 0; c < corners(shape); ++c) {
+                           cells.nodes.push_back(Index(table_.corner(elements, shape, e, c)));
+                       }
+                   }
+                   mesh_.elements.push_back(std::move(cells));
+               });
+}
+
+void GmshMesh::check_plane() const {
+    if (mesh_.dimensions == 3) return;
+    double low[3], high[3];
+    std::fill_n(low, 3, std::numeric_limits<double>::infinity());
+    std::fill_n(high, 3, -std::numeric_limits<double>::infinity());
+    for (const Cells& cells : mesh_.elements) {
+        for (const Index node : cells.nodes) {
+            const double* const point = table_.point(std::size_t(node));
+            for (int d = 0; d < 3; ++d) {
+                low[d] = std::min(low[d], point[d]);
+                high[d] = std::max(high[d], point[d]);
+            }
+        }
+    }
+    // Rotated geometry is plane within rounding only.
+    constexpr double flatness = 1e-10;
+    const double extent = std::max(high[0] - low[0], high[1] - low[1]);
+    if (high[2] - low[2] <= flatness * extent) return;
+    file_.fail(0,
+               "the mesh has no tetrahedra or hexahedra, and its elements do not lie in a plane "
+               "z = constant: z reaches from " +
+                   std::to_string(low[2]) + " to " + std::to_string(high[2]));
+}
+
+void GmshMesh::number_nodes() {
+    numbers_.assign(table_.size(), -1);
+    for (const Cells& cells : mesh_.elements) {
+        for (const Index node : cells.nodes) numbers_[std::size_t(node)] = 0;
+    }
+    Index next = 0;
+    for (std::size_t k = 0; k < numbers_.size(); ++k) {
+        if (numbers_[k] < 0) continue;
+        numbers_[k] = next++;
+        const double* const point = table_.point(k);
+        mesh_.points.insert(mesh_.points.end(), point, point + mesh_.dimensions);
+    }
+    for (Cells& cells : mesh_.elements) {
+        for (Index& node : cells.nodes) node = numbers_[std::size_t(node)];
+    }
+}
+
+void GmshMesh::orient() {
+    each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
+        const int count = corners(shape);
+        std::array<double, 24> points{};
+        for (std::size_t e = 0; e < elements.tags.size(); ++e) {
+            Index* const cell = &nodes[e * std::size_t(count)];
+            for (int c = 0; c < count; ++c) {
+                std::copy_n(&mesh_.points[std::size_t(cell[c]) * std::size_t(mesh_.dimensions)],
+                            mesh_.dimensions, &points[3 * std::size_t(c)]);
+            }
+            const int sign = orientation(shape, points);
+            if (sign < 0) turn_round(shape, cell);
+            if (sign != 0) continue;
+            file_.fail(elements.places[e], nth(elements, e) + ", a " + to_string(shape) +
+                                               ", is degenerate or folds over");
+        }
+    });
+}
+
+/// Version 2.2 writes an element once for each physical group that it is in.
+void GmshMesh::check_repeated() {
+    each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
+        const std::size_t count = std::size_t(corners(shape));
+        // The order of the corners does not matter to the sum.
+        std::vector<std::pair<std::uint64_t, std::size_t>> keys(elements.tags.size());
+        for (std::size_t e = 0; e < keys.size(); ++e) {
+            std::uint64_t sum = 0;
+            for (std::size_t c = 0; c < count; ++c) {
+                std::uint64_t x = (std::uint64_t(nodes[e * count + c]) + 1) * 0x9e3779b97f4a7c15u;
+                x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+                sum += x ^ (x >> 32);
+            }
+            keys[e] = {sum, e};
+        }
+        std::sort(keys.begin(), keys.end());
+        for (std::size_t i = 1; i < keys.size(); ++i) {
+            const auto [one, other] = std::pair(keys[i - 1].second, keys[i].second);
+            const Index* const a = &nodes[one * count];
+            const Index* const b = &nodes[other * count];
+            if (keys[i].first != keys[i - 1].first || !std::is_permutation(a, a + count, b)) {
+                continue;
+            }
+            file_.fail(elements.places[other],
+                       nth(elements, other) + " has the nodes of " + nth(elements, one) +
+                           "; an element may be in one physical group of its dimension only");
+        }
+    });
+}
+
+void GmshMesh::add_regions() {
+    std::vector<int> tags;  // Of each element; 0 for none.
+    each_shape(file_.elements, mesh_.dimensions, [&](CellShape, const GmshElements& elements) {
+        for (std::size_t e = 0; e < elements.tags.size(); ++e) {
+            const std::vector<int>& groups = part(elements, e).groups;
+            if (groups.size() > 1) {
+                file_.fail(elements.places[e],
+                           nth(elements, e) + " is in the physical groups " +
+                               std::to_string(std::abs(groups[0])) + " and " +
+                               std::to_string(std::abs(groups[1])) +
+                               "; an element may be in one of its dimension only");
+            }
+            tags.push_back(groups.empty() ? 0 : std::abs(groups[0]));
+        }
+    });
+    std::vector<int> found = tags;
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    if (found == std::vector<int>{0}) return;
+    for (const int tag : found) {
+        mesh_.region_names.push_back(tag == 0 ? "" : name_of(mesh_.dimensions, tag));
+    }
+    for (int& tag : tags) {
+        tag = int(std::lower_bound(found.begin(), found.end(), tag) - found.begin());
+    }
+    mesh_.regions = std::move(tags);
+}
+
+void GmshMesh::add_groups() {
+    std::map<std::pair<int, int>, MeshGroup> groups;
+    for (int dimensions = 0; dimensions < mesh_.dimensions; ++dimensions) {
+        each_shape(file_.elements, dimensions, [&](CellShape shape, const GmshElements& elements) {
+            for (std::size_t e = 0; e < elements.tags.size(); ++e) {
+                for (const int tag : part(elements, e).groups) {
+                    auto& cells = groups[std::pair(dimensions, std::abs(tag))].cells;
+                    if (cells.empty() || cells.back().shape != shape) cells.push_back({shape, {}});
+                    std::vector<Index>& nodes = cells.back().nodes;
+                    for (int c = 0; c < corners(shape); ++c) {
+                        nodes.push_back(numbers_[table_.corner(elements, shape, e, c)]);
+                        if (nodes.back() >= 0) continue;
+                        file_.fail(elements.places[e],
+                                   nth(elements, e) + " of the physical group " +
+                                       shown(name_of(dimensions, std::abs(tag))) +
+                                       " has a node that no element of the mesh's dimension has");
+                    }
+                    if (tag < 0)
+                        turn_round(shape, &nodes[nodes.size() - std::size_t(corners(shape))]);
+                }
+            }
+        });
+    }
+    for (auto& [key, group] : groups) {
+        group.dimensions = key.first;
+        group.name = name_of(key.first, key.second);
+        mesh_.groups.push_back(std::move(group));
+    }
+}
+
+void GmshMesh::check_names() const {
+    const auto check = [&](std::vector<std::string> names) {
+        std::sort(names.begin(), names.end());
+        const auto twice = std::adjacent_find(names.begin(), names.end());
+        if (twice == names.end()) return;
+        GmshPlace place = 0;
+        for (const auto& [key, group] : file_.group_names) {
+            if (group.name == *twice) place = std::max(place, group.place);
+        }
+        file_.fail(place, "two physical groups have the name " + shown(*twice));
+    };
+    std::vector<std::string> names;
+    for (const MeshGroup& group : mesh_.groups) names.push_back(group.name);
+    check(std::move(names));
+    check(mesh_.region_names);
+}
+
+}  // namespace
+
+Mesh build_mesh(const GmshFile& file) {
+    GmshMesh mesh(file);
+    mesh.add_elements();
+    mesh.check_plane();
+    mesh.number_nodes();
+    mesh.orient();
+    mesh.check_repeated();
+    mesh.add_regions();
+    mesh.add_groups();
+    mesh.check_names();
+    return mesh.take();
+}
+
+Mesh parse_gmsh(std::string_view bytes, const std::string& name) {
+    return build_mesh(parse_gmsh_sections(bytes, name));
+}
+
+}  // namespace tessera::io
