@@ -51,7 +51,15 @@ TEST_F(cli, help_and_version) {
                                "--monitor",
                                "--quiet",
                                "--allow-singular",
-                               "--allow-empty-rows"}) {
+                               "--allow-empty-rows",
+                               "--fix",
+                               "--load",
+                               "--traction",
+                               "--body-force",
+                               "--young",
+                               "--poisson",
+                               "--thickness",
+                               "--vtu"}) {
         expect_contains(help.out, option);
     }
     for (const std::string& name : problems::names()) {

@@ -50,6 +50,7 @@ void check_files(const SolveArguments& arguments) {
         Spec::parse(arguments.preconditioner).word("blocks", "")};
     check_output("--json", arguments.json, inputs);
     check_output("--out", arguments.out, inputs);
+    check_output("--vtu", arguments.mesh.vtu, inputs);
     if (arguments.out.empty()) return;
     check_ending("--out", arguments.out);
     if (arguments.out == arguments.json) {
@@ -66,6 +67,7 @@ void check_arguments(const SolveArguments& arguments) {
     check_name("solver", Spec::parse(arguments.solver).name(), solver_names(), "auto");
     check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
                preconditioner_names(), "none");
+    check_mesh_arguments(arguments.mesh);
     try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
     check_files(arguments);
 }
@@ -100,6 +102,9 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
                               "how it was written");
     }
     if (!system.known_singular) return;
+    if (!allow_singular && system.structure) {
+        throw InvalidArgument(can_move_message(system.name, *system.structure));
+    }
     if (!allow_singular) {
         throw InvalidArgument("'" + system.name +
                               "' is singular (nothing holds the body) and is meant for kernels "

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "structure.hpp"
 #include "tessera/context.hpp"
 
 namespace tessera::cli {
@@ -48,6 +49,7 @@ struct SolveArguments {
     bool quiet = false;
     bool allow_singular = false;
     bool allow_empty_rows = false;
+    MeshArguments mesh;
     std::vector<std::string> command_line;  ///< As typed, to print a corrected one.
 };
 
@@ -89,6 +91,8 @@ int solve(const SolveArguments& arguments);
 /// far took, and tells which command solves it fastest. The time is a budget for all of them.
 int tune(const TuneArguments& arguments);
 int info(const InfoArguments& arguments);
+/// The part of `info` for a mesh.
+int mesh_info(const InfoArguments& arguments);
 int convert(const ConvertArguments& arguments);
 int devices(const DevicesArguments& arguments);
 

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 
 #include "commands.hpp"
@@ -219,6 +220,11 @@ std::string to_json(const MatrixInfo& info) {
 
 int info(const InfoArguments& arguments) {
     check_output("--json", arguments.json, {arguments.matrix});
+    std::error_code error;
+    if (is_mesh_file(arguments.matrix) &&
+        std::filesystem::is_regular_file(arguments.matrix, error)) {
+        return mesh_info(arguments);
+    }
     const MatrixInfo found = gather(arguments);
     if (!arguments.json.empty()) write_text(arguments.json, to_json(found));
     if (arguments.json != "-") write_text("-", to_table(found));

@@ -18,9 +18,9 @@ namespace {
 constexpr const char* short_help =
     R"(Tessera solves sparse linear systems made of small dense blocks, on GPUs and CPUs.
 
-  tessera solve A [b]    solve A x = b; A is a file (.mtx, .mtx.gz, ...) or a problem
+  tessera solve A [b]    solve A x = b; A is a matrix file, a mesh or a problem
   tessera tune A [b]     which preconditioner solves it fastest
-  tessera info A         what a matrix is like, and how to solve it
+  tessera info A         what a matrix or mesh is like, and how to solve it
   tessera convert A OUT  write a matrix in another format
   tessera devices        what there is to run on
 
@@ -67,7 +67,7 @@ struct Arguments {
     CompareArguments compare;
 };
 
-const char* const matrix_help = "A matrix file, or a problem such as poisson2d:200";
+const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";
 const char* const threads_help = "CPU threads; 0: all that may be used";
 constexpr std::int64_t most_threads = std::numeric_limits<int>::max();
 const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
@@ -155,10 +155,36 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
 }
 
+/// Options that a mesh needs to become a system.
+void add_mesh(CLI::App& command, MeshArguments& to) {
+    const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
+        command.add_option(name, value, help)
+            ->type_name(type)
+            ->allow_extra_args(false)
+            ->group("Meshes");
+    };
+    add("--fix", to.fix, "GROUP[=UX,UY[,UZ]]",
+        "Hold the nodes of a physical group at 0, or at these displacements; a component may be "
+        "the word free. Again for other groups; of two at one node the later counts");
+    add("--load", to.load, "GROUP=FX,FY[,FZ]",
+        "A force on a group in total, spread evenly over its edges, faces or points");
+    add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "A force per area on edges or faces");
+    add("--body-force", to.body_force, "FX,FY[,FZ]", "A force per volume");
+    add("--young", to.young, "[REGION=]E", "Young's modulus, of all regions or one; default 1");
+    add("--poisson", to.poisson, "[REGION=]NU", "Poisson's ratio, likewise; default 0.3");
+    add("--thickness", to.thickness, "T", "Of a plane mesh (plane stress); default 1");
+}
+
 void add_solve(CLI::App& app, SolveArguments& to) {
     CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
     solve.footer(std::string(problems_help) + methods_help);
     add_system(solve, to);
+    add_mesh(solve, to.mesh);
+    solve
+        .add_option("--vtu", to.mesh.vtu,
+                    "Write displacements, stresses and von Mises stresses to a .vtu file")
+        ->check(file_name())
+        ->group("Meshes");
     solve.add_option("--x0", to.start, "File with the start; default: zero");
     solve.add_option("--precond", to.preconditioner,
                      "none, jacobi, block_jacobi:BOUND[,...]; see below");
@@ -177,6 +203,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
         *app.add_subcommand("tune", "Find the preconditioner that solves A x = b fastest");
     tune.footer(problems_help);
     add_system(tune, to.solve);
+    add_mesh(tune, to.solve.mesh);
     tune.add_option("--seconds", to.seconds, "For all tries together")->check(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
@@ -184,7 +211,8 @@ void add_tune(CLI::App& app, TuneArguments& to) {
 }
 
 void add_others(CLI::App& app, Arguments& to) {
-    CLI::App& info = *app.add_subcommand("info", "What a matrix is like, and how to solve it");
+    CLI::App& info =
+        *app.add_subcommand("info", "What a matrix or a mesh is like, and how to solve it");
     info.footer(problems_help);
     info.add_option("A", to.info.matrix, matrix_help)->required();
     info.add_option("--json", to.info.json, json_help)->check(file_name());
@@ -267,7 +295,8 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
         std::string_view(error.what()).starts_with("A ")) {
         return std::string(error.what()) + ": " + command.get_name() +
-               " needs a matrix file, or a problem such as poisson2d:200 (see " + help + ")";
+               " needs a matrix file, a mesh, or a problem such as poisson2d:200 (see " + help +
+               ")";
     }
     return std::string(error.what()) + " (see " + help + ")";
 }

@@ -97,7 +97,8 @@ class Run {
   private:
     void load() {
         const Clock clock;
-        system_ = load_system<T>(host_, arguments_.matrix, arguments_.allow_empty_rows);
+        system_ = load_system<T>(host_, arguments_.matrix, arguments_.allow_empty_rows,
+                                 &arguments_.mesh, arguments_.right_hand_side.empty());
         report_.seconds.read = clock.seconds();
         check_system(system_, arguments_.allow_singular, arguments_.quiet);
         matrix_ = system_.matrix.view();
@@ -147,16 +148,30 @@ class Run {
         report_.peak_memory_bytes = context_.memory().peak;
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
-        if (solved_ && (wish_.knows_solution() || !arguments_.out.empty())) {
+        if (solved_ && (wish_.knows_solution() || !arguments_.out.empty() || system_.structure)) {
             x = copy_to_host(context_, x_);
         }
         if (solved_ && wish_.knows_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) measure_copy_rate();
-        write_results(x);
+        std::string failures;
+        if (solved_ && system_.structure) finish_body(x, failures);
+        write_results(x, failures);
         if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
             note_what_x_is(arguments_);
+        }
+    }
+
+    /// Stresses of what was computed; a full disk is told with the other failures.
+    void finish_body(const std::vector<T>& x, std::string& failures) {
+        const std::vector<double> solution(x.begin(), x.end());
+        const Structure& structure = *system_.structure;
+        try {
+            report_.structure = finish_structure(host_, structure, solution, arguments_.mesh.vtu);
+        } catch (const Error& error) {
+            report_.structure = finish_structure(host_, structure, solution, "");
+            failures = error.what();
         }
     }
 
@@ -171,8 +186,7 @@ class Run {
 
     /// Writes all that can be written, then throws if something could not: what took long to
     /// compute is not lost because of one full disk.
-    void write_results(const std::vector<T>& x) const {
-        std::string failures;
+    void write_results(const std::vector<T>& x, std::string failures) const {
         const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
             if (!wanted) return;
             try {

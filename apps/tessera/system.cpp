@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"
@@ -41,16 +42,56 @@ std::string nothing_there(const std::string& text, const std::vector<std::string
     return message;
 }
 
+/// The matrix in the type of the solve, taken out of `from`.
+template <class T>
+CsrMatrix<T> take(const Context& host, CsrMatrix<double>& from) {
+    if constexpr (std::is_same_v<T, double>) {
+        return std::exchange(from, CsrMatrix<double>());
+    } else {
+        CsrMatrix<T> to(host, from.rows(), from.columns(), from.nonzeros());
+        to.row_offsets() = std::move(from.row_offsets());
+        to.column_indices() = std::move(from.column_indices());
+        std::copy_n(from.values().data(), from.nonzeros(), to.values().data());
+        from = {};
+        return to;
+    }
+}
+
+template <class T>
+System<T> load_structure(const Context& host, const std::string& text,
+                         const MeshArguments* arguments, bool needs_load) {
+    if (arguments == nullptr) {
+        throw InvalidArgument("'" + text +
+                              "' is a mesh, not a matrix; solve, tune and info take meshes");
+    }
+    System<T> system;
+    system.structure = std::make_shared<Structure>();
+    Structure& structure = *system.structure;
+    structure.model = make_model(io::read_mesh(host, text), *arguments, needs_load);
+    structure.system = elasticity::assemble(host, structure.model);
+    system.load.assign(structure.system.load.begin(), structure.system.load.end());
+    system.known_singular = structure.system.known_singular;
+    system.matrix = take<T>(host, structure.system.matrix);
+    system.name = text;
+    return system;
+}
+
 }  // namespace
 
 template <class T>
-System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows) {
+System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
+                      const MeshArguments* mesh, bool needs_load) {
     System<T> system;
     std::error_code error;
     if (std::filesystem::is_directory(text, error)) {
         throw InvalidArgument("'" + text + "' is a folder; name a matrix file in it");
     }
+    if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_given().empty()) {
+        throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +
+                              ".msh.gz; '" + text + "' is none");
+    }
     if (std::filesystem::exists(text, error)) {
+        if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
         system.matrix =
             io::read_matrix<T>(host, text, {.allow_empty_rows = allow_empty_rows}, &system.file);
         system.name = text;
@@ -69,7 +110,9 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     return system;
 }
 
-template System<float> load_system<float>(const Context&, const std::string&, bool);
-template System<double> load_system<double>(const Context&, const std::string&, bool);
+template System<float> load_system<float>(const Context&, const std::string&, bool,
+                                          const MeshArguments*, bool);
+template System<double> load_system<double>(const Context&, const std::string&, bool,
+                                            const MeshArguments*, bool);
 
 }  // namespace tessera::cli

@@ -51,7 +51,8 @@ class Tuning {
 
   private:
     void load() {
-        system_ = load_system<T>(host_, given_.matrix, given_.allow_empty_rows);
+        system_ = load_system<T>(host_, given_.matrix, given_.allow_empty_rows, &given_.mesh,
+                                 given_.right_hand_side.empty());
         check_system(system_, given_.allow_singular, given_.quiet);
         matrix_ = system_.matrix.view();
         solver_ = Spec::parse(given_.solver);

@@ -11,8 +11,8 @@
 #include "tessera/mesh.hpp"
 
 /// Linear elasticity of small displacements with linear finite elements: triangles and bilinear
-/// quadrilaterals in plane stress (thickness 1), tetrahedra and trilinear hexahedra. Units are the
-/// user's, and must agree: with lengths in m and E in Pa, forces are in N and stresses in Pa.
+/// quadrilaterals in plane stress, tetrahedra and trilinear hexahedra. Units are the user's, and
+/// must agree: with lengths in m and E in Pa, forces are in N and stresses in Pa.
 namespace tessera::elasticity {
 
 /// x, y, z; in two dimensions the last is ignored.
@@ -39,11 +39,17 @@ struct Hold {
     Field displacement = constant({0, 0, 0});          ///< A length; others are not looked at.
 };
 
-/// A force per area (in two dimensions per length, of thickness 1) on the edges or faces of a
-/// group.
+/// A force per area (in two dimensions of length times thickness) on the edges or faces of a group.
 struct Traction {
     std::string group;
     Field force;
+};
+
+/// A force on a group as a whole: an even traction on its edges or faces, or equal shares for its
+/// points.
+struct Force {
+    std::string group;
+    Vector total{};
 };
 
 /// What is to be solved: -div stress(u) = body_force, u given on the holds, stress . normal given
@@ -54,7 +60,9 @@ struct Model {
     std::map<std::string, Material> materials;  ///< By names of regions of the mesh.
     std::vector<Hold> holds;                    ///< Where two meet at a node, the later one counts.
     std::vector<Traction> tractions;
-    Field body_force;  ///< A force per volume; empty: none.
+    std::vector<Force> forces;
+    Field body_force;      ///< A force per volume; empty: none.
+    double thickness = 1;  ///< Of the body in two dimensions, a length; else without meaning.
 };
 
 /// The linear system of a model in host memory; its unknowns are the displacements that are not
@@ -78,7 +86,7 @@ struct System {
 
 /// Assembles, with G the derivatives dN_a / dx of the shape function of a node,
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
-///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i
+///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
 ///                - sum over the held (b, j) of matrix(a, i; b, j) u_bj.
 /// Integrals by two Gauss points an axis on quadrilaterals, hexahedra and edges, by the midpoint on
 /// triangles and tetrahedra (exact there for the matrix and constant forces). All couplings of
@@ -88,7 +96,8 @@ struct System {
 ///
 /// Throws InvalidArgument for elements that are inverted or flat (with the first one's number,
 /// counted from 0, and its corners), or that name a node twice or one that does not exist; for
-/// groups, regions and materials that do not exist or do not fit; for more than 2^31 - 1 unknowns.
+/// groups, regions, materials and thicknesses that do not exist or do not fit; for more than
+/// 2^31 - 1 unknowns.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// Numbers of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx, yy, zz, xy, yz,

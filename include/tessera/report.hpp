@@ -24,6 +24,13 @@ struct RunReport {
         BlockJacobiReport jacobi;  ///< Of block Jacobi only.
     } blocks;
     SolveReport solve;
+    /// Of the body that a mesh describes.
+    struct Structure {
+        Offset nodes = 0;  ///< 0: the system is of no mesh.
+        Offset elements = 0;
+        double largest_displacement = 0;  ///< Of a node, its length.
+        double largest_von_mises = 0;     ///< At the centre of an element.
+    } structure;
     struct Seconds {
         double read = 0;
         double find_blocks = 0;

@@ -57,7 +57,7 @@ std::string to_json(const RunReport& report) {
     for (const PhaseRecord& phase : report.phases) {
         phases.push_back(phase_json(phase, report.copy_rate));
     }
-    const Json json = {
+    Json json = {
         {"schema", "tessera-run/1"},
         {"version", version()},
         {"commit", commit()},
@@ -87,6 +87,13 @@ std::string to_json(const RunReport& report) {
         {"peak_memory_bytes", report.peak_memory_bytes},
         {"copy_bytes_per_second", report.copy_rate > 0 ? number(report.copy_rate) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
+    if (report.structure.nodes > 0) {
+        json["structure"] = {
+            {"nodes", report.structure.nodes},
+            {"elements", report.structure.elements},
+            {"largest_displacement", number(report.structure.largest_displacement)},
+            {"largest_von_mises", number(report.structure.largest_von_mises)}};
+    }
     // Names of files need not be UTF-8; what is not is replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

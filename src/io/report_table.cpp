@@ -130,6 +130,13 @@ std::string to_table(const RunReport& report) {
         line("residual",
              text("%.3e (recursive %.3e)", solve.true_relative_residual, solve.relative_residual));
     }
+    if (report.structure.nodes > 0) {
+        line("mesh", plural(report.structure.nodes, "node") + ", " +
+                         plural(report.structure.elements, "element"));
+        line("displacement", text("at most %.6g", report.structure.largest_displacement));
+        line("von Mises",
+             text("at most %.6g (centres of elements)", report.structure.largest_von_mises));
+    }
     if (report.forward_error >= 0) line("forward error", text("%.3e", report.forward_error));
     line("seconds", text("read %.3f, find blocks %.3f, setup %.3f, solve %.3f", report.seconds.read,
                          report.seconds.find_blocks, report.seconds.setup, report.seconds.solve));

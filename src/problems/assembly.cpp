@@ -31,14 +31,15 @@ struct NodeRows {
     /// products in the same order as (b, j; a, i), whence the symmetry in every bit.
     template <CellShape S>
     void add(const Mesh& mesh, std::span<const Index> nodes, int a, const Stiffness::Lame& lame,
-             const Field& body_force) {
+             const Field& body_force, double thickness) {
         constexpr int d = axis_count(S);
         constexpr int corners = corner_count(S);
         constexpr int count = point_count(S);
         double points[corners][d];
         gather<S>(mesh, nodes, points);
         const auto& reference = gauss_points<S>();
-        const Geometry geometry(reference, points);
+        Geometry geometry(reference, points);
+        for (double& volume : geometry.volumes) volume *= thickness;
         for (int b = 0; b < corners; ++b) {
             double integrals[d][d]{};  // of (dN_a / dx_i) (dN_b / dx_j)
             for (int p = 0; p < count; ++p) {
@@ -70,7 +71,7 @@ struct NodeRows {
 
     /// Sums over the elements of the node, in ascending order.
     void gather_elements(const Elements& elements, Index node, std::span<const Index> at_node,
-                         const Stiffness& stiffness, const Field& body_force) {
+                         const Stiffness& stiffness, const Field& body_force, double thickness) {
         find_neighbours(elements, at_node);
         const int d = elements.mesh().dimensions;
         blocks.assign(neighbours.size() * d * d, 0);
@@ -80,7 +81,7 @@ struct NodeRows {
             const int a = int(std::find(nodes.begin(), nodes.end(), node) - nodes.begin());
             elements.with_shape(element, [&](auto shape) {
                 add<decltype(shape)::value>(elements.mesh(), nodes, a, stiffness[element],
-                                            body_force);
+                                            body_force, thickness);
             });
         }
     }
@@ -148,11 +149,12 @@ System assemble(const Context& cpu, const Model& model) {
     const Elements elements(model.mesh);
     elements.check_geometry(cpu);
     const Stiffness stiffness(model);
+    const double thickness = checked_thickness(model);
     const NodeElements node_elements(elements);
     System system;
     const Index rows = number_unknowns(model, elements, system);
     std::vector<double> tractions(system.held.size(), 0);
-    add_tractions(model, node_elements, tractions);
+    add_surface_loads(model, node_elements, tractions);
 
     const std::vector<Offset> row_offsets =
         count_entries(cpu, elements, node_elements, system, rows);
@@ -164,7 +166,7 @@ System assemble(const Context& cpu, const Model& model) {
         NodeRows gathered;
         for (Index node = Index(first); node < last; ++node) {
             gathered.gather_elements(elements, node, node_elements[node], stiffness,
-                                     model.body_force);
+                                     model.body_force, thickness);
             write_rows(gathered, node, d, tractions, system);
         }
     };
@@ -173,9 +175,9 @@ System assemble(const Context& cpu, const Model& model) {
 }
 
 std::vector<double> System::displacements(std::span<const double> solution) const {
-    if (Index(solution.size()) != matrix.rows()) {
+    if (solution.size() != load.size()) {
         throw InvalidArgument("the solution has " + std::to_string(solution.size()) +
-                              " entries and the system " + std::to_string(matrix.rows()));
+                              " entries and the system " + std::to_string(load.size()));
     }
     std::vector<double> all = held;
     for (std::size_t k = 0; k < all.size(); ++k) {

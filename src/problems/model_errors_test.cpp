@@ -140,7 +140,7 @@ TEST(model_errors, wrong_groups_are_refused) {
     model.mesh.points.insert(model.mesh.points.end(), {5, 5});
     model.mesh.groups[1].cells[0].nodes[0] = 9;
     model.tractions.push_back({"right", elasticity::constant({1, 0, 0})});
-    expect_in("the traction on 'right' loads node 9, which belongs to no element", refusal(model));
+    expect_in("the load on 'right' is on node 9, which belongs to no element", refusal(model));
 }
 
 TEST(model_errors, wrong_materials_are_refused) {

@@ -1,6 +1,7 @@
 #include "base/dispatch.hpp"
 #include "base/parallel.hpp"
 #include "problems/elements.hpp"
+#include "problems/supports.hpp"
 
 namespace tessera::elasticity {
 
@@ -121,7 +122,7 @@ double strain_energy(const Context& cpu, const Model& model,
     parallel_ranges(cpu.threads(), elements.count(), fill, elements_a_range);
     double sum = 0;
     for (const double energy : energies) sum += energy;
-    return sum;
+    return checked_thickness(model) * sum;
 }
 
 std::vector<double> node_means(const Context& cpu, const Mesh& mesh,

@@ -149,5 +149,44 @@ TEST(stress, concentration_at_a_hole_is_three) {
     }
 }
 
+/// The work of a force on a group is its energy, whatever the thickness, and its parts on the nodes
+/// add up to it.
+TEST(stress, forces_on_groups_and_thickness) {
+    for (const CellShape shape : {CellShape::triangle, CellShape::quadrilateral,
+                                  CellShape::tetrahedron, CellShape::hexahedron}) {
+        SCOPED_TRACE(to_string(shape));
+        const bool plane = dimensions(shape) == 2;
+        elasticity::Model model;
+        model.mesh = plane ? meshes::rectangle(shape, 4, 3) : meshes::box(shape, 3, 2, 2);
+        model.mesh.groups.push_back({"points", 0, {{CellShape::point, {1, 5, 7}}}});
+        model.holds = {{"left"}};
+        model.thickness = 0.25;
+        for (const char* group : {"right", "points"}) {
+            model.forces = {{group, {3, -2, 1}}};
+            const elasticity::System system = elasticity::assemble(test::host(), model);
+            const std::vector<double> u = test::solve(system, 1e-13);
+            double work = 0, load = 0;
+            for (std::size_t k = 0; k < u.size(); ++k) {
+                const Index row = system.unknowns[k];
+                if (row < 0) continue;
+                work += u[k] * system.load[std::size_t(row)] / 2;
+                if (k % std::size_t(model.mesh.dimensions) == 1) load += system.load[row];
+            }
+            // Sums of fewer than 200 products, and a solve to 1e-13 of a condition below 1e4.
+            EXPECT_NEAR(elasticity::strain_energy(test::host(), model, u), work, 1e-8 * work);
+            const bool all_free = std::string(group) == "right";
+            if (all_free) EXPECT_NEAR(load, -2, 200 * std::numeric_limits<double>::epsilon());
+        }
+        model.forces = {{"right", {1, 0, 0}}};
+        model.thickness = 0;
+        if (plane) {
+            EXPECT_THROW(elasticity::assemble(test::host(), model), InvalidArgument);
+        }
+        model.thickness = 1;
+        model.forces = {{"nothing", {1, 0, 0}}};
+        EXPECT_THROW(elasticity::assemble(test::host(), model), InvalidArgument);
+    }
+}
+
 }  // namespace
 }  // namespace tessera

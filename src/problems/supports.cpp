@@ -139,10 +139,11 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     }
 }
 
-/// The forces on the corners of one edge or face, added in the order of the corners.
-template <CellShape S, int D>
-void add_face(const Mesh& mesh, std::span<const Index> nodes, const Field& force,
-              std::span<double> forces) {
+/// visit(p, weight, position) at each quadrature point of an edge or face; the weights add up to
+/// its area.
+template <CellShape S, int D, class Visit>
+void for_face_points(const Mesh& mesh, std::span<const Index> nodes, double thickness,
+                     Visit&& visit) {
     const auto& reference = gauss_points<S>();
     double points[corner_count(S)][D];
     for (int c = 0; c < corner_count(S); ++c) {
@@ -157,18 +158,96 @@ void add_face(const Mesh& mesh, std::span<const Index> nodes, const Field& force
                 }
             }
         }
-        if (axis_count(S) == 1) tangents[1][2] = 1;
+        if (axis_count(S) == 1) tangents[1][2] = thickness;
         const auto& [s, t] = tangents;
         const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
                                        s[0] * t[1] - s[1] * t[0]);
-        const Vector value = force(position<S>(reference, p, points));
-        for (int c = 0; c < corner_count(S); ++c) {
-            const double weight = reference.weights[p] * area * reference.values[p][c];
-            for (int i = 0; i < D; ++i) {
-                forces[std::size_t(nodes[c]) * D + i] += weight * value[i];
-            }
+        visit(reference.values[p], reference.weights[p] * area, position<S>(reference, p, points));
+    }
+}
+
+/// for_face_points with the shape of the cell.
+template <class Visit>
+void for_points(const Mesh& mesh, CellShape shape, std::span<const Index> nodes, double thickness,
+                Visit&& visit) {
+    if (shape == CellShape::segment) {
+        for_face_points<CellShape::segment, 2>(mesh, nodes, thickness, visit);
+    } else if (shape == CellShape::triangle) {
+        for_face_points<CellShape::triangle, 3>(mesh, nodes, 1, visit);
+    } else {
+        for_face_points<CellShape::quadrilateral, 3>(mesh, nodes, 1, visit);
+    }
+}
+
+/// visit(shape, nodes) for each cell of a group.
+template <class Visit>
+void for_cells(const MeshGroup& group, Visit&& visit) {
+    for (const Cells& cells : group.cells) {
+        const std::size_t corners = std::size_t(corner_count(cells.shape));
+        for (std::size_t at = 0; at + corners <= cells.nodes.size(); at += corners) {
+            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, corners));
         }
     }
+}
+
+/// Cells of `axes` dimensions, all of whose nodes have elements.
+void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const char* needed,
+                  const NodeElements& node_elements) {
+    check_nodes(mesh, group);
+    for (const Cells& cells : group.cells) {
+        if (axis_count(cells.shape) != axes) {
+            throw InvalidArgument("group '" + group.name + "' has a cell of shape " +
+                                  to_string(cells.shape) + "; " + needed);
+        }
+        for (const Index node : cells.nodes) {
+            if (!node_elements[node].empty()) continue;
+            throw InvalidArgument("the load on '" + group.name + "' is on node " +
+                                  std::to_string(node) + ", which belongs to no element");
+        }
+    }
+}
+
+/// Adds a traction to the forces on the corners, in the order of the cells and corners.
+void add_traction(const Model& model, const MeshGroup& group, const Field& force,
+                  std::span<double> forces) {
+    const int d = model.mesh.dimensions;
+    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
+        for_points(model.mesh, shape, nodes, model.thickness,
+                   [&](const auto& shape_values, double weight, const Vector& point) {
+                       const Vector value = force(point);
+                       for (std::size_t c = 0; c < nodes.size(); ++c) {
+                           for (int i = 0; i < d; ++i) {
+                               forces[std::size_t(nodes[c]) * d + i] +=
+                                   weight * shape_values[c] * value[i];
+                           }
+                       }
+                   });
+    });
+}
+
+void add_force(const Model& model, const MeshGroup& group, const Vector& total,
+               std::span<double> forces) {
+    double size = 0;  // The area, or the number of points.
+    const bool points = group.dimensions == 0;
+    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
+        if (points) {
+            size += 1;
+        } else {
+            for_points(model.mesh, shape, nodes, model.thickness,
+                       [&](const auto&, double weight, const Vector&) { size += weight; });
+        }
+    });
+    if (!(size > 0)) {
+        throw InvalidArgument("group '" + group.name + "' has " +
+                              (points ? "no points" : "no area") + " that could carry a force");
+    }
+    Vector share = total;
+    for (double& component : share) component /= size;
+    if (!points) return add_traction(model, group, constant(share), forces);
+    const int d = model.mesh.dimensions;
+    for_cells(group, [&](CellShape, std::span<const Index> nodes) {
+        for (int i = 0; i < d; ++i) forces[std::size_t(nodes[0]) * d + i] += share[i];
+    });
 }
 
 }  // namespace
@@ -219,36 +298,28 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
     return Index(rows);
 }
 
-void add_tractions(const Model& model, const NodeElements& node_elements,
-                   std::span<double> forces) {
+void add_surface_loads(const Model& model, const NodeElements& node_elements,
+                       std::span<double> forces) {
     const Mesh& mesh = model.mesh;
+    const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
     for (const Traction& traction : model.tractions) {
         const MeshGroup& group = mesh.group(traction.group);
-        check_nodes(mesh, group);
-        for (const Cells& cells : group.cells) {
-            if (axis_count(cells.shape) != mesh.dimensions - 1) {
-                throw InvalidArgument("group '" + group.name + "' has a cell of shape " +
-                                      to_string(cells.shape) + "; a traction needs " +
-                                      (mesh.dimensions == 2 ? "segments" : "faces"));
-            }
-            for (const Index node : cells.nodes) {
-                if (!node_elements[node].empty()) continue;
-                throw InvalidArgument("the traction on '" + group.name + "' loads node " +
-                                      std::to_string(node) + ", which belongs to no element");
-            }
-            const std::size_t corners = std::size_t(corner_count(cells.shape));
-            for (std::size_t at = 0; at + corners <= cells.nodes.size(); at += corners) {
-                const std::span<const Index> nodes(cells.nodes.data() + at, corners);
-                if (cells.shape == CellShape::segment) {
-                    add_face<CellShape::segment, 2>(mesh, nodes, traction.force, forces);
-                } else if (cells.shape == CellShape::triangle) {
-                    add_face<CellShape::triangle, 3>(mesh, nodes, traction.force, forces);
-                } else {
-                    add_face<CellShape::quadrilateral, 3>(mesh, nodes, traction.force, forces);
-                }
-            }
-        }
+        check_loaded(mesh, group, mesh.dimensions - 1,
+                     (std::string("a traction needs ") + faces).c_str(), node_elements);
+        add_traction(model, group, traction.force, forces);
     }
+    for (const Force& force : model.forces) {
+        const MeshGroup& group = mesh.group(force.group);
+        check_loaded(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
+                     (std::string("a force needs ") + faces + " or points").c_str(), node_elements);
+        add_force(model, group, force.total, forces);
+    }
+}
+
+double checked_thickness(const Model& model) {
+    if (model.mesh.dimensions != 2) return 1;
+    if (model.thickness > 0 && std::isfinite(model.thickness)) return model.thickness;
+    throw InvalidArgument("the thickness is not a positive number");
 }
 
 }  // namespace tessera::elasticity

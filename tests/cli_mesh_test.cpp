@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <cmath>
+
+#include "support/command_line.hpp"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_contains;
+using test::Outcome;
+using test::text_of;
+using test::Words;
+
+/// A bar of 4 x 1 in nx x ny squares, as Gmsh writes it: the half with x < 2 is "soft", the other
+/// "stiff"; left, right and bottom are curves, "tip" is the upper corner on the right.
+std::string bar_file(int nx = 8, int ny = 2) {
+    std::string text =
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n6\n0 1 \"tip\"\n1 2 \"left\"\n"
+        "1 3 \"right\"\n1 4 \"bottom\"\n2 5 \"soft\"\n2 6 \"stiff\"\n$EndPhysicalNames\n$Nodes\n";
+    const auto node = [&](int i, int j) { return std::to_string(i * (ny + 1) + j + 1); };
+    text += std::to_string((nx + 1) * (ny + 1)) + "\n";
+    for (int i = 0; i <= nx; ++i) {
+        for (int j = 0; j <= ny; ++j) {
+            text += node(i, j) + " " + std::to_string(4.0 * i / nx) + " " +
+                    std::to_string(1.0 * j / ny) + " 0\n";
+        }
+    }
+    std::vector<std::string> cells = {"15 2 1 1 " + node(nx, ny)};
+    for (int j = 0; j < ny; ++j) {
+        cells.push_back("1 2 2 2 " + node(0, j + 1) + " " + node(0, j));
+        cells.push_back("1 2 3 3 " + node(nx, j) + " " + node(nx, j + 1));
+    }
+    for (int i = 0; i < nx; ++i) {
+        cells.push_back("1 2 4 4 " + node(i, 0) + " " + node(i + 1, 0));
+        for (int j = 0; j < ny; ++j) {
+            cells.push_back(std::string("3 2 ") + (i < nx / 2 ? "5 5 " : "6 6 ") + node(i, j) +
+                            " " + node(i + 1, j) + " " + node(i + 1, j + 1) + " " + node(i, j + 1));
+        }
+    }
+    text += "$EndNodes\n$Elements\n" + std::to_string(cells.size()) + "\n";
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+        text += std::to_string(k + 1) + " " + cells[k] + "\n";
+    }
+    return text + "$EndElements\n";
+}
+
+class cli_mesh : public test::CommandLineTest {
+  protected:
+    void SetUp() override {
+        CommandLineTest::SetUp();
+        if (!IsSkipped()) write("bar.msh", bar_file());
+    }
+
+    /// What the report says of the body.
+    Json structure(Words words) const {
+        words.insert(words.begin(), {"bar.msh", "--rtol", "1e-12"});
+        return solve_json(words)["structure"];
+    }
+
+    std::string refusal(const Words& words) const {
+        const Outcome outcome = solve(words);
+        EXPECT_EQ(outcome.code, 2) << outcome.err;
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+        return outcome.err;
+    }
+};
+
+const Words rollers = {"--fix", "left=0,free", "--fix", "bottom=free,0"};
+
+Words with_rollers(const Words& words) {
+    Words all = rollers;
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+}
+
+/// Numbers of a solution to rtol 1e-12 of a system whose condition number is below 1e4.
+constexpr double accuracy = 1e-8;
+
+TEST_F(cli_mesh, a_bar_under_tension) {
+    // stress = force / (height thickness), strain = stress / E, contraction nu strain.
+    const double stress = 3 / 0.5, strain = stress / 200;
+    const double longest = std::hypot(4 * strain, 0.25 * strain);
+    const Words material = {"--young", "200", "--poisson", "0.25", "--thickness", "0.5"};
+    for (const char* load : {"--load=right=3,0", "--traction=right=6,0"}) {
+        Words words = with_rollers(material);
+        words.emplace_back(load);
+        const Json body = structure(words);
+        EXPECT_EQ(body["nodes"], 27);
+        EXPECT_EQ(body["elements"], 16);
+        EXPECT_NEAR(body["largest_von_mises"].get<double>(), stress, accuracy * stress) << load;
+        EXPECT_NEAR(body["largest_displacement"].get<double>(), longest, accuracy * longest);
+    }
+}
+
+TEST_F(cli_mesh, materials_by_region) {
+    // Two halves in a row, without contraction: 2 stress (1 / 10 + 1 / 40).
+    const Json body = structure(with_rollers(
+        {"--load", "right=3,0", "--young", "10", "--young", "stiff=40", "--poisson", "0"}));
+    EXPECT_NEAR(body["largest_displacement"].get<double>(), 0.75, accuracy);
+    // A region of its own takes what it does not say from the rest.
+    EXPECT_EQ(body, structure(with_rollers({"--load", "right=3,0", "--young", "stiff=40",
+                                            "--poisson", "0", "--young", "10"})));
+}
+
+TEST_F(cli_mesh, prescribed_displacements) {
+    const Json body =
+        structure(with_rollers({"--fix", "right=0.1,free", "--young", "80", "--poisson", "0"}));
+    EXPECT_NEAR(body["largest_displacement"].get<double>(), 0.1, accuracy);
+    EXPECT_NEAR(body["largest_von_mises"].get<double>(), 80 * 0.1 / 4, accuracy);
+}
+
+TEST_F(cli_mesh, weight_and_forces_on_points) {
+    // Hanging in x: u(4) = g L^2 / (2 E), and linear elements are exact at the nodes.
+    const Json hanging =
+        structure(with_rollers({"--body-force", "2,0", "--young", "100", "--poisson", "0"}));
+    EXPECT_NEAR(hanging["largest_displacement"].get<double>(), 2 * 16 / 200., accuracy);
+    // Reciprocity: a force at the tip moves it as far as its double does half as stiff.
+    const Json once = structure({"--fix", "left", "--load", "tip=0,-1", "--young", "3"});
+    const Json twice = structure({"--fix", "left", "--load", "tip=0,-2", "--young", "6"});
+    EXPECT_NEAR(once["largest_displacement"].get<double>(),
+                twice["largest_displacement"].get<double>(),
+                accuracy * once["largest_displacement"].get<double>());
+}
+
+TEST_F(cli_mesh, fields_are_written) {
+    const Outcome outcome = solve(
+        {"bar.msh", "--fix", "left", "--load", "right=0,-1", "--vtu", "bar.vtu", "--out", "x.mtx"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    expect_contains(outcome.out, "27 nodes, 16 elements");
+    expect_contains(outcome.out, "displacement    at most ");
+    expect_contains(outcome.out, "von Mises       at most ");
+    const std::string file = text_of(path("bar.vtu"));
+    for (const char* name : {"\"displacement\"", "\"stress\"", "\"von_mises\"", "\"region\""}) {
+        expect_contains(file, name);
+    }
+    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 48u);
+}
+
+TEST_F(cli_mesh, single_precision_and_tune) {
+    const Words load = {"--fix", "left", "--load", "right=0,-1"};
+    Words words = load;
+    words.insert(words.end(), {"--precision", "f32", "--rtol", "1e-4"});
+    words.insert(words.begin(), "bar.msh");
+    EXPECT_EQ(solve(words).code, 0);
+    words = {"tune", "bar.msh", "--device", "cpu", "--seconds", "2", "--bounds", "2,1"};
+    words.insert(words.end(), load.begin(), load.end());
+    const Outcome tuned = run(words);
+    EXPECT_EQ(tuned.code, 0) << tuned.err;
+    expect_contains(tuned.out, "tessera solve bar.msh --fix left --load right=0,-1");
+}
+
+TEST_F(cli_mesh, info_lists_elements_and_groups) {
+    const Outcome table = run({"info", "bar.msh"});
+    EXPECT_EQ(table.code, 0) << table.err;
+    expect_contains(table.out,
+                    "bar.msh\n"
+                    "  format           Gmsh mesh, plane\n"
+                    "  nodes            27\n"
+                    "  elements         16 quadrilaterals\n"
+                    "  x                0 .. 4\n"
+                    "  y                0 .. 1\n"
+                    "  regions          soft: 8 elements\n"
+                    "                   stiff: 8 elements\n"
+                    "  groups           tip: points, 1 point\n"
+                    "                   left: edges, 2 segments\n"
+                    "                   right: edges, 2 segments\n"
+                    "                   bottom: edges, 8 segments\n"
+                    "\n"
+                    "Try: tessera solve bar.msh --fix left --load bottom=0,-1 --vtu out.vtu\n");
+    const Json json = Json::parse(run({"info", "bar.msh", "--json", "-"}).out);
+    EXPECT_EQ(json["schema"], "tessera-mesh-info/1");
+    EXPECT_EQ(json["nodes"], 27);
+    EXPECT_EQ(json["elements"]["quadrilateral"], 16);
+    EXPECT_EQ(json["regions"][1]["name"], "stiff");
+    EXPECT_EQ(json["groups"][3]["cells"], 8);
+}
+
+TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
+    const std::string groups = "it has tip, left, right, bottom";
+    const std::vector<std::pair<Words, std::string>> cases = {
+        {{"--fix", "lft", "--load", "right=0,1"}, "no group 'lft'; " + groups},
+        {{"--fix", "left", "--load", "rigth=0,1"}, "no group 'rigth'; " + groups},
+        {{"--fix", "left", "--load", "right=0,1", "--young", "iron=2"},
+         "no region 'iron'; it has soft, stiff"},
+        {{"--load", "right=0,1"}, "nothing holds 'bar.msh'"},
+        {{"--fix", "left=0,free", "--load", "right=0,1"}, "free to move as a rigid body"},
+        {{"--fix", "left"}, "nothing loads the body"},
+        {{"--fix", "left", "--load", "right"}, "--load GROUP=X,Y[,Z]"},
+        {{"--fix", "left", "--load", "right=1"}, "give two or three components"},
+        {{"--fix", "left", "--load", "right=1,2,3"}, "the mesh has 2 dimensions"},
+        {{"--fix", "left=0,fre", "--load", "right=1,2"}, "'fre' is not a number"},
+        {{"--fix", "left", "--traction", "tip=1,2"}, "a traction needs segments"},
+        {{"--fix", "left", "--load", "right=1,2", "--young", "-1"}, "Young's modulus"},
+        {{"--fix", "left", "--load", "right=1,2", "--poisson", "0.6"}, "Poisson's ratio"},
+        {{"--fix", "left", "--load", "right=1,2", "--thickness", "0"}, "thickness"},
+        {{"--fix", "left", "--load", "right=1,2", "--vtu", "bar.txt"}, "must end in .vtu"},
+        {{"--fix", "left", "--load", "right=1,2", "--vtu", "no/bar.vtu"}, "no folder"}};
+    for (const auto& [words, part] : cases) {
+        Words all = words;
+        all.insert(all.begin(), "bar.msh");
+        expect_contains(refusal(all), part);
+    }
+    expect_contains(refusal({"poisson2d:4", "--fix", "left"}), "--fix is for meshes");
+    const Outcome convert = run({"convert", "bar.msh", "a.mtx"});
+    EXPECT_EQ(convert.code, 2);
+    expect_contains(convert.err, "is a mesh, not a matrix");
+}
+
+TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
+    const std::string good = bar_file(2, 1);
+    const auto replaced = [&](const std::string& from, const std::string& to) {
+        std::string text = good;
+        const auto at = text.find(from);
+        EXPECT_NE(at, std::string::npos);
+        write("bad.msh", text.replace(at, from.size(), to));
+        const auto line = std::count(good.begin(), good.begin() + std::ptrdiff_t(at), '\n') + 1;
+        const std::string message = refusal({"bad.msh", "--fix", "left", "--load", "right=0,1"});
+        expect_contains(message, "bad.msh:" + std::to_string(line));
+        return message;
+    };
+    replaced("5 3 2 5 5 1 3 4 2", "5 16 2 5 5 1 3 4 2");  // of second order
+    replaced("5 3 2 5 5 1 3 4 2", "5 3 2 5 5 1 3 44 2");  // a node that is missing
+    replaced("5 3 2 5 5 1 3 4 2", "5 3 2 5 5 1 3 2 4");   // folds over
+    write("cut.msh", good.substr(0, good.size() / 2));
+    expect_contains(refusal({"cut.msh", "--fix", "left"}), "cut.msh");
+    expect_contains(refusal({"none.msh", "--fix", "left"}), "no file or problem 'none.msh'");
+}
+
+}  // namespace
+}  // namespace tessera
