@@ -63,6 +63,7 @@ struct SolveReport {
     double true_relative_residual = 0;  ///< ||b - A x|| / ||b||, computed at exit.
     std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
     Offset restarts = 0;                ///< From the true residual.
+    Offset mends = 0;                   ///< Of the preconditioner, after r^T M^-1 r <= 0 was seen.
     double seconds = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tessera/krylov.hpp"
-#include "tessera/precond.hpp"
+#include "tessera/polynomial.hpp"
 
 namespace tessera {
 
@@ -24,6 +24,7 @@ struct RunReport {
         BlockJacobiReport jacobi;  ///< Of block Jacobi only.
     } blocks;
     SolveReport solve;
+    PolynomialReport polynomial;  ///< Of a polynomial preconditioner only.
     /// Of the body that a mesh describes.
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is of no mesh.

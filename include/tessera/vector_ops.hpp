@@ -65,6 +65,35 @@ template <class T>
 TESSERA_API void multiply_elementwise(const Context& context, std::span<const T> d,
                                       std::span<const T> x, std::span<T> y);
 
+/// One step of a three-term recurrence for a polynomial of a matrix, with q = A d:
+///   r_next = r - sigma q,  d_next = pi d + rho r_next,  z_next = gamma z + beta d_next.
+/// Each of the results may be the vector it follows; r_next and d_next may be empty, and are then
+/// not written.
+template <class T>
+struct RecurrenceStep {
+    T sigma, pi, rho, gamma, beta;
+};
+template <class T>
+TESSERA_API void recurrence_step(const Context& context,
+                                 const RecurrenceStep<std::type_identity_t<T>>& step,
+                                 std::span<const T> q, std::span<const T> r, std::span<const T> d,
+                                 std::span<const T> z, std::span<T> r_next, std::span<T> d_next,
+                                 std::span<T> z_next);
+
+/// y_i = x_i, rounded to nearest.
+template <class From, class To>
+TESSERA_API void convert(const Context& context, std::span<const From> x, std::span<To> y);
+
+/// y_i = d_i x_i / s rounded to nearest, s the power of two next below sqrt(*square) (1 where that
+/// is no positive finite number), in the memory of `context`: with square = x^T x nothing under- or
+/// overflows in y that matters. `widen` is the way back, y_i = s d_i x_i. An empty d: ones.
+template <class From, class To>
+TESSERA_API void narrow(const Context& context, std::span<const From> d, std::span<const From> x,
+                        const From* square, std::span<To> y);
+template <class From, class To>
+TESSERA_API void widen(const Context& context, std::span<const To> d, std::span<const From> x,
+                       const To* square, std::span<To> y);
+
 /// x_i uniform in [0, 1), and x_i standard normal (Box-Muller), from the counter-based generator
 /// Philox 4x32-10 keyed by `seed`: element i depends on (seed, i) alone, and is the same on every
 /// backend (the normal ones up to the last bits of log, sin and cos).

@@ -87,6 +87,12 @@ std::string to_json(const RunReport& report) {
         {"peak_memory_bytes", report.peak_memory_bytes},
         {"copy_bytes_per_second", report.copy_rate > 0 ? number(report.copy_rate) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
+    if (report.polynomial.degree > 0) {
+        json["polynomial"] = {{"degree", report.polynomial.degree},
+                              {"lower", number(report.polynomial.lower)},
+                              {"upper", number(report.polynomial.upper)},
+                              {"mends", report.polynomial.mends}};
+    }
     if (report.structure.nodes > 0) {
         json["structure"] = {
             {"nodes", report.structure.nodes},

@@ -80,6 +80,17 @@ std::string condition_text(const BlockJacobiReport& jacobi) {
     return result;
 }
 
+/// "degree 6 on [0, 2.31]", and what happened to its upper end.
+std::string polynomial_text(const PolynomialReport& polynomial) {
+    std::string result =
+        text("degree %d on [%.4g, %.4g]", polynomial.degree, polynomial.lower, polynomial.upper);
+    if (polynomial.mends > 0) {
+        result += "; its bound was raised " + plural(polynomial.mends, "time") +
+                  ", as it was not positive definite";
+    }
+    return result;
+}
+
 std::string phase_table(const RunReport& report) {
     if (report.phases.empty()) return {};
     std::size_t width = 5;
@@ -121,6 +132,9 @@ std::string to_table(const RunReport& report) {
     if (report.blocks.jacobi.working_bytes > 0) {
         line("stored blocks", storage_text(report.blocks.jacobi));
         line("conditions", condition_text(report.blocks.jacobi));
+    }
+    if (report.polynomial.degree > 0) {
+        line("polynomial", polynomial_text(report.polynomial));
     }
     line("device", report.device);
     line("iterations", std::to_string(solve.iterations) + " (" +

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cmath>
+
+#include "base/host_device.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -9,6 +12,15 @@ inline constexpr Offset reduction_chunk = 4096;
 
 /// Vectors that `dots` and `combine` walk in one pass over y.
 inline constexpr int vectors_a_pass = 8;
+
+/// 2^k, or 2^-k if `inverse`, with 2^k <= sqrt(square) < 2^(k+1); 1 where that is no positive
+/// finite number. |k| stays within 500, so that both can be had.
+TESSERA_HOST_DEVICE inline double power_below_root(double square, bool inverse) {
+    if (!(square > 0) || !std::isfinite(square)) return 1;
+    int k = std::ilogb(std::sqrt(square));
+    k = k < -500 ? -500 : k > 500 ? 500 : k;
+    return std::ldexp(1.0, inverse ? -k : k);
+}
 
 // The entries behind vector_ops.hpp; n elements, checked by the public functions.
 #define TESSERA_VECTOR_OPS                                                                         \
@@ -28,6 +40,18 @@ inline constexpr int vectors_a_pass = 8;
     template <class T>                                                                             \
     void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, Offset n);     \
     template <class T>                                                                             \
+    void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q,        \
+                         const T* r, const T* d, const T* z, T* r_next, T* d_next, T* z_next,      \
+                         Offset n);                                                                \
+    template <class From, class To>                                                                \
+    void convert(const Context& context, const From* x, To* y, Offset n);                          \
+    template <class From, class To>                                                                \
+    void narrow(const Context& context, const From* d, const From* x, const From* square, To* y,   \
+                Offset n);                                                                         \
+    template <class From, class To>                                                                \
+    void widen(const Context& context, const To* d, const From* x, const To* square, To* y,        \
+               Offset n);                                                                          \
+    template <class T>                                                                             \
     void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n);                 \
     template <class T>                                                                             \
     void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n);
@@ -40,5 +64,13 @@ TESSERA_VECTOR_OPS
 }
 
 #undef TESSERA_VECTOR_OPS
+
+#define TESSERA_INSTANTIATE_CONVERSIONS                                                            \
+    template void convert<double, float>(const Context&, const double*, float*, Offset);           \
+    template void convert<float, double>(const Context&, const float*, double*, Offset);           \
+    template void narrow<double, float>(const Context&, const double*, const double*,              \
+                                        const double*, float*, Offset);                            \
+    template void widen<float, double>(const Context&, const double*, const float*, const double*, \
+                                       double*, Offset);
 
 }  // namespace tessera

@@ -88,6 +88,51 @@ void multiply_elementwise(const Context& context, std::span<const T> d, std::spa
 }
 
 template <class T>
+void recurrence_step(const Context& context, const RecurrenceStep<std::type_identity_t<T>>& step,
+                     std::span<const T> q, std::span<const T> r, std::span<const T> d,
+                     std::span<const T> z, std::span<T> r_next, std::span<T> d_next,
+                     std::span<T> z_next) {
+    const std::size_t n = z_next.size();
+    require(q.size() == n && r.size() == n && d.size() == n && z.size() == n &&
+                (r_next.size() == n || r_next.empty()) && (d_next.size() == n || d_next.empty()),
+            "recurrence_step: sizes differ");
+    const int passes = 3 + (step.pi != 0) + (step.gamma != 0) + !r_next.empty() + !d_next.empty();
+    const Phase phase(context, "vectors", bytes_of<T>(n, passes));
+    select(context, &cpu::recurrence_step<T>, TESSERA_IF_CUDA(cuda::recurrence_step<T>))(
+        context, step, q.data(), r.data(), d.data(), z.data(),
+        r_next.empty() ? nullptr : r_next.data(), d_next.empty() ? nullptr : d_next.data(),
+        z_next.data(), Offset(n));
+}
+
+template <class From, class To>
+void convert(const Context& context, std::span<const From> x, std::span<To> y) {
+    require(x.size() == y.size(), "convert: sizes differ");
+    const Phase phase(context, "vectors", bytes_of<From>(x.size(), 1) + bytes_of<To>(x.size(), 1));
+    select(context, &cpu::convert<From, To>, TESSERA_IF_CUDA((cuda::convert<From, To>)))(
+        context, x.data(), y.data(), Offset(x.size()));
+}
+
+template <class From, class To>
+void narrow(const Context& context, std::span<const From> d, std::span<const From> x,
+            const From* square, std::span<To> y) {
+    require(x.size() == y.size() && (d.empty() || d.size() == x.size()), "narrow: sizes differ");
+    const Phase phase(context, "vectors",
+                      bytes_of<From>(x.size(), d.empty() ? 1 : 2) + bytes_of<To>(x.size(), 1));
+    select(context, &cpu::narrow<From, To>, TESSERA_IF_CUDA((cuda::narrow<From, To>)))(
+        context, d.empty() ? nullptr : d.data(), x.data(), square, y.data(), Offset(x.size()));
+}
+
+template <class From, class To>
+void widen(const Context& context, std::span<const To> d, std::span<const From> x, const To* square,
+           std::span<To> y) {
+    require(x.size() == y.size() && (d.empty() || d.size() == x.size()), "widen: sizes differ");
+    const Phase phase(context, "vectors",
+                      bytes_of<From>(x.size(), 1) + bytes_of<To>(x.size(), d.empty() ? 1 : 2));
+    select(context, &cpu::widen<From, To>, TESSERA_IF_CUDA((cuda::widen<From, To>)))(
+        context, d.empty() ? nullptr : d.data(), x.data(), square, y.data(), Offset(x.size()));
+}
+
+template <class T>
 void fill_uniform(const Context& context, std::uint64_t seed, std::span<T> x) {
     select(context, &cpu::fill_uniform<T>, TESSERA_IF_CUDA(cuda::fill_uniform<T>))(
         context, seed, x.data(), Offset(x.size()));
@@ -99,23 +144,33 @@ void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
         context, seed, x.data(), Offset(x.size()));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                    \
-    template void fill<T>(const Context&, T, std::span<T>);                                       \
-    template void dot<T>(const Context&, std::span<const T>, std::span<const T>, T*);             \
-    template void dots<T>(const Context&, int, std::span<const T>, std::span<const T>, T*);       \
-    template void axpby<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,              \
-                           std::span<T>);                                                         \
-    template void axpbypcz<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,           \
-                              std::span<const T>, Scalar<T>, std::span<T>);                       \
-    template void combine<T>(const Context&, int, std::span<const T>, const T*, Scalar<T>,        \
-                             std::span<T>);                                                       \
-    template void axpy_pair_dot<T>(const Context&, Scalar<T>, std::span<const T>,                 \
-                                   std::span<const T>, std::span<T>, std::span<T>, T*);           \
-    template void multiply_elementwise<T>(const Context&, std::span<const T>, std::span<const T>, \
-                                          std::span<T>);                                          \
-    template void fill_uniform<T>(const Context&, std::uint64_t, std::span<T>);                   \
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template void fill<T>(const Context&, T, std::span<T>);                                        \
+    template void dot<T>(const Context&, std::span<const T>, std::span<const T>, T*);              \
+    template void dots<T>(const Context&, int, std::span<const T>, std::span<const T>, T*);        \
+    template void axpby<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,               \
+                           std::span<T>);                                                          \
+    template void axpbypcz<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,            \
+                              std::span<const T>, Scalar<T>, std::span<T>);                        \
+    template void combine<T>(const Context&, int, std::span<const T>, const T*, Scalar<T>,         \
+                             std::span<T>);                                                        \
+    template void axpy_pair_dot<T>(const Context&, Scalar<T>, std::span<const T>,                  \
+                                   std::span<const T>, std::span<T>, std::span<T>, T*);            \
+    template void multiply_elementwise<T>(const Context&, std::span<const T>, std::span<const T>,  \
+                                          std::span<T>);                                           \
+    template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, std::span<const T>, \
+                                     std::span<const T>, std::span<const T>, std::span<const T>,   \
+                                     std::span<T>, std::span<T>, std::span<T>);                    \
+    template void fill_uniform<T>(const Context&, std::uint64_t, std::span<T>);                    \
     template void fill_normal<T>(const Context&, std::uint64_t, std::span<T>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
+
+template void convert<double, float>(const Context&, std::span<const double>, std::span<float>);
+template void convert<float, double>(const Context&, std::span<const float>, std::span<double>);
+template void narrow<double, float>(const Context&, std::span<const double>,
+                                    std::span<const double>, const double*, std::span<float>);
+template void widen<float, double>(const Context&, std::span<const double>, std::span<const float>,
+                                   const double*, std::span<double>);
 
 }  // namespace tessera

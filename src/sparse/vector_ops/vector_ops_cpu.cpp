@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "sparse/vector_ops/vector_ops_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "tessera/types.hpp"
+#include "tessera/vector_ops.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -83,6 +83,36 @@ static void multiply_range(const T* a, const T* x, T* y, Offset n) {
     if (i < n) {
         store_rest(hn::Mul(load_rest(d, a + i, n - i), load_rest(d, x + i, n - i)), d, y + i,
                    n - i);
+    }
+}
+
+/// recurrence_step on a range; r_next and d_next may be null.
+template <class T>
+static void recurrence_range(const RecurrenceStep<T>& step, const T* q, const T* r, const T* d,
+                             const T* z, T* r_next, T* d_next, T* z_next, Offset n) {
+    const hn::ScalableTag<T> tag;
+    const Offset lanes = Offset(hn::Lanes(tag));
+    const auto sigma = hn::Set(tag, step.sigma), pi = hn::Set(tag, step.pi);
+    const auto rho = hn::Set(tag, step.rho), gamma = hn::Set(tag, step.gamma);
+    const auto beta = hn::Set(tag, step.beta);
+    const auto walk = [&](auto load, auto store) {
+        const auto residual = hn::NegMulAdd(sigma, load(q), load(r));
+        auto direction = hn::Mul(rho, residual);
+        if (step.pi != T(0)) direction = hn::MulAdd(pi, load(d), direction);
+        auto sum = hn::Mul(beta, direction);
+        if (step.gamma != T(0)) sum = hn::MulAdd(gamma, load(z), sum);
+        if (r_next != nullptr) store(residual, r_next);
+        if (d_next != nullptr) store(direction, d_next);
+        store(sum, z_next);
+    };
+    Offset i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        walk([&](const T* from) { return hn::LoadU(tag, from + i); },
+             [&](auto value, T* to) { hn::StoreU(value, tag, to + i); });
+    }
+    if (i < n) {
+        walk([&](const T* from) { return load_rest(tag, from + i, n - i); },
+             [&](auto value, T* to) { store_rest(value, tag, to + i, n - i); });
     }
 }
 
@@ -204,6 +234,45 @@ void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, 
 }
 
 template <class T>
+void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* r,
+                     const T* d, const T* z, T* r_next, T* d_next, T* z_next, Offset n) {
+    const auto range = TESSERA_SIMD(context, recurrence_range<T>);
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        range(step, q + first, r + first, d + first, z + first,
+              r_next == nullptr ? nullptr : r_next + first,
+              d_next == nullptr ? nullptr : d_next + first, z_next + first, last - first);
+    });
+}
+
+template <class From, class To>
+void convert(const Context& context, const From* x, To* y, Offset n) {
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) y[i] = To(x[i]);
+    });
+}
+
+template <class From, class To>
+void narrow(const Context& context, const From* d, const From* x, const From* square, To* y,
+            Offset n) {
+    const From scale = power_below_root(*square, true);
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            y[i] = To((d == nullptr ? x[i] : d[i] * x[i]) * scale);
+        }
+    });
+}
+
+template <class From, class To>
+void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
+    const To scale = power_below_root(*square, false);
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            y[i] = (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * scale;
+        }
+    });
+}
+
+template <class T>
 void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n) {
     parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
         for (Offset i = first; i < last; ++i) x[i] = T(uniform_element<T>(seed, i));
@@ -226,10 +295,13 @@ void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
     template void axpy_pair_dot<T>(const Context&, Scalar<T>, const T*, const T*, T*, T*, T*,      \
                                    Offset);                                                        \
     template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
+    template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
+                                     const T*, const T*, T*, T*, T*, Offset);                      \
     template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
     template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
+TESSERA_INSTANTIATE_CONVERSIONS
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

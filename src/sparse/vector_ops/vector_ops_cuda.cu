@@ -145,6 +145,23 @@ __global__ void __launch_bounds__(threads_a_block)
     finish_sums(counter, partial, 1, Offset(gridDim.x), rr, shared);
 }
 
+/// r_next and d_next may be null; any result may be the vector it follows.
+template <class T>
+__global__ void __launch_bounds__(threads_a_block)
+    recurrence_kernel(RecurrenceStep<T> step, const T* q, const T* r, const T* d, const T* z,
+                      T* r_next, T* d_next, T* z_next, Offset n) {
+    for_elements<4>(n, [&](Offset i) {
+        const T residual = fma(-step.sigma, q[i], r[i]);
+        T direction = step.rho * residual;
+        if (step.pi != T(0)) direction = fma(step.pi, d[i], direction);
+        T sum = step.beta * direction;
+        if (step.gamma != T(0)) sum = fma(step.gamma, z[i], sum);
+        if (r_next != nullptr) r_next[i] = residual;
+        if (d_next != nullptr) d_next[i] = direction;
+        z_next[i] = sum;
+    });
+}
+
 template <class T, class F>
 __global__ void __launch_bounds__(threads_a_block) map_kernel(T* y, Offset n, F f) {
     for_elements<4>(n, [&](Offset i) { y[i] = f(i); });
@@ -238,6 +255,35 @@ void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, 
 }
 
 template <class T>
+void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* r,
+                     const T* d, const T* z, T* r_next, T* d_next, T* z_next, Offset n) {
+    if (n == 0) return;
+    recurrence_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0,
+                        stream_of(context)>>>(step, q, r, d, z, r_next, d_next, z_next, n);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class From, class To>
+void convert(const Context& context, const From* x, To* y, Offset n) {
+    map(context, y, n, [x] __device__(Offset i) { return To(x[i]); });
+}
+
+template <class From, class To>
+void narrow(const Context& context, const From* d, const From* x, const From* square, To* y,
+            Offset n) {
+    map(context, y, n, [d, x, square] __device__(Offset i) {
+        return To((d == nullptr ? x[i] : d[i] * x[i]) * power_below_root(*square, true));
+    });
+}
+
+template <class From, class To>
+void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
+    map(context, y, n, [d, x, square] __device__(Offset i) {
+        return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * power_below_root(*square, false);
+    });
+}
+
+template <class T>
 void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n) {
     map(context, x, n, [seed] __device__(Offset i) { return uniform_element<T>(seed, i); });
 }
@@ -256,9 +302,12 @@ void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
     template void axpy_pair_dot<T>(const Context&, Scalar<T>, const T*, const T*, T*, T*, T*,      \
                                    Offset);                                                        \
     template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
+    template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
+                                     const T*, const T*, T*, T*, T*, Offset);                      \
     template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
     template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
+TESSERA_INSTANTIATE_CONVERSIONS
 
 }  // namespace tessera::cuda

@@ -208,6 +208,81 @@ TEST(vector_ops, fill_and_multiply_elementwise) {
     }
 }
 
+/// Each result within the rounding of its own sum of the one before it.
+template <class T>
+void check_recurrence_step() {
+    const Context context = test::context();
+    auto random = test::generator();
+    const std::vector<RecurrenceStep<T>> steps = {
+        {1, T(0.5), T(-2), 1, T(1.5)}, {T(0.7), 0, 3, T(0.2), 1}, {T(0.7), T(-0.3), 3, 0, 1}};
+    for (const std::size_t n : sizes) {
+        for (const RecurrenceStep<T>& step : steps) {
+            const auto vector = [&] { return test::random_vector<T>(random, n); };
+            OnDevice<T> q(context, vector()), r(context, vector()), d(context, vector()),
+                z(context, vector());
+            const auto qs = q.host(), rs = r.host(), ds = d.host(), zs = z.host();
+            // What is not read may be anything.
+            OnDevice<T> unread(context, std::vector<T>(n, T(NAN)));
+            OnDevice<T> sum(context, std::vector<T>(n, T(NAN)));
+            recurrence_step<T>(context, step, q.read(), r.read(),
+                               step.pi == 0 ? unread.read() : d.read(),
+                               step.gamma == 0 ? unread.read() : z.read(), {}, {}, sum.span());
+            recurrence_step<T>(context, step, q.read(), r.read(), d.read(), z.read(), r.span(),
+                               d.span(), z.span());
+            EXPECT_EQ(z.host(), sum.host());
+            const auto r_next = r.host(), d_next = d.host(), z_next = z.host();
+            for (std::size_t i = 0; i < n; ++i) {
+                const auto near = [&](T found, long double a, long double b) {
+                    return std::abs(double(found - (a + b))) <=
+                           test::gamma<T>(3) * double(std::abs(a) + std::abs(b));
+                };
+                using Long = long double;
+                ASSERT_TRUE(near(r_next[i], rs[i], -Long(step.sigma) * qs[i])) << n << " " << i;
+                ASSERT_TRUE(near(d_next[i], Long(step.pi) * ds[i], Long(step.rho) * r_next[i]));
+                ASSERT_TRUE(near(z_next[i], Long(step.gamma) * zs[i], Long(step.beta) * d_next[i]));
+            }
+        }
+    }
+}
+
+TEST(vector_ops, recurrence_step) {
+    check_recurrence_step<double>();
+    check_recurrence_step<float>();
+}
+
+TEST(vector_ops, conversions_keep_what_a_norm_apart_is_in_range) {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const double size : {1e-300, 1e-40, 1.0, 1e60, 1e300}) {
+        for (const std::size_t n : {std::size_t(0), std::size_t(1), std::size_t(5003)}) {
+            auto values = test::random_vector<double>(random, n);
+            for (double& value : values) value *= size;
+            OnDevice<double> x(context, values), d(context, test::random_vector<double>(random, n));
+            OnDevice<double> square(context, {size > 1e-150 && size < 1e150 ? size * size : 1.0});
+            OnDevice<float> y(context, std::vector<float>(n));
+            OnDevice<double> back(context, std::vector<double>(n));
+            const auto ds = d.host();
+            for (const bool weighted : {false, true}) {
+                const std::span<const double> weights =
+                    weighted ? d.read() : std::span<const double>();
+                narrow<double, float>(context, weights, x.read(), square.data(), y.span());
+                widen<float, double>(context, weights, y.read(), square.data(), back.span());
+                const auto found = back.host();
+                const bool fits = size > 1e-150 && size < 1e150;
+                for (std::size_t i = 0; fits && i < n; ++i) {
+                    const double exact = weighted ? values[i] * ds[i] * ds[i] : values[i];
+                    ASSERT_NEAR(found[i], exact,
+                                test::gamma<float>(2) * std::abs(exact) + 1e-37 * size);
+                }
+            }
+            convert<double, float>(context, x.read(), y.span());
+            convert<float, double>(context, y.read(), back.span());
+            const auto found = back.host();
+            for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(found[i], double(float(values[i])));
+        }
+    }
+}
+
 TEST(vector_ops, random_sequences_are_seeded_by_element) {
     const Context context = test::context();
     OnDevice<double> a(context, std::vector<double>(10000)), b(context, std::vector<double>(100));
