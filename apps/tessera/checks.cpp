@@ -36,6 +36,11 @@ void try_options(Spec solver, const Spec& preconditioner) {
     } else {
         tessera::solve<double>(host, solver, matrix, nullptr, b, x);
     }
+    const std::string& name = preconditioner.name();
+    if (name != "none" && name != "jacobi" && name != "block_jacobi") {
+        parse_polynomial(preconditioner);  // Ends that are given fit their own matrix only.
+        return;
+    }
     // A file of blocks fits its own matrix only.
     const std::string blocks = Spec(preconditioner).word("blocks", "");
     std::error_code error;

@@ -56,6 +56,12 @@ Preconditioners (--precond):
               [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
               [,singular=stop|identity|shift|generalised]
                            BOUND 1..64 (32), FILE: sizes of blocks; precision: of the inverses
+  neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal
+              [:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
+              [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
+                           polynomials of the scaled matrix, for cg and symmetric positive definite
+                           ones; DEGREE 1..16 (6): products an application, better even; bound and
+                           lower: ends of the spectrum (lanczos:10; chebyshev: ratio:30)
 )";
 
 struct Arguments {
@@ -187,7 +193,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
         ->group("Meshes");
     solve.add_option("--x0", to.start, "File with the start; default: zero");
     solve.add_option("--precond", to.preconditioner,
-                     "none, jacobi, block_jacobi:BOUND[,...]; see below");
+                     "none, jacobi, block_jacobi:BOUND[,...], or a polynomial; see below");
     solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
         ->check(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")

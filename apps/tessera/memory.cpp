@@ -22,6 +22,18 @@ Offset scalar_count(Spec solver, Offset rows) {
     return rows * (name == "bicgstab" ? 10 : 7);
 }
 
+bool is_polynomial(const Spec& preconditioner) {
+    const std::string& name = preconditioner.name();
+    return name != "none" && name != "jacobi" && name != "block_jacobi";
+}
+
+/// A scaled copy of the matrix (with precision=f32 one in each precision) and vectors.
+Offset polynomial_bytes(Spec preconditioner, Offset rows, Offset nonzeros, Offset matrix,
+                        Offset bytes_per_value) {
+    const bool single = preconditioner.word("precision", "working") == "f32";
+    return matrix + (single ? nonzeros * 8 : 0) + rows * bytes_per_value * (single ? 6 : 5);
+}
+
 Offset block_entries_a_row(Spec preconditioner) {
     if (preconditioner.name() == "jacobi") return 1;
     if (preconditioner.name() != "block_jacobi") return 0;
@@ -39,7 +51,10 @@ MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, 
     MemoryNeed need;
     need.matrix =
         (n + 1) * Offset(sizeof(Offset)) + nonzeros * (bytes_per_value + Offset(sizeof(Index)));
-    need.preconditioner = n * block_entries_a_row(std::move(preconditioner)) * bytes_per_value;
+    need.preconditioner =
+        is_polynomial(preconditioner)
+            ? polynomial_bytes(std::move(preconditioner), n, nonzeros, need.matrix, bytes_per_value)
+            : n * block_entries_a_row(std::move(preconditioner)) * bytes_per_value;
     need.vectors = scalar_count(std::move(solver), n) * bytes_per_value;
     return need;
 }

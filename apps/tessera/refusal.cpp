@@ -26,6 +26,12 @@ SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunRepor
     return singular;
 }
 
+template <class T>
+PolynomialReport describe_polynomial(const Preconditioner<T>* preconditioner) {
+    const auto* polynomial = dynamic_cast<const PolynomialPreconditioner<T>*>(preconditioner);
+    return polynomial == nullptr ? PolynomialReport() : polynomial->report();
+}
+
 void refuse_overflow(const RunReport::Blocks& blocks) {
     if (!blocks.jacobi.overflow) return;
     throw InvalidArgument(
@@ -46,6 +52,16 @@ SolveReport refusal(const SingularBlocks& singular, Offset blocks) {
                      " singular, so the solve was not started; use singular=shift";
     report.relative_residual = unknown;
     report.true_relative_residual = unknown;
+    return report;
+}
+
+SolveReport refusal(const PolynomialReport& polynomial) {
+    SolveReport report = refusal(SingularBlocks{polynomial.not_positive, {}}, 0);
+    report.message =
+        "row " + std::to_string(polynomial.first_not_positive) + " (the first of " +
+        std::to_string(polynomial.not_positive) +
+        ") has no positive pivot, so the matrix is not positive definite and the solve was not "
+        "started; take --solver idr --precond block_jacobi";
     return report;
 }
 
@@ -98,6 +114,8 @@ std::string shifted_command(std::vector<std::string> command_line) {
 }
 
 template SingularBlocks describe_blocks<float>(const Preconditioner<float>*, RunReport::Blocks&);
+template PolynomialReport describe_polynomial<float>(const Preconditioner<float>*);
+template PolynomialReport describe_polynomial<double>(const Preconditioner<double>*);
 template SingularBlocks describe_blocks<double>(const Preconditioner<double>*, RunReport::Blocks&);
 
 }  // namespace tessera::cli

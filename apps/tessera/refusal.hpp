@@ -23,6 +23,13 @@ SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunRepor
 /// Throws InvalidArgument where an inverse holds a value beyond the format it was to be stored in.
 void refuse_overflow(const RunReport::Blocks& blocks);
 
+/// The ends of the spectrum that a polynomial works with; degree 0 for other preconditioners.
+template <class T>
+PolynomialReport describe_polynomial(const Preconditioner<T>* preconditioner);
+
+/// The report of a solve that was not started because the matrix cannot be scaled symmetrically.
+SolveReport refusal(const PolynomialReport& polynomial);
+
 /// Whether this preconditioner's text says (or leaves it at) singular=stop.
 bool stops_at_singular(const std::string& preconditioner);
 

@@ -81,11 +81,17 @@ class Run {
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
         const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
         refuse_overflow(report_.blocks);
-        const bool refused = singular.count > 0 && stops_at_singular(arguments_.preconditioner);
-        if (refused) {
+        report_.polynomial = describe_polynomial(preconditioner.get());
+        const bool not_positive = report_.polynomial.not_positive > 0;
+        const bool refused =
+            !not_positive && singular.count > 0 && stops_at_singular(arguments_.preconditioner);
+        if (not_positive) {
+            report_.solve = refusal(report_.polynomial);
+        } else if (refused) {
             report_.solve = refusal(singular, report_.blocks.count);
         } else {
             iterate(matrix, preconditioner.get());
+            report_.polynomial = describe_polynomial(preconditioner.get());
         }
         finish();
         if (refused) {

@@ -8,7 +8,7 @@
 #include "base/phases.hpp"
 #include "krylov/left_preconditioned.hpp"
 #include "krylov/messages.hpp"
-#include "tessera/precond.hpp"
+#include "tessera/polynomial.hpp"
 
 namespace tessera {
 
@@ -59,6 +59,7 @@ class Driver {
     Norms residual_norms();
     std::optional<Status> judge_start(const Norms& norms);
     std::optional<Status> judge(const Norms& before, const Norms& now);
+    bool mended();
     void begin(const Norms& norms, int attempt);
     void run();
     void enqueue();
@@ -188,6 +189,18 @@ std::optional<Status> Driver<T>::judge_start(const Norms& norms) {
     return std::nullopt;
 }
 
+/// Whether the preconditioner was found not to be positive definite and could do something about
+/// it.
+template <class T>
+bool Driver<T>::mended() {
+    if (seen_.cause != Cause::indefinite_preconditioner) return false;
+    const auto* mendable = dynamic_cast<const Mendable*>(preconditioner_);
+    if (mendable == nullptr || !mendable->mend(context_)) return false;
+    ++report_.mends;
+    for (Batch& batch : batches_) batch.captured = false;
+    return true;
+}
+
 /// What the end of one run of the recursion means; nothing: begin again from the true residual.
 template <class T>
 std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
@@ -207,6 +220,7 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
         case Outcome::max_iterations:
             return Status::max_iterations;
         case Outcome::breakdown: {
+            if (mended()) break;
             const bool hopeless = seen_.cause == Cause::indefinite_matrix ||
                                   seen_.cause == Cause::indefinite_preconditioner;
             if (!gained || hopeless) return drifted ? Status::accuracy_lost : Status::breakdown;

@@ -17,8 +17,8 @@ std::string breakdown_sentence(Cause cause) {
         case Cause::indefinite_matrix:
             return "The matrix is not positive definite; take idr, gmres or bicgstab.";
         case Cause::indefinite_preconditioner:
-            return "The preconditioner is not positive definite; take another one, or idr, gmres "
-                   "or bicgstab.";
+            return "The preconditioner is not positive definite; take another one (of a polynomial "
+                   "an even degree, or bound=gershgorin), or idr, gmres or bicgstab.";
         case Cause::shadow_orthogonal:
             return "The residual became orthogonal to the shadow space; take gmres, or idr with "
                    "another s or seed.";

@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <sstream>
 
-#include "tessera/precond.hpp"
+#include "tessera/polynomial.hpp"
 
 namespace tessera {
 
@@ -39,9 +39,10 @@ BlockPartition blocks_from_file(const Context& context, const std::string& file,
                                 Index bound) {
     std::ifstream stream(file);
     if (!stream) {
-        throw InvalidArgument("block_jacobi: blocks='" + file +
-                              "' is neither supervariable, natural, similar, uniform:K nor a file that can "
-                              "be read");
+        throw InvalidArgument(
+            "block_jacobi: blocks='" + file +
+            "' is neither supervariable, natural, similar, uniform:K nor a file that can "
+            "be read");
     }
     std::vector<Index> offsets{0};
     std::string text;
@@ -100,7 +101,10 @@ BlockPartition partition(const Context& context, const CsrView<T>& matrix, Index
 
 }  // namespace
 
-std::vector<std::string> preconditioner_names() { return {"none", "jacobi", "block_jacobi"}; }
+std::vector<std::string> preconditioner_names() {
+    return {"none",          "jacobi",    "block_jacobi", "neumann",
+            "least_squares", "chebyshev", "chebyshev4",   "chebyshev4_optimal"};
+}
 
 template <class T>
 std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, Spec preconditioner,
@@ -124,7 +128,12 @@ std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, S
         return std::make_unique<BlockJacobi<T>>(context, matrix,
                                                 partition(context, matrix, bound, blocks), options);
     }
-    throw InvalidArgument(unknown_word_message("preconditioner", name, preconditioner_names()));
+    const std::vector<std::string> names = preconditioner_names();
+    if (std::ranges::find(names, name) == names.end()) {
+        throw InvalidArgument(unknown_word_message("preconditioner", name, names));
+    }
+    return std::make_unique<PolynomialPreconditioner<T>>(context, matrix,
+                                                         parse_polynomial(preconditioner));
 }
 
 template std::unique_ptr<Preconditioner<float>> make_preconditioner<float>(const Context&, Spec,

@@ -1,0 +1,288 @@
+#include <algorithm>
+
+#include "support/blocks.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+struct Case {
+    CsrMatrix<double> matrix;
+    std::vector<double> load;
+};
+
+Case problem(const Context& there, const std::string& text) {
+    auto made = problems::generate<double>(host(), Spec::parse(text));
+    return {copy_to(there, made.matrix.view()), std::move(made.load)};
+}
+
+template <class T>
+PolynomialPreconditioner<T> make(const Context& there, const CsrView<T>& matrix,
+                                 const std::string& text) {
+    return {there, matrix, parse_polynomial(Spec::parse(text))};
+}
+
+SolveReport solve(const Context& there, const Case& system, const std::string& preconditioner,
+                  double rtol = 1e-8, const char* solver = "cg") {
+    const CsrOperator<double> a(there, system.matrix.view());
+    const auto m =
+        make_preconditioner<double>(there, Spec::parse(preconditioner), system.matrix.view());
+    const Buffer<double> b = copy_to_buffer(there, system.load);
+    Buffer<double> x(there, system.matrix.rows());
+    fill(there, 0.0, x.view());
+    SolveOptions options;
+    options.rtol = rtol;
+    return tessera::solve<double>(there, Spec::parse(solver), a, m.get(), b.view(), x.view(),
+                                  options);
+}
+
+template <class T>
+std::vector<double> applied(const Context& there, const Operator<T>& m, const std::vector<T>& r) {
+    const Buffer<T> in = copy_to_buffer(there, r);
+    Buffer<T> out(there, m.rows());
+    m.apply(there, in.view(), out.view());
+    const auto z = copy_to_host(there, out);
+    return {z.begin(), z.end()};
+}
+
+const std::vector<std::string> variants = {"neumann:4",
+                                           "neumann:3,lower=ratio:10",
+                                           "least_squares:6",
+                                           "least_squares:5,alpha=1,beta=0",
+                                           "chebyshev:6",
+                                           "chebyshev:4,lower=ritz",
+                                           "chebyshev4:6",
+                                           "chebyshev4_optimal:6",
+                                           "least_squares:6,scaling=block_jacobi:2",
+                                           "least_squares:6,scaling=none",
+                                           "least_squares:6,bound=gershgorin",
+                                           "least_squares:6,precision=f32",
+                                           "least_squares:6,precision=f32,scaling=block_jacobi:2",
+                                           "chebyshev:6,precision=f32,scaling=none"};
+
+}  // namespace
+
+/// |x^T M y - y^T M x| is rounding, and x^T M x positive.
+TEST(polynomial_precond, is_symmetric_and_positive) {
+    const Context there = context();
+    auto random = generator();
+    const Case system = problem(there, "elasticity2d:20,element=t3,jitter=0.5");
+    const std::size_t n = std::size_t(system.matrix.rows());
+    for (const std::string& text : variants) {
+        SCOPED_TRACE(text);
+        const auto m = make<double>(there, system.matrix.view(), text);
+        const auto x = random_vector<double>(random, n), y = random_vector<double>(random, n);
+        const auto mx = applied<double>(there, m, x), my = applied<double>(there, m, y);
+        double xmy = 0, ymx = 0, xmx = 0, ymy = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            xmy += x[i] * my[i];
+            ymx += y[i] * mx[i];
+            xmx += x[i] * mx[i];
+            ymy += y[i] * my[i];
+        }
+        EXPECT_GT(xmx, 0);
+        // Rounding of the steps of a polynomial of degree 6 with rows of at most 18 entries; the
+        // residuals stay below 1, and s within a factor of about 40 of its least value.
+        const bool single = text.find("f32") != std::string::npos;
+        const double unit = single ? gamma<float>(1) : gamma<double>(1);
+        EXPECT_LE(std::abs(xmy - ymx), 40 * 6 * 30 * unit * std::sqrt(xmx * ymy));
+    }
+}
+
+TEST(polynomial_precond, solves_and_takes_fewer_iterations_than_jacobi) {
+    const Context there = context();
+    for (const char* text : {"elasticity2d:24", "elasticity3d:6,element=tet4"}) {
+        SCOPED_TRACE(text);
+        const Case system = problem(there, text);
+        const SolveReport jacobi = solve(there, system, "jacobi");
+        for (const std::string& variant : variants) {
+            SCOPED_TRACE(variant);
+            const SolveReport report = solve(there, system, variant);
+            EXPECT_EQ(report.status, Status::converged) << report.message;
+            EXPECT_LT(report.iterations, jacobi.iterations * 7 / 10);
+            EXPECT_EQ(report.mends, 0);
+        }
+    }
+}
+
+TEST(polynomial_precond, more_products_take_fewer_iterations) {
+    const Context there = context();
+    const Case system = problem(there, "elasticity2d:32");
+    for (const char* kind : {"neumann", "least_squares", "chebyshev4_optimal"}) {
+        Offset last = std::numeric_limits<Offset>::max();
+        for (const int degree : {1, 2, 3, 4, 5, 6, 8, 12, 16}) {
+            const SolveReport report =
+                solve(there, system,
+                      std::string(kind) + ":" + std::to_string(degree) + ",bound=gershgorin");
+            EXPECT_EQ(report.status, Status::converged);
+            EXPECT_LT(report.iterations, last) << kind << ":" << degree;
+            last = report.iterations;
+        }
+    }
+}
+
+TEST(polynomial_precond, single_precision_costs_two_percent_of_iterations_at_most) {
+    const Context there = context();
+    for (const char* text : {"elasticity2d:40", "cantilever2d:12,element=t3", "elasticity3d:8"}) {
+        const Case system = problem(there, text);
+        for (const char* variant :
+             {"least_squares:6", "chebyshev:6", "least_squares:4,scaling=block_jacobi:3"}) {
+            SCOPED_TRACE(std::string(text) + " " + variant);
+            const SolveReport full = solve(there, system, variant, 1e-10);
+            for (const char* solver : {"cg", "fcg"}) {
+                const SolveReport report =
+                    solve(there, system, std::string(variant) + ",precision=f32", 1e-10, solver);
+                EXPECT_EQ(report.status, Status::converged) << report.message;
+                EXPECT_LE(double(report.iterations), 1.02 * double(full.iterations) + 1);
+                EXPECT_LE(report.true_relative_residual, 1e-10);
+            }
+        }
+    }
+}
+
+/// A load of any size: float has a range that a residual may leave.
+TEST(polynomial_precond, single_precision_takes_residuals_of_every_size) {
+    const Context there = context();
+    const Case system = problem(there, "elasticity2d:16");
+    const SolveReport usual = solve(there, system, "least_squares:6,precision=f32");
+    for (const double factor : {0x1p-400, 0x1p-130, 0x1p130, 0x1p400}) {
+        Case scaled = problem(there, "elasticity2d:16");
+        for (double& value : scaled.load) value *= factor;
+        const SolveReport report = solve(there, scaled, "least_squares:6,precision=f32");
+        EXPECT_EQ(report.status, Status::converged);
+        EXPECT_EQ(report.iterations, usual.iterations) << factor;
+    }
+}
+
+TEST(polynomial_precond, even_degrees_converge_with_a_bound_that_is_too_low) {
+    const Context there = context();
+    const Case system = problem(there, "elasticity2d:24");
+    // The largest Ritz value of many steps is the largest eigenvalue to many digits.
+    const auto full =
+        make<double>(there, system.matrix.view(), "least_squares:6,bound=lanczos:300");
+    for (const char* kind : {"neumann", "least_squares", "chebyshev", "chebyshev4_optimal"}) {
+        for (const int degree : {2, 4, 6}) {
+            char bound[64];
+            std::snprintf(bound, sizeof bound, ":%d,bound=%.10g", degree,
+                          0.9 * full.report().upper);
+            const SolveReport report = solve(there, system, kind + std::string(bound));
+            EXPECT_EQ(report.status, Status::converged) << kind << bound << report.message;
+            EXPECT_EQ(report.mends, 0) << kind << bound;
+        }
+    }
+}
+
+TEST(polynomial_precond, an_indefinite_one_is_seen_and_mended) {
+    const Context there = context();
+    const Case system = problem(there, "elasticity2d:24");
+    for (const char* text : {"least_squares:5,bound=1.4", "chebyshev:3,bound=1.2",
+                             "least_squares:5,bound=1.4,precision=f32"}) {
+        SCOPED_TRACE(text);
+        const SolveReport report = solve(there, system, text);
+        EXPECT_EQ(report.status, Status::converged) << report.message;
+        EXPECT_GE(report.mends, 1);
+    }
+    // Up to the Gershgorin bound, and not beyond.
+    const auto m = make<double>(there, system.matrix.view(), "least_squares:5,bound=1");
+    const auto sure = make<double>(there, system.matrix.view(), "least_squares:5,bound=gershgorin");
+    int mends = 0;
+    for (double last = 1; m.mend(there); last = m.report().upper) {
+        EXPECT_GT(m.report().upper, last);
+        ASSERT_LT(++mends, 10);
+    }
+    EXPECT_EQ(m.report().upper, sure.report().upper);
+    EXPECT_EQ(m.report().mends, mends);
+    EXPECT_FALSE(sure.mend(there));
+}
+
+TEST(polynomial_precond, block_scaling_of_single_rows_is_point_scaling) {
+    const Context there = context();
+    const Case system = problem(there, "poisson2d:12");
+    const std::vector<double> ones(144, 1);
+    const auto points = make<double>(there, system.matrix.view(), "least_squares:4,bound=2");
+    const auto blocks =
+        make<double>(there, system.matrix.view(), "least_squares:4,bound=2,scaling=block_jacobi:4");
+    const auto a = applied<double>(there, points, ones), b = applied<double>(there, blocks, ones);
+    for (std::size_t i = 0; i < ones.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-13 * std::abs(a[i]));
+}
+
+TEST(polynomial_precond, update_takes_new_values) {
+    const Context there = context();
+    auto given = problems::generate<double>(host(), Spec::parse("elasticity2d:8"));
+    const CsrMatrix<double> before = copy_to(there, given.matrix.view());
+    const std::vector<double> ones(std::size_t(before.rows()), 1);
+    for (const std::string& text : variants) {
+        SCOPED_TRACE(text);
+        auto m = make<double>(there, before.view(), text);
+        auto changed = problems::generate<double>(host(), Spec::parse("elasticity2d:8"));
+        for (double& value : changed.matrix.values().view()) value *= 16;
+        const CsrMatrix<double> after = copy_to(there, changed.matrix.view());
+        m.update(there, after.view());
+        const auto fresh = make<double>(there, after.view(), text);
+        EXPECT_EQ(applied<double>(there, m, ones), applied<double>(there, fresh, ones));
+        const CsrMatrix<double> other = copy_to(there, make_csr<double>(1, 1, {{0}}, {{4}}).view());
+        EXPECT_THROW(m.update(there, other.view()), InvalidArgument);
+    }
+}
+
+TEST(polynomial_precond, texts) {
+    const Context there = context();
+    const Case system = problem(there, "poisson2d:6");
+    const auto describe = [&](const std::string& text) {
+        return make_preconditioner<double>(there, Spec::parse(text), system.matrix.view())
+            ->describe();
+    };
+    EXPECT_EQ(describe("least_squares"), "least_squares:6,bound=lanczos:10,scaling=jacobi");
+    EXPECT_EQ(describe("neumann:3,bound=gershgorin"), "neumann:3,bound=gershgorin,scaling=jacobi");
+    EXPECT_EQ(describe("neumann:3,lower=ritz"),
+              "neumann:3,bound=lanczos:10,lower=ritz,scaling=jacobi");
+    EXPECT_EQ(describe("chebyshev:4,bound=2.5,precision=f32"),
+              "chebyshev:4,bound=2.5,lower=ratio:30,precision=f32,scaling=jacobi");
+    EXPECT_EQ(describe("chebyshev:4,lower=0.01,scaling=none"),
+              "chebyshev:4,bound=lanczos:10,lower=0.01,scaling=none");
+    EXPECT_EQ(describe("least_squares:2,alpha=1,beta=0,scaling=block_jacobi:3,bound=lanczos:20"),
+              "least_squares:2,alpha=1,beta=0,bound=lanczos:20,scaling=block_jacobi:3");
+    // What it says makes the same again.
+    for (const std::string& text : variants) EXPECT_EQ(describe(describe(text)), describe(text));
+    for (const char* wrong :
+         {"least_squares:0", "least_squares:17", "least_squares:6,bound=often",
+          "least_squares:6,bound=-1", "least_squares:6,bound=lanczos:0", "least_squares:6,lower=1",
+          "chebyshev:6,lower=ratio:1", "chebyshev:6,lower=3,bound=2", "chebyshev:6,alpha=1",
+          "least_squares:6,scaling=rows", "least_squares:6,scaling=block_jacobi:65",
+          "least_squares:6,precision=f16", "least_squares:6,sing=1"}) {
+        EXPECT_THROW(describe(wrong), InvalidArgument) << wrong;
+    }
+}
+
+TEST(polynomial_precond, matrices_that_cannot_be_scaled) {
+    const Context there = context();
+    const CsrMatrix<double> given =
+        make_csr<double>(3, 3, {{0, 1}, {0, 1}, {2}}, {{2, 1}, {1, -2}, {1}});
+    const CsrMatrix<double> matrix = copy_to(there, given.view());
+    for (const char* text : {"least_squares:4", "chebyshev:4,precision=f32",
+                             "least_squares:4,scaling=block_jacobi:2"}) {
+        const auto m = make<double>(there, matrix.view(), text);
+        EXPECT_EQ(m.singular_blocks(), 1);
+        EXPECT_EQ(m.report().first_not_positive, 1);
+        const Case system{copy_to(there, given.view()), {1, 1, 1}};
+        EXPECT_EQ(solve(there, system, text).status, Status::singular_block);
+    }
+}
+
+TEST(polynomial_precond, empty_and_single_rows) {
+    const Context there = context();
+    for_reals([&](auto real) {
+        using T = decltype(real);
+        const CsrMatrix<T> nothing = copy_to(there, make_csr<T>(0, 0, {}, {}).view());
+        const CsrMatrix<T> one = copy_to(there, make_csr<T>(1, 1, {{0}}, {{4}}).view());
+        for (const std::string& text : variants) {
+            SCOPED_TRACE(text);
+            EXPECT_TRUE(applied<T>(there, make<T>(there, nothing.view(), text), {}).empty());
+            const auto z = applied<T>(there, make<T>(there, one.view(), text), {T(2)});
+            EXPECT_GT(z[0], 0);
+            EXPECT_LE(z[0], 1);
+        }
+    });
+}
+
+}  // namespace tessera::test
