@@ -176,9 +176,10 @@ TEST(scaling, solutions_are_scaled_back) {
     scaling.apply(there, b.view(), scaled_b.view());
     fill(there, 0.0, y.view());
     const CsrOperator<double> a(there, scaling.matrix());
+    SolveOptions options;
+    options.rtol = 1e-12;
     EXPECT_EQ(
-        cg<double>(there, a, nullptr, std::as_const(scaled_b).view(), y.view(), {.rtol = 1e-12})
-            .status,
+        cg<double>(there, a, nullptr, std::as_const(scaled_b).view(), y.view(), options).status,
         Status::converged);
     scaling.apply_transposed(there, std::as_const(y).view(), x.view());
     const CsrOperator<double> original(there, matrix.view());
