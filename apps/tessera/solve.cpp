@@ -149,7 +149,8 @@ class Run {
         report_.phases = context_.phases();
         for (const PhaseRecord& phase : report_.phases) {
             if (phase.name == "find_blocks") report_.seconds.find_blocks += phase.seconds;
-            if (phase.name == "setup") report_.seconds.setup += phase.seconds;
+            if (phase.name == "setup" || phase.name == "bounds")
+                report_.seconds.setup += phase.seconds;
         }
         report_.peak_memory_bytes = context_.memory().peak;
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
