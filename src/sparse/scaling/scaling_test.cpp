@@ -199,7 +199,8 @@ TEST(scaling, matrices_that_are_not_positive) {
         const SymmetricScaling<double> points(there, matrix.view());
         EXPECT_EQ(points.not_positive(), 1);
         EXPECT_EQ(points.first_not_positive(), 2);
-        EXPECT_TRUE(std::isnan(copy_to_host(there, host_copy(there, points.matrix()).values())[4]));
+        EXPECT_TRUE(
+            std::isnan(copy_to_host(host(), host_copy(there, points.matrix()).values())[4]));
         const SymmetricScaling<double> blocks(
             there, matrix.view(), blocks_from_offsets(there, 4, std::vector<Index>{0, 2, 3, 4}));
         EXPECT_EQ(blocks.not_positive(), 1);
@@ -236,7 +237,7 @@ TEST(scaling, update_takes_new_values) {
             blocks ? SymmetricScaling<double>(there, matrix.view(),
                                               uniform_blocks(there, given.rows(), 2))
                    : SymmetricScaling<double>(there, matrix.view());
-        const auto before = copy_to_host(there, host_copy(there, scaling.matrix()).values());
+        const auto before = copy_to_host(host(), host_copy(there, scaling.matrix()).values());
         for (double& value : given.values().view()) value *= 4;
         const CsrMatrix<double> larger = copy_to(there, given.view());
         scaling.update(there, larger.view());
