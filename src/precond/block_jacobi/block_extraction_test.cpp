@@ -12,7 +12,7 @@ std::vector<BlockExtraction> extractions(const Context& context, Index largest) 
             BlockExtraction::shared, BlockExtraction::separate};
 }
 
-/// Every way gives inverses within their bounds; those that pivot alike equal ones.
+/// Every way gives inverses within their bounds; the merged kernels equal ones.
 template <class T>
 void expect_same_by_all(const Context& context, const Case<T>& given) {
     Index largest = 0;
@@ -23,7 +23,7 @@ void expect_same_by_all(const Context& context, const Case<T>& given) {
         SCOPED_TRACE("extraction " + std::to_string(int(extraction)));
         expect_all_inverted(context, given, {.extraction = extraction});
         const BlockJacobi<T> jacobi = invert(context, given, {.extraction = extraction});
-        if (!pivots_columns(context, jacobi)) continue;
+        if (!context.on_gpu() || extraction == BlockExtraction::separate) continue;
         const auto values = copy_to_host(context, jacobi.copy_inverses(context));
         const auto conditions = to_host(context, jacobi.reciprocal_conditions());
         if (first.empty()) {

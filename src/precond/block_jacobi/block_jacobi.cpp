@@ -28,9 +28,9 @@ const char* to_string(BlockExtraction extraction) {
 namespace {
 
 /// The faster way, as measured (docs/decisions/block-jacobi-setup.md): blocks of 1 or 2 rows leave
-/// most lanes of a merged kernel idle, large ones starve it of registers.
+/// most lanes of a merged kernel idle, and there is none for more than 32.
 BlockExtraction fastest(Index largest) {
-    return largest <= 2 || largest > 24 ? BlockExtraction::separate
+    return largest <= 2 || largest > 32 ? BlockExtraction::separate
                                         : BlockExtraction::shared_multiple;
 }
 
@@ -76,6 +76,8 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
       shifts(where, blocks.count),
       reciprocal_condition(where, blocks.count),
       verdict(where, 1) {
+    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, verdict.data(),
+                                                             sizeof(SetupVerdict));
     block_entry_offsets(where, blocks, entry_offsets.view());
     if (!in_place()) scratch = Buffer<T>(where, blocks.entries);
     if (adaptive()) {
@@ -83,7 +85,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
         starts = Buffer<Offset>(where, Offset(blocks.count) + 1);
         largest = Buffer<T>(where, blocks.count);
     } else {
-        bytes = Buffer<std::byte>(where, blocks.entries * bytes_of(format) + 16);
+        make_room(where, blocks.entries * bytes_of(format));
     }
     if (!where.on_gpu()) return;
     groups = group_blocks(where, blocks, group_rows(blocks.largest));
@@ -164,20 +166,26 @@ void BlockJacobi<T>::State::choose(const Context& where) {
     mixed = std::popcount(found.formats) > 1;
     if (!mixed) {
         if (found.formats != 0) format = BlockFormat(std::countr_zero(found.formats));
-        bytes = Buffer<std::byte>(where, blocks.entries * bytes_of(format) + 16);
-        return;
+        return make_room(where, blocks.entries * bytes_of(format));
     }
     select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
         where, blocks.count, blocks.block_offsets.data(), formats.data(), starts.data());
     Offset units = 0;
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 1),
                  std::span<Offset>(&units, 1));
-    bytes = Buffer<std::byte>(where, units * 8 + 16);
+    make_room(where, units * 8);
+}
+
+template <class T>
+void BlockJacobi<T>::State::make_room(const Context& where, Offset size) {
+    bytes = Buffer<std::byte>(where, size + 16);
+    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, bytes.data() + size, 16);
 }
 
 template <class T>
 void BlockJacobi<T>::State::take_verdict(const Context& where) {
-    copy_to_host(where, std::as_const(verdict).view(), std::span<SetupVerdict>(&found, 1));
+    found.add(select(where, &cpu::take_verdict, TESSERA_IF_CUDA(cuda::take_verdict))(
+        where, verdict.data()));
 }
 
 template <class T>
@@ -187,6 +195,7 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
+    found = {};
     invert(where, matrix, first);
     // Most updates fit the formats that are there: the host's verdict is not waited for.
     const bool ready = !in_place() && !(adaptive() && first);
@@ -203,7 +212,9 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
         if (!first) ++rebuilds;
         choose(where);
     }
-    if (anew || (!in_place() && found.singular > 0)) store(where);
+    const bool replaced = !in_place() && found.singular > 0;
+    if (anew || replaced) store(where);
+    if (replaced) take_verdict(where);  // What stands in for inverses may overflow.
 }
 
 template <class T>

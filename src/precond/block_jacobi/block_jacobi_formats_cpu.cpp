@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -53,7 +54,6 @@ void block_sizes(const Context&, Index count, const Index* block_offsets, Index*
 template <class T>
 void judge(const Context&, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
            SetupVerdict* verdict) {
-    *verdict = {};
     for (Index b = 0; b < blocks.count; ++b) {
         verdict->singular += blocks.info[b] != 0;
         verdict->misfits += formats != nullptr &&
@@ -84,7 +84,7 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
                                                     work.data() + n * n, columns, inverse));
         }
     });
-    verdict->rows_from_end = rows_from_end;
+    verdict->add({0, 0, 0, rows_from_end, 0});
 }
 
 template <class T>
@@ -125,7 +125,15 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
             if (beyond) overflow = true;
         });
     });
-    verdict->overflow = overflow;
+    verdict->add({0, 0, overflow, 0, 0});
+}
+
+void clear(const Context&, void* memory, Offset bytes) {
+    std::memset(memory, 0, std::size_t(bytes));
+}
+
+SetupVerdict take_verdict(const Context&, SetupVerdict* verdict) {
+    return std::exchange(*verdict, {});
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                   \

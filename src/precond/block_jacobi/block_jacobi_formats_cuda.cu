@@ -1,4 +1,5 @@
 #include "base/check_cuda.hpp"
+#include "base/context_state.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
@@ -89,6 +90,7 @@ __global__ void __launch_bounds__(format_threads)
 template <class T>
 __global__ void __launch_bounds__(format_threads)
     judge_kernel(InvertedBlocks<T> blocks, const BlockFormat* formats, SetupVerdict* verdict) {
+    begin_dependent();
     int failed = 0;
     int misfits = 0;
     for_elements<4>(blocks.count, [&](Offset b) {
@@ -117,6 +119,13 @@ __global__ void __launch_bounds__(format_threads)
     if (threadIdx.x % 32 == 0 && chosen != 0) atomicOr(&verdict->formats, chosen);
 }
 
+/// Moves a verdict to the memory of the host. One thread.
+__global__ void take_verdict_kernel(SetupVerdict* verdict, SetupVerdict* on_host) {
+    begin_dependent();
+    *on_host = *verdict;
+    *verdict = {};
+}
+
 /// f(lanes a block as a constant, thread blocks).
 template <class T, class F>
 void with_lanes(const PackedBlocks<T>& blocks, F&& f) {
@@ -140,12 +149,9 @@ void block_sizes(const Context& context, Index count, const Index* block_offsets
 template <class T>
 void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
            SetupVerdict* verdict) {
-    const cudaStream_t stream = stream_of(context);
-    TESSERA_CUDA(cudaMemsetAsync(verdict, 0, sizeof(SetupVerdict), stream));
     if (blocks.count == 0) return;
-    judge_kernel<<<blocks_for(blocks.count, 4 * format_threads), format_threads, 0, stream>>>(
-        blocks, formats, verdict);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_dependent(judge_kernel<T>, blocks_for(blocks.count, 4 * format_threads), format_threads,
+                     0, stream_of(context), blocks, formats, verdict);
 }
 
 template <class T>
@@ -171,6 +177,18 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
             verdict);
         TESSERA_CUDA(cudaGetLastError());
     });
+}
+
+void clear(const Context& context, void* memory, Offset bytes) {
+    TESSERA_CUDA(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream_of(context)));
+}
+
+SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict) {
+    static_assert(sizeof(SetupVerdict) <= host_scratch_bytes);
+    const auto on_host = static_cast<SetupVerdict*>(host_scratch(context));
+    launch_dependent(take_verdict_kernel, 1, 1, 0, stream_of(context), verdict, on_host);
+    context.synchronize();
+    return *on_host;
 }
 
 #define TESSERA_INSTANTIATE(T)                                                              \

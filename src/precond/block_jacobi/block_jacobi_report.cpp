@@ -46,16 +46,15 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     const auto reciprocal = host_copy(context, state_->reciprocal_condition);
     const auto info = host_copy(context, state_->info);
     const auto formats = host_copy(context, state_->formats);
-    const SetupVerdict verdict = host_copy(context, state_->verdict)[0];
 
     BlockJacobiReport report;
     report.singular = state_->found.singular;
     report.rebuilds = state_->rebuilds;
-    report.overflow = !state_->adaptive() && verdict.overflow != 0;
+    report.overflow = !state_->adaptive() && state_->found.overflow != 0;
     report.stored_bytes = state_->bytes.size() - 16;
     report.working_bytes = blocks.entries * Offset(sizeof(T));
-    if (verdict.rows_from_end != 0) {
-        report.first_non_finite_row = blocks.rows - Index(verdict.rows_from_end);
+    if (state_->found.rows_from_end != 0) {
+        report.first_non_finite_row = blocks.rows - Index(state_->found.rows_from_end);
     }
     const auto condition = [&](Index b) {
         return info[std::size_t(b)] != 0 ? std::numeric_limits<double>::infinity()

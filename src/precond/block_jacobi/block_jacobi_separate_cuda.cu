@@ -1,4 +1,4 @@
-#include "gpu/tiles/diagonal_blocks.cuh"
+#include "gpu/tiles/inverted_blocks.cuh"
 #include "precond/block_jacobi/block_groups.cuh"
 #include "precond/block_jacobi/kernels.hpp"
 
@@ -6,6 +6,37 @@
 namespace tessera::cuda {
 
 namespace {
+
+/// Where value e of the packed blocks of a group lies in shared memory: a permutation within groups
+/// of 16 (8 bytes) or 32 (4 bytes) that spreads strides over the banks.
+template <class T>
+__device__ __forceinline__ int staged(int e) {
+    constexpr int bits = sizeof(T) == 8 ? 4 : 5;
+    return e ^ (e >> bits & ((1 << bits) - 1));
+}
+
+/// X = (X + X^T) / 2 for the staged n x n array at `place`, as far as row i is charged with: its
+/// pairs with the n / 2 rows after it, cyclically.
+template <class T>
+__device__ __forceinline__ void symmetrise_row(T* values, int place, int n, int i) {
+    const int pairs = n % 2 == 0 && i >= n / 2 ? n / 2 - 1 : n / 2;
+    for (int d = 1; d <= pairs; ++d) {
+        const int j = i + d < n ? i + d : i + d - n;
+        T* const x = values + staged<T>(place + j * n + i);
+        T* const y = values + staged<T>(place + i * n + j);
+        *x = *y = middle_of(*x, *y);
+    }
+}
+
+/// The largest magnitude in row i of the staged n x n array at `place`.
+template <class T>
+__device__ __forceinline__ T largest_of_row(const T* values, int place, int n, int i) {
+    T largest = T(0);
+    for (int j = 0; j < n; ++j) {
+        largest = fmax(largest, fabs(values[staged<T>(place + j * n + i)]));
+    }
+    return largest;
+}
 
 /// The block that a row of a group belongs to.
 template <int Rows>
@@ -49,9 +80,9 @@ __device__ __forceinline__ RowBlock<Rows> row_block(std::uint64_t starts, int ro
 /// Writes the blocks of a group to `blocks`, packed and column-major, and whether each is exactly
 /// symmetric. A warp takes a group: its lanes search a row each, then read rows together into
 /// shared memory, from where the packed values are stored.
-template <class T, int Rows, int Depth>
-__global__ void __launch_bounds__(32 * extract_warps, Depth <= 1   ? 8
-                                                      : Depth == 2 ? 7
+template <class T, int Rows, int Tile>
+__global__ void __launch_bounds__(32 * extract_warps, Tile <= 8    ? 8
+                                                      : Tile == 16 ? 7
                                                                    : 5)
     extract_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, Index group_count,
                    const Index* groups, T* values, std::uint8_t* symmetric) {
@@ -86,7 +117,7 @@ __global__ void __launch_bounds__(32 * extract_warps, Depth <= 1   ? 8
     const auto put = [&](const BlockRow& row, int c, T value) {
         staging[staged<T>(row.place() + c * row.size())] = value;
     };
-    take_rows<Depth>(matrix, search, group.rows, table, put);
+    take_rows<Tile>(matrix, search, group.rows, table, put);
     __syncwarp();
 #pragma unroll 4
     for (int e = lane; e < total; e += 32) values[begin + e] = staging[staged<T>(e)];
@@ -158,7 +189,7 @@ __global__ void __launch_bounds__(32 * extract_warps)
         for (int r = lane; r < group.rows; r += 32) {
             const RowBlock<Rows> at = row_block<Rows>(starts, group.rows, r);
             const int place = int(blocks.entry_offsets[group.first_block + at.block] - begin);
-            row_largest[r] = staged_row_size(staging, place, at.size, r - at.first).largest;
+            row_largest[r] = largest_of_row(staging, place, at.size, r - at.first);
         }
         __syncwarp();
         for (int b = lane; b < group.blocks; b += 32) {
@@ -174,11 +205,11 @@ __global__ void __launch_bounds__(32 * extract_warps)
     for (int e = lane; e < total; e += 32) inverses[begin + e] = staging[staged<T>(e)];
 }
 
-template <class T, int Rows, int Depth>
+template <class T, int Rows, int Tile>
 void launch_extract(const Context& context, const SetupJob<T>& job) {
     const int bytes =
         extract_warps * (staging_bytes<T, Rows>(job.blocks.largest) + Rows * int(sizeof(BlockRow)));
-    const auto extract = extract_kernel<T, Rows, Depth>;
+    const auto extract = extract_kernel<T, Rows, Tile>;
     TESSERA_CUDA(cudaFuncSetAttribute(extract, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     extract<<<blocks_for(job.group_count, extract_warps), 32 * extract_warps, bytes,
               stream_of(context)>>>(job.matrix, job.blocks, job.group_count, job.groups,
@@ -217,15 +248,15 @@ template <class T>
 void setup_separate(const Context& context, const SetupJob<T>& job) {
     const Index largest = job.blocks.largest;
     if (largest <= 4) {
-        launch_extract<T, 32, 0>(context, job);
-    } else if (largest <= 8) {
-        launch_extract<T, 32, 1>(context, job);
-    } else if (largest <= 16) {
-        launch_extract<T, 32, 2>(context, job);
-    } else if (largest <= 32) {
         launch_extract<T, 32, 4>(context, job);
+    } else if (largest <= 8) {
+        launch_extract<T, 32, 8>(context, job);
+    } else if (largest <= 16) {
+        launch_extract<T, 32, 16>(context, job);
+    } else if (largest <= 32) {
+        launch_extract<T, 32, 32>(context, job);
     } else {
-        launch_extract<T, 64, 4>(context, job);
+        launch_extract<T, 64, 64>(context, job);
     }
     invert_extracted(context, job);
     if (largest <= 32) {

@@ -2,7 +2,7 @@
 
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/diagonal_blocks.cuh"
+#include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "precond/block_jacobi/kernels.hpp"
 
@@ -15,52 +15,34 @@ constexpr int setup_warps = 4;  ///< A thread block.
 
 /// How blocks of up to `Tile` rows are spread: lanes a block, rows a lane, and the thread blocks a
 /// multiprocessor that the registers are limited for (more spills, fewer hides less latency).
+template <class T, int Tile>
+struct Spread {
+    static constexpr int lanes = Tile == 12 ? 8 : Tile <= 16 ? Tile : Tile <= 24 ? 8 : 16;
+    static constexpr int rows = (Tile + lanes - 1) / lanes;
+    static constexpr int thread_blocks = Tile <= 8 ? 8 : Tile == 12 ? 6 : Tile <= 16 ? 8 : 4;
+};
 template <int Tile>
-struct Spread;
-template <>
-struct Spread<4> {
-    static constexpr int lanes = 4, rows = 1, f64 = 8, f32 = 8;
+struct Spread<double, Tile> {
+    static constexpr int lanes = Tile == 12 ? 16 : Tile <= 16 ? Tile : Tile <= 24 ? 8 : 32;
+    static constexpr int rows = (Tile + lanes - 1) / lanes;
+    static constexpr int thread_blocks = Tile <= 12   ? 8
+                                         : Tile == 16 ? 7
+                                         : Tile == 20 ? 3
+                                         : Tile == 24 ? 2
+                                                      : 4;
 };
-template <>
-struct Spread<8> {
-    static constexpr int lanes = 8, rows = 1, f64 = 6, f32 = 8;
-};
-template <>
-struct Spread<12> {
-    static constexpr int lanes = 4, rows = 3, f64 = 4, f32 = 6;
-};
-template <>
-struct Spread<16> {
-    static constexpr int lanes = 8, rows = 2, f64 = 4, f32 = 7;
-};
-template <>
-struct Spread<20> {
-    static constexpr int lanes = 8, rows = 3, f64 = 3, f32 = 4;
-};
-template <>
-struct Spread<24> {
-    static constexpr int lanes = 8, rows = 3, f64 = 2, f32 = 4;
-};
-template <>
-struct Spread<28> {
-    static constexpr int lanes = 16, rows = 2, f64 = 3, f32 = 4;
-};
-template <>
-struct Spread<32> {
-    static constexpr int lanes = 16, rows = 2, f64 = 3, f32 = 4;
-};
+
 /// How the kernels of the papers are spread: a warp a block (shared_full, shared), or as above.
 template <class T, int Tile, BlockExtraction extraction>
 struct Shape {
     static constexpr bool warp_a_block =
         extraction == BlockExtraction::shared_full || extraction == BlockExtraction::shared;
-    static constexpr int lanes = warp_a_block ? 32 : Spread<Tile>::lanes;
-    static constexpr int rows = warp_a_block ? 1 : Spread<Tile>::rows;
-    static constexpr int thread_blocks =
-        !warp_a_block    ? (sizeof(T) == 8 ? Spread<Tile>::f64 : Spread<Tile>::f32)
-        : sizeof(T) == 4 ? 6
-        : Tile <= 16     ? 6
-                         : 4;
+    static constexpr int lanes = warp_a_block ? 32 : Spread<T, Tile>::lanes;
+    static constexpr int rows = warp_a_block ? 1 : Spread<T, Tile>::rows;
+    static constexpr int thread_blocks = !warp_a_block    ? Spread<T, Tile>::thread_blocks
+                                         : sizeof(T) == 4 ? 6
+                                         : Tile <= 16     ? 6
+                                                          : 4;
     using Warp = WarpBlocks<T, Tile, lanes>;
 };
 
@@ -150,27 +132,21 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     const Index start = blocks.block_offsets[first_block + min(warp_lane, here)];
     extract_as<extraction>(matrix, start, shared);
     T a[Form::rows][Tile];
-    take_transposed(shared, a);
-    const BlockFacts<T> facts = examine_blocks(shared, a);
-
+    take_blocks(shared, a);
+    const BlockFacts<T> block = examine_blocks(shared, a);
     const int n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
-    const int steps = lanes_max(n);
-    const int failure = invert_blocks(shared, a, n, steps);
-
-    const Offset* entry_offsets = blocks.entry_offsets + first_block;
-    const Offset begin = entry_offsets[0];
-    const int place = int(entry_offsets[min(group, here)] - begin);
-    stage_inverses(shared, a, n, steps, failure, place);
-    symmetrise_staged<lanes>(shared.value, place, facts.symmetric && failure == 0 ? n : 0);
-    const StagedSize<T> size = staged_size<lanes>(shared.value, place, n);
-    const int total = int(entry_offsets[here] - begin);
-#pragma unroll 4
-    for (int e = warp_lane; e < total; e += 32) inverses[begin + e] = shared.value[staged<T>(e)];
+    int failure = invert_blocks(shared, a, n, lanes_max(n));
+    T* const out = inverses + blocks.entry_offsets[first_block + min(group, here)];
+    const InverseFacts<T> inverse =
+        store_inverses(shared, n, block.symmetric, largest != nullptr, out);
+    if (failure == 0 && !inverse.finite) failure = n;
     if (warp_lane % lanes == 0 && group < here) {
         info[first_block + group] = failure;
         reciprocal_condition[first_block + group] =
-            failure == 0 ? T(1) / facts.norm / size.norm : T(0);
-        if (largest != nullptr) largest[first_block + group] = failure == 0 ? size.largest : T(0);
+            failure == 0 ? T(1) / block.norm / inverse.norm : T(0);
+        if (largest != nullptr) {
+            largest[first_block + group] = failure == 0 ? inverse.largest : T(0);
+        }
     }
 }
 

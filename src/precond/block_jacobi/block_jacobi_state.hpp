@@ -14,6 +14,8 @@ struct BlockJacobi<T>::State {
     void invert(const Context& where, const CsrView<T>& matrix, bool first);
     /// Chooses the formats and makes room for them.
     void choose(const Context& where);
+    /// Room for stored values of `size` bytes, and 16 zeros that are read with the last of them.
+    void make_room(const Context& where, Offset size);
     /// Waits for the verdict and copies it to `found`.
     void take_verdict(const Context& where);
     /// Writes the inverses in their formats.

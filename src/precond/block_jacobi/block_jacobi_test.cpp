@@ -191,6 +191,7 @@ TEST(block_jacobi, applies_what_is_kept) {
             std::size_t entry = 0;
             for (const bool transposed : {false, true}) {
                 Buffer<T> z_there(there, Offset(r.size()));
+                fill(there, T(0), z_there.view());  // What lies between vectors is copied, too.
                 jacobi.apply(there, transposed ? batched::Transpose::yes : batched::Transpose::no,
                              vectors, r_there.view(), Offset(leading), z_there.view(),
                              Offset(leading));

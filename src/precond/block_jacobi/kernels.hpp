@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "precond/block_jacobi/stored_blocks.hpp"
 #include "tessera/batched.hpp"
 
@@ -49,13 +51,22 @@ struct InvertedBlocks {
     double accuracy = 0;
 };
 
-/// The outcome of a setup, in the memory of a Context.
+/// The outcome of a setup. That in the memory of a Context gathers what the functions below find
+/// until take_verdict.
 struct SetupVerdict {
     Index singular;          ///< Blocks whose info is not 0.
     Index misfits;           ///< Blocks that do not fit the format that they are kept in.
     Index overflow;          ///< Not 0 where a finite value is infinite in its format.
     unsigned rows_from_end;  ///< Rows from the first one with NaN or infinity in its block on.
     unsigned formats;        ///< Bit f: a block was given BlockFormat(f).
+
+    void add(const SetupVerdict& more) {
+        singular += more.singular;
+        misfits += more.misfits;
+        overflow |= more.overflow;
+        rows_from_end = std::max(rows_from_end, more.rows_from_end);
+        formats |= more.formats;
+    }
 };
 
 namespace cpu {
@@ -65,42 +76,44 @@ namespace cpu {
 ///         or the block's rows where only an entry of its inverse is not finite. The inverse is
 ///         then NaN;
 ///   reciprocal_condition  1 / (||B||_inf ||X||_inf), 0 where info is not 0.
-/// Where B is exactly symmetric, (X + X^T) / 2 is stored in place of X. The merged GPU kernels take
-/// the block transposed from shared memory into registers and so pivot among the columns of B,
-/// bounding the right residual ||B X - I||; the others pivot among the rows and bound the left one,
-/// ||X B - I||: each below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or
-/// on threads. No wait.
+/// Where B is exactly symmetric, (X + X^T) / 2 is stored in place of X. The left residual
+/// ||X B - I|| is below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or on
+/// threads. No wait.
 template <class T>
 void setup(const Context& context, const SetupJob<T>& job);
 
 /// sizes[b] = rows of block b.
 void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
 
-/// verdict: `singular` counted, and, where formats are given, the `misfits` that no longer fit
-/// theirs; the rest 0.
+/// Counts `singular`, and, where formats are given, the `misfits` that no longer fit theirs.
 template <class T>
 void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
            SetupVerdict* verdict);
 
 /// What the policy says in the place of the inverses of all blocks whose info is not 0 (see
 /// SingularPolicy; a block with NaN or infinity stays NaN under every policy, a zero block counts
-/// as norm 1), and the shift that was used or -1 for every block. Fills in rows_from_end.
+/// as norm 1), and the shift that was used or -1 for every block. Finds rows_from_end.
 template <class T>
 void replace_singular(const Context& context, const CsrView<T>& matrix,
                       const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
                       T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
 
-/// formats[b] = smallest_format of block b; verdict->formats gains them.
+/// formats[b] = smallest_format of block b; finds `formats`.
 template <class T>
 void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats,
                     SetupVerdict* verdict);
 /// Where blocks of these formats start, in units of 8 bytes; count + 1 of them.
 void format_starts(const Context& context, Index count, const Index* block_offsets,
                    const BlockFormat* formats, Offset* starts);
-/// Writes the blocks to `bytes` as `stored` says; verdict->overflow is set where one overflows.
+/// Writes the blocks to `bytes` as `stored` says; finds `overflow`.
 template <class T>
 void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
                   const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
+
+/// Zeros.
+void clear(const Context& context, void* memory, Offset bytes);
+/// What was found since the last call; waits.
+SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict);
 }  // namespace cpu
 namespace cuda {
 template <class T>
@@ -121,6 +134,8 @@ void format_starts(const Context& context, Index count, const Index* block_offse
 template <class T>
 void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
                   const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
+void clear(const Context& context, void* memory, Offset bytes);
+SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict);
 
 /// Blocks of at most 32 rows: BlockExtraction::shared_multiple, and the other merged kernels.
 template <class T>

@@ -218,8 +218,10 @@ struct RingArguments {
     Offset z_leading;
 };
 
+/// Thread blocks: as many as have work, or `rounds` times what the GPU holds at once, each of which
+/// then takes several chunks.
 template <bool OneSize, int Groups, int Stages, int Vectors, int Resident, bool Transposed, class T>
-void launch_apply_ring(const RingArguments<T>& a) {
+void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1) {
     using Shape = ChunkShape<T, OneSize, Groups, Stages, Vectors, Resident>;
     const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
     const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
@@ -233,37 +235,43 @@ void launch_apply_ring(const RingArguments<T>& a) {
     const int each = std::clamp(memory / (bytes + reserved), 1, Shape::resident);
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(a.blocks), ring_warps);
     launch_dependent(apply_ring_kernel<T, Shape, Transposed>,
-                     std::min(needed, unsigned(multiprocessors * each)), 32 * ring_warps, bytes,
-                     stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z, a.z_leading);
+                     std::min(needed, rounds * unsigned(multiprocessors * each)), 32 * ring_warps,
+                     bytes, stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z,
+                     a.z_leading);
 }
 
 /// The fastest shapes on an H200 (docs/decisions/block-jacobi-apply.md) for blocks of one size and
-/// format. A chunk is worth its instructions from some bytes on, and two groups fill lanes that one
-/// leaves idle; many warps are worth more than places that wait.
+/// format. A chunk is worth its instructions from some bytes on, and two or four groups fill lanes
+/// that one leaves idle. Thread blocks that end after a chunk share the memory best; small chunks
+/// are not worth starting one.
 template <class T>
 void apply_uniform_ring(const RingArguments<T>& a) {
     constexpr bool wide = sizeof(T) == 8;
     const int n = a.blocks.largest;
+    constexpr unsigned all = 1u << 16;  ///< Rounds that are never made.
     if (a.vectors > 4) {
         const bool thirds = 64 / n == 3;  // Of two groups.
         if constexpr (wide) {
-            if (thirds || n <= 12) return launch_apply_ring<true, 2, 1, 8, 4, false>(a);
-            return launch_apply_ring<true, 1, 2, 8, 4, false>(a);
+            if (thirds || n <= 12) return launch_apply_ring<true, 2, 1, 8, 4, false>(a, all);
+            return launch_apply_ring<true, 1, 2, 8, 4, false>(a, 4);
         } else {
             if (thirds) return launch_apply_ring<true, 2, 2, 8, 4, false>(a);
-            return launch_apply_ring<true, 1, 2, 8, 5, false>(a);
+            return launch_apply_ring<true, 1, 2, 8, 5, false>(a, 4);
         }
     }
-    if (a.vectors > 1) return launch_apply_ring<true, 1, 2, 4, 4, false>(a);
-    const int value_bytes = bytes_of(a.blocks.format);
-    const int group_bytes = 32 / n * n * n * value_bytes;
-    constexpr int places_of_small = wide ? 1 : 2;
-    if (n * value_bytes < 16) return launch_apply_ring<true, 4, places_of_small, 1, 8, false>(a);
-    if (group_bytes > 2600) return launch_apply_ring<true, 2, 1, 1, 8, false>(a);
-    if (group_bytes >= 950 && (value_bytes > 2 || 32 % n < 6)) {
-        return launch_apply_ring<true, 1, 1, 1, 12, false>(a);
+    if (a.vectors > 1) return launch_apply_ring<true, 1, 2, 4, 4, false>(a, 4);
+    const auto one_group = [&] { launch_apply_ring<true, 1, 1, 1, 12, false>(a, all); };
+    const auto two_groups = [&](unsigned r) { launch_apply_ring<true, 2, 1, 1, 8, false>(a, r); };
+    const auto four_groups = [&](unsigned r) { launch_apply_ring<true, 4, 1, 1, 8, false>(a, r); };
+    switch (bytes_of(a.blocks.format)) {
+        case 8:
+            return n <= 3 ? four_groups(all) : n <= 6 ? two_groups(all) : one_group();
+        case 4:
+            if (n <= 7) return four_groups(n <= 4 ? 1 : all);
+            return n <= 20 ? two_groups(all) : one_group();
+        default:
+            return n <= 23 ? four_groups(n <= 11 ? 1 : all) : two_groups(4);
     }
-    launch_apply_ring<true, 2, 1, 1, 12, false>(a);
 }
 
 template <class T>
@@ -278,11 +286,14 @@ void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Tra
         return launch_apply_ring<false, 1, 2, 1, 8, true>(a);
     }
     if (blocks.one_size && !mixed) return apply_uniform_ring(a);
-    if (vectors > 4) return launch_apply_ring<false, 1, 2, 8, 4, false>(a);
+    if (vectors > 4) {
+        if constexpr (sizeof(T) == 8) return launch_apply_ring<false, 1, 1, 8, 5, false>(a);
+        return launch_apply_ring<false, 1, 2, 8, 5, false>(a, 4);
+    }
     if (vectors > 1) return launch_apply_ring<false, 1, 2, 4, 4, false>(a);
     if (row_bytes <= 24) return launch_apply_ring<false, 4, 1, 1, 8, false>(a);
     if (row_bytes <= 80) return launch_apply_ring<false, 2, 1, 1, 12, false>(a);
-    return launch_apply_ring<false, 1, 1, 1, 12, false>(a);
+    launch_apply_ring<false, 1, 1, 1, 12, false>(a, mixed ? 1 : 4);
 }
 
 }  // namespace tessera::cuda
