@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/launch.cuh"
+#include "gpu/load.cuh"
 #include "sparse/spmv_sliced/task.hpp"
 
 /// Products of sliced matrices on a GPU. Three kernels: lanes_kernel, the library's own path;
@@ -9,6 +10,9 @@
 namespace tessera::cuda {
 
 inline constexpr int spmv_threads = 256;
+/// Thread blocks that a multiprocessor must hold. With the 64 registers this leaves a thread, the
+/// loads of a batch are all issued before the first is used; unasked the compiler takes 32.
+inline constexpr int spmv_residency = 4;
 
 /// Block rows that a thread of lanes_kernel walks: those that make its loads 4 bytes wide.
 template <class Stored>
@@ -20,47 +24,59 @@ struct alignas(sizeof(Element) * Count) Adjacent {
     Element element[Count];
 };
 
-/// Loads what is read once in a product: without a place in L1, which x needs.
+/// *from where `wanted`, else zero: one predicated instruction, so that many reads can be under
+/// way. For what is read once in a product: it takes no place in L1, which x needs.
 template <class Element>
-__device__ __forceinline__ Element load_once(const Element* from) {
+__device__ __forceinline__ Element load_once(const Element* from, bool wanted = true) {
     Element to;
     if constexpr (sizeof(Element) == 8) {
-        unsigned long long bits;
-        asm("ld.global.nc.L1::no_allocate.b64 %0, [%1];" : "=l"(bits) : "l"(from));
+        unsigned long long bits = 0;
+        asm volatile(
+            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b64 %0, [%1]; }"
+            : "+l"(bits)
+            : "l"(from), "r"(int(wanted)));
         memcpy(&to, &bits, 8);
     } else if constexpr (sizeof(Element) == 4) {
-        unsigned bits;
-        asm("ld.global.nc.L1::no_allocate.b32 %0, [%1];" : "=r"(bits) : "l"(from));
+        unsigned bits = 0;
+        asm volatile(
+            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b32 %0, [%1]; }"
+            : "+r"(bits)
+            : "l"(from), "r"(int(wanted)));
         memcpy(&to, &bits, 4);
     } else {
         static_assert(sizeof(Element) == 2);
-        unsigned short bits;
-        asm("ld.global.nc.L1::no_allocate.b16 %0, [%1];" : "=h"(bits) : "l"(from));
+        unsigned short bits = 0;
+        asm volatile(
+            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b16 %0, [%1]; }"
+            : "+h"(bits)
+            : "l"(from), "r"(int(wanted)));
         memcpy(&to, &bits, 2);
     }
     return to;
 }
 
-/// x of a block column. Where B does not divide the columns of the matrix, those past its end,
-/// whose values are zero, stand for the last one.
-template <int B, class T>
-__device__ __forceinline__ void load_x(const T* x, Index block_column, Index columns, T (&to)[B]) {
-    const unsigned first = unsigned(block_column) * B;
-    const unsigned last = unsigned(columns) - 1;
+/// x of a block column where `wanted`, else zeros. Where B does not divide the columns of the
+/// matrix, those past its end, whose values are zero, stand for the last one. `Pairs`: B is even
+/// and divides the columns, x is aligned to two elements.
+template <int B, bool Pairs, class T>
+__device__ __forceinline__ void load_x(const T* x, Index block_column, Index columns, bool wanted,
+                                       T (&to)[B]) {
+    if constexpr (Pairs) {
+        using Pair = std::conditional_t<sizeof(T) == 8, double2, float2>;
+        const Pair* const from = reinterpret_cast<const Pair*>(x) + Offset(block_column) * (B / 2);
 #pragma unroll
-    for (int c = 0; c < B; ++c) to[c] = __ldg(x + (B == 1 ? first : min(first + c, last)));
-}
-
-/// The same in wide loads: B is even and divides the columns, x is aligned to two elements.
-template <int B, class T>
-__device__ __forceinline__ void load_x_pairs(const T* x, Index block_column, T (&to)[B]) {
-    using Pair = std::conditional_t<sizeof(T) == 8, double2, float2>;
-    const Pair* const from = reinterpret_cast<const Pair*>(x) + Offset(block_column) * (B / 2);
+        for (int c = 0; c < B / 2; ++c) {
+            const Pair pair = load_if(wanted, from + c, Pair{0, 0});
+            to[2 * c] = pair.x;
+            to[2 * c + 1] = pair.y;
+        }
+    } else {
+        const unsigned first = unsigned(block_column) * B;
+        const unsigned last = unsigned(columns) - 1;
 #pragma unroll
-    for (int c = 0; c < B / 2; ++c) {
-        const Pair pair = __ldg(from + c);
-        to[2 * c] = pair.x;
-        to[2 * c + 1] = pair.y;
+        for (int c = 0; c < B; ++c) {
+            to[c] = load_if(wanted, x + (B == 1 ? first : min(first + c, last)), T(0));
+        }
     }
 }
 
@@ -79,20 +95,34 @@ __device__ __forceinline__ void store_y(const SlicedTask<Stored, T>& task, Offse
     }
 }
 
+/// Blocks of a block row whose loads are under way at a time: those whose values take some thirty
+/// registers.
+template <int B, class Stored>
+constexpr int blocks_under_way() {
+    constexpr int registers = B * B * rows_a_thread<Stored> * int(sizeof(Stored)) / 4;
+    constexpr int most = B == 1 ? 8 : 3;
+    return 30 / registers < 1 ? 1 : 30 / registers < most ? 30 / registers : most;
+}
+
 /// `Lanes` threads share the rows_a_thread block rows at adjacent positions and take their blocks
-/// in turn; their sums are added in the order of the threads. Thread t of a group lies in warp t of
-/// the thread block or behind, so that the threads of a warp are on adjacent positions.
-template <int B, int Lanes, bool Pairs, class Stored, class T>
-__global__ void __launch_bounds__(spmv_threads) lanes_kernel(SlicedTask<Stored, T> task) {
+/// in turn; their sums are added in the order of the threads. They lie in different warps, so that
+/// the threads of a warp are on adjacent positions. `Height`: of the slices, 0: any. The columns of
+/// a batch of blocks are loaded while the batch before it is multiplied.
+template <int B, int Lanes, bool Pairs, int Height, class Stored, class T>
+__global__ void __launch_bounds__(spmv_threads, spmv_residency)
+    lanes_kernel(SlicedTask<Stored, T> task) {
     constexpr int rows = rows_a_thread<Stored>;
     constexpr int groups = spmv_threads / Lanes;
+    constexpr int batch = blocks_under_way<B, Stored>();
+    using Columns = Adjacent<Index, rows>;
+    using Values = Adjacent<Stored, rows>;
     const SlicedPattern& a = task.matrix;
     const int part = int(threadIdx.x) / groups;
     const Offset p = (Offset(blockIdx.x) * groups + threadIdx.x % groups) * rows;
-    const Index height = a.slice_height;
+    const unsigned height = Height > 0 ? Height : unsigned(a.slice_height);
     const bool here = p < a.block_rows();
-    const Offset slice = here ? Index(p) / height : 0;
-    const Index lane = here ? Index(p) % height : 0;
+    const unsigned slice = here ? unsigned(p) / height : 0;
+    const unsigned lane = here ? unsigned(p) % height : 0;
     Index lengths[rows];
     Index longest = 0;
 #pragma unroll
@@ -100,39 +130,55 @@ __global__ void __launch_bounds__(spmv_threads) lanes_kernel(SlicedTask<Stored, 
         lengths[i] = here ? __ldg(a.row_lengths + p + i) : 0;
         longest = max(longest, lengths[i]);
     }
-    const Offset start = here ? __ldg(a.slice_offsets + slice) + lane : 0;
-    const Index* columns = a.block_columns + start + Offset(part) * height;
-    const Stored* values =
-        task.values + (start - lane) * (B * B) + lane + Offset(part) * height * (B * B);
+    const Offset start = (here ? __ldg(a.slice_offsets + slice) : 0) + Offset(part) * height;
+    const Index* columns = a.block_columns + start + lane;
+    const Stored* values = task.values + start * (B * B) + lane;
+    const auto load_columns = [&](Index k, Columns(&to)[batch]) {
+#pragma unroll
+        for (int u = 0; u < batch; ++u) {
+            const unsigned at = unsigned(u * Lanes) * height;
+            to[u] =
+                load_once(reinterpret_cast<const Columns*>(columns + at), k + u * Lanes < longest);
+        }
+    };
+    Columns column[batch];
+    load_columns(part, column);
     T sums[rows][B] = {};
-#pragma unroll 3
-    for (Index k = part; k < longest; k += Lanes) {
-        const auto column = load_once(reinterpret_cast<const Adjacent<Index, rows>*>(columns));
-        T x[rows][B];
+#pragma unroll 1
+    for (Index k = part; k < longest; k += batch * Lanes) {
+        Values value[batch][B * B];
+        T x[batch][rows][B];
 #pragma unroll
-        for (int i = 0; i < rows; ++i) {
-            if constexpr (Pairs) {
-                load_x_pairs<B>(task.x, column.element[i], x[i]);
-            } else {
-                load_x<B>(task.x, column.element[i], a.columns, x[i]);
-            }
-            // A pad's value is zero, but x may be NaN there.
-            if (rows > 1 && k >= lengths[i]) {
+        for (int u = 0; u < batch; ++u) {
 #pragma unroll
-                for (int c = 0; c < B; ++c) x[i][c] = T(0);
+            for (int e = 0; e < B * B; ++e) {
+                const Stored* const from = values + unsigned(u * Lanes * B * B + e) * height;
+                value[u][e] =
+                    load_once(reinterpret_cast<const Values*>(from), k + u * Lanes < longest);
             }
         }
 #pragma unroll
-        for (int e = 0; e < B * B; ++e) {
-            const auto value = load_once(
-                reinterpret_cast<const Adjacent<Stored, rows>*>(values + Offset(e) * height));
+        for (int u = 0; u < batch; ++u) {
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
-                sums[i][e / B] = fma(widen_to<T>(value.element[i]), x[i][e % B], sums[i][e / B]);
+                load_x<B, Pairs>(task.x, column[u].element[i], a.columns,
+                                 k + u * Lanes < lengths[i], x[u][i]);
             }
         }
-        columns += Offset(Lanes) * height;
-        values += Offset(Lanes) * height * (B * B);
+        columns += unsigned(batch * Lanes) * height;
+        values += unsigned(batch * Lanes * B * B) * height;
+        load_columns(k + batch * Lanes, column);
+#pragma unroll
+        for (int u = 0; u < batch; ++u) {
+#pragma unroll
+            for (int e = 0; e < B * B; ++e) {
+#pragma unroll
+                for (int i = 0; i < rows; ++i) {
+                    sums[i][e / B] =
+                        fma(widen_to<T>(value[u][e].element[i]), x[u][i][e % B], sums[i][e / B]);
+                }
+            }
+        }
     }
     if constexpr (Lanes > 1) {
         __shared__ T others[Lanes - 1][rows * B][groups];
@@ -175,7 +221,8 @@ __global__ void __launch_bounds__(spmv_threads)
 #pragma unroll 2
             for (Index k = 0; k < length; ++k) {
                 T x[B];
-                load_x<B>(task.x, __ldg(a.block_columns + start + k * height + lane), a.columns, x);
+                load_x<B, false>(task.x, __ldg(a.block_columns + start + k * height + lane),
+                                 a.columns, true, x);
                 const Stored* const values = task.values + (start + k * height) * (B * B) + lane;
 #pragma unroll
                 for (int e = 0; e < B * B; ++e) {
@@ -216,7 +263,7 @@ __global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T
     if (here && lane == 0) store_y<B>(task, p, sums);
 }
 
-template <int B, int Lanes, class Stored, class T>
+template <int B, int Lanes, int Height, class Stored, class T>
 void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     const SlicedPattern& a = task.matrix;
     const int positions = spmv_threads / Lanes * rows_a_thread<Stored>;
@@ -226,9 +273,21 @@ void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     };
     if constexpr (B % 2 == 0) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
-        if (aligned && a.columns % B == 0) return run(lanes_kernel<B, Lanes, true, Stored, T>);
+        if (aligned && a.columns % B == 0) {
+            return run(lanes_kernel<B, Lanes, true, Height, Stored, T>);
+        }
     }
-    run(lanes_kernel<B, Lanes, false, Stored, T>);
+    run(lanes_kernel<B, Lanes, false, Height, Stored, T>);
+}
+
+/// Slices of 32 block rows have kernels of their own, with constant steps.
+template <int B, int Lanes, class Stored, class T>
+void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
+    if (task.matrix.slice_height == 32) {
+        launch_lanes<B, Lanes, 32>(context, task);
+    } else {
+        launch_lanes<B, Lanes, 0>(context, task);
+    }
 }
 
 template <int B, class Stored, class T>
