@@ -95,13 +95,14 @@ __device__ __forceinline__ void store_y(const SlicedTask<Stored, T>& task, Offse
     }
 }
 
-/// Blocks of a block row whose loads are under way at a time: those whose values take some thirty
-/// registers.
-template <int B, class Stored>
+/// Blocks of a block row whose loads are under way at a time: those whose values, x and columns
+/// take some forty registers.
+template <int B, class Stored, class T>
 constexpr int blocks_under_way() {
-    constexpr int registers = B * B * rows_a_thread<Stored> * int(sizeof(Stored)) / 4;
+    constexpr int rows = rows_a_thread<Stored>;
+    constexpr int registers = rows * (B * B * int(sizeof(Stored)) + B * int(sizeof(T)) + 4) / 4;
     constexpr int most = B == 1 ? 8 : 3;
-    return 30 / registers < 1 ? 1 : 30 / registers < most ? 30 / registers : most;
+    return 40 / registers < 1 ? 1 : 40 / registers < most ? 40 / registers : most;
 }
 
 /// `Lanes` threads share the rows_a_thread block rows at adjacent positions and take their blocks
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(spmv_threads, spmv_residency)
     lanes_kernel(SlicedTask<Stored, T> task) {
     constexpr int rows = rows_a_thread<Stored>;
     constexpr int groups = spmv_threads / Lanes;
-    constexpr int batch = blocks_under_way<B, Stored>();
+    constexpr int batch = blocks_under_way<B, Stored, T>();
     using Columns = Adjacent<Index, rows>;
     using Values = Adjacent<Stored, rows>;
     const SlicedPattern& a = task.matrix;
