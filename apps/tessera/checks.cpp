@@ -67,6 +67,11 @@ void check_arguments(const SolveArguments& arguments) {
     check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
                preconditioner_names(), "none");
     try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
+    if (parse_format(Spec::parse(arguments.format)).values != ValueFormat::working) {
+        throw InvalidArgument("--format " + arguments.format +
+                              ": with rounded values this would solve another system; leave out "
+                              "values=");
+    }
     check_files(arguments);
 }
 
