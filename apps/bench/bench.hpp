@@ -67,6 +67,7 @@ struct SpmvBench {
     std::vector<std::string> formats;
     std::vector<std::string> types = {"f64"};  ///< Of the vectors.
     bool peers = false;                        ///< Also cuSPARSE.
+    bool conversions = false;                  ///< Also from CSR and back.
     double seconds = 0.1;                      ///< A row, at least.
 };
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,

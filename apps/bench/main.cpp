@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
                      "Such as sbell:{b},slice=32; {b}: the block that suits the matrix");
     spmv->add_option("--type", spmv_options.types, "Of the vectors: f64, f32")->delimiter(',');
     spmv->add_flag("--peers", spmv_options.peers, "Also cuSPARSE");
+    spmv->add_flag("--conversions", spmv_options.conversions, "Also from CSR and back");
     spmv->add_option("--seconds", spmv_options.seconds, "Measure each row at least so long");
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');

@@ -63,7 +63,11 @@ class MatrixRows {
         const auto& formats = bench_.formats.empty() ? default_formats : bench_.formats;
         for (const std::string& format : formats) {
             const std::string text = with_block(format, blocks_.block);
-            add_format(result, text, parse_format(Spec::parse(text)));
+            const FormatOptions options = parse_format(Spec::parse(text));
+            add_format(result, text, options);
+            if (bench_.conversions && options.format != MatrixFormat::csr) {
+                add_conversions(result, text, options);
+            }
         }
     }
 
@@ -121,6 +125,23 @@ class MatrixRows {
                        context_, [&] { product->apply(context_, x(), y_.view()); }, bench_.seconds),
                    double(facts.read_bytes) + vector_bytes());
         finish(result, line, options.values);
+    }
+
+    /// The way from CSR and back, and new values; bytes are those of both sides, each once.
+    void add_conversions(Json& result, const std::string& text, const FormatOptions& options) {
+        const CsrView<T> a = matrix_.view();
+        auto sliced = SlicedMatrix<T>::from_csr(context_, a, options);
+        const double bytes = double(sliced.facts().bytes) +
+                             double(format_facts(context_, a, {MatrixFormat::csr}).bytes);
+        const auto add = [&](const char* op, const std::function<void()>& work) {
+            Json line = header(text);
+            line["op"] = op;
+            add_timing(line, context_, measure(context_, work, bench_.seconds), bytes);
+            result["rows"].push_back(line);
+        };
+        add("from_csr", [&] { SlicedMatrix<T>::from_csr(context_, a, options); });
+        add("update", [&] { sliced.update(context_, a); });
+        add("to_csr", [&] { sliced.to_csr(context_); });
     }
 
     static double value_size(ValueFormat format) {
