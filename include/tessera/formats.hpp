@@ -36,7 +36,8 @@ struct FormatOptions {
     /// Rows and columns of a block: 1, 2, 3, 4 or 6. 0: of these the one whose product
     /// reads the fewest bytes.
     Index block = 0;
-    /// Block rows of a slice. 0: 32 on a GPU, as many as fill a cache line on the CPU.
+    /// Block rows of a slice. 0: 32 on a GPU (64 for 16-bit values), as many as fill a cache line
+    /// on the CPU.
     Index slice_height = 0;
     /// Block rows are sorted by descending length within windows of so many; 1: not, 0: all.
     Index sort_window = 1;
@@ -83,7 +84,7 @@ TESSERA_API FormatFacts format_facts(const Context& context, const CsrView<T>& m
 
 /// The pattern of a sliced matrix of B x B blocks, owned by somebody else. Block row i has the rows
 /// i B .. i B + B - 1 of the matrix; the last block row and column reach past the matrix where B
-/// does not divide its size. Position p holds block row permutation[p] in lane p % H of slice
+/// does not divide its size. Position p holds block row block_row(p) in lane p % H of slice
 /// p / H, H = slice_height. Its k-th block, blocks sorted by column, is in slot
 /// slice_offsets[p / H] + k H + p % H; slots of k >= row_lengths[p] are pads.
 struct SlicedPattern {
@@ -96,10 +97,20 @@ struct SlicedPattern {
     const Index* row_lengths = nullptr;     ///< slices * H numbers of blocks.
     const Index* block_columns = nullptr;   ///< A slot each; those of pads are valid columns.
     const Index* permutation = nullptr;     ///< block_rows() of them; nullptr: not sorted.
+    /// Not sorted: lanes 2 i and 2 i + 1 hold block rows i and i + H / 2 of the slice, H even.
+    bool paired = false;
     /// Bit r B + c of a slot: entry (r, c) is of the matrix, not fill. ceil(B B / 8) bytes a slot,
     /// byte j of it at (slice_offsets[s] + k H) bytes + j H + lane. nullptr: there is no fill.
     const std::uint8_t* entry_bits = nullptr;
 
+    constexpr Offset positions() const { return Offset(slices) * slice_height; }
+    /// The block row at a position, some number from block_rows() on where there is none.
+    constexpr Offset block_row(Offset p) const {
+        if (permutation != nullptr) return p < block_rows() ? permutation[p] : p;
+        if (!paired) return p;
+        const Offset lane = p % slice_height;
+        return p - lane + lane / 2 + (lane % 2) * (slice_height / 2);
+    }
     constexpr Index block_rows() const { return rows / block + (rows % block != 0); }
     constexpr Index block_column_count() const { return columns / block + (columns % block != 0); }
 };

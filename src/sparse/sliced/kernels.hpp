@@ -28,16 +28,16 @@ constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
 // count_blocks: the blocks of each block row that hold an entry.
 // sort_rows: the block rows by descending length within windows of `window` >= 2, those of equal
 //   length in their order.
-// arrange_slices: row_lengths (slices * height of them, zero where no block row is), slice_offsets;
-//   returns the slots. `permutation` may be null, where block rows are not sorted.
+// arrange_slices: row_lengths (slices * height of them, zero where no block row is) and
+//   slice_offsets, for a pattern that has all but these; returns the slots.
 // fill_columns: the block columns of all slots, and, where not null, the entry bits.
 // fill_values: all values of the `slots` slots, those of fill and pads zero.
 #define TESSERA_SLICED_STEPS                                                                     \
     BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block);     \
     Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Index window);    \
     Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,                  \
-                          const Index* permutation, Index height, Index slices,                  \
-                          Index* row_lengths, Offset* slice_offsets);                            \
+                          const SlicedPattern& pattern, Index* row_lengths,                      \
+                          Offset* slice_offsets);                                                \
     void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to, \
                       Index* block_columns, std::uint8_t* entry_bits);                           \
     template <class T, class S>                                                                  \

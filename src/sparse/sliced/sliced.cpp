@@ -14,6 +14,10 @@ bool is_one_slice(MatrixFormat format) {
            format == MatrixFormat::bell;
 }
 
+bool is_16_bit(ValueFormat format) {
+    return format == ValueFormat::f16 || format == ValueFormat::bf16;
+}
+
 template <class T>
 Offset value_bytes(ValueFormat format) {
     return with_stored<T>(format,
@@ -26,23 +30,23 @@ struct Arrangement {
     FormatFacts facts;
     Buffer<Index> permutation, row_lengths;
     Buffer<Offset> slice_offsets;
-    Index slices = 0;
+    SlicedPattern pattern;  ///< Without columns and bits.
     bool has_fill = false;
 };
 
-/// Lanes that share a block row on a GPU: enough that all threads together hide the latency of its
-/// memory, each with a few blocks of its own.
+/// Lanes that share a block row on a GPU: as many as leave each some six blocks (measured:
+/// docs/decisions/sliced-formats.md), more where there are few rows.
 int choose_lanes(const FormatOptions& options, Offset block_rows, Offset blocks) {
-    constexpr Offset threads_that_fill_a_gpu = 1 << 18;
+    constexpr Offset threads_that_fill_a_gpu = 1 << 16;
     const double mean = double(blocks) / double(std::max<Offset>(1, block_rows));
     int lanes = 1;
     if (options.format == MatrixFormat::bcsr) {
         while (lanes < 32 && 2 * lanes < mean * options.block) lanes *= 2;
         return lanes;
     }
-    while (lanes < 4 && 4 * lanes < mean && 2 * lanes * block_rows < threads_that_fill_a_gpu) {
+    while (lanes < 4 && 12 * lanes < mean) lanes *= 2;
+    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_that_fill_a_gpu)
         lanes *= 2;
-    }
     return lanes;
 }
 
@@ -56,7 +60,8 @@ Index choose_height(const Context& context, const FormatOptions& options, Index 
         return std::max(32, (block_rows + 31) / 32 * 32);
     }
     if (options.slice_height > 0) return options.slice_height;
-    return context.on_gpu() ? 32 : Index(64 / vector_bytes);
+    if (!context.on_gpu()) return Index(64 / vector_bytes);
+    return is_16_bit(options.values) ? 64 : 32;
 }
 
 template <class T>
@@ -70,18 +75,26 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     options.slice_height = height;
     if (options.lanes == 0) options.lanes = choose_lanes(options, block_rows, counts.blocks);
     Arrangement made;
-    made.slices = Index((Offset(block_rows) + height - 1) / height);
+    const Index slices = Index((Offset(block_rows) + height - 1) / height);
     const Index window = options.sort_window == 0 ? block_rows : options.sort_window;
     if (window > 1) {
         made.permutation = select(context, &cpu::sort_rows, TESSERA_IF_CUDA(cuda::sort_rows))(
             context, counts, window);
     }
-    made.row_lengths = Buffer<Index>(context, Offset(made.slices) * height);
-    made.slice_offsets = Buffer<Offset>(context, Offset(made.slices) + 1);
+    made.row_lengths = Buffer<Index>(context, Offset(slices) * height);
+    made.slice_offsets = Buffer<Offset>(context, Offset(slices) + 1);
+    SlicedPattern& pattern = made.pattern;
+    pattern = {matrix.rows, matrix.columns, block, height, slices};
+    pattern.slice_offsets = made.slice_offsets.data();
+    pattern.row_lengths = made.row_lengths.data();
+    pattern.permutation = made.permutation.data();
+    // A thread loads two 16-bit values at a time: of rows so far apart that the threads of a warp
+    // still read x in one piece.
+    pattern.paired =
+        context.on_gpu() && is_16_bit(options.values) && window <= 1 && height % 2 == 0;
     const Offset slots =
         select(context, &cpu::arrange_slices, TESSERA_IF_CUDA(cuda::arrange_slices))(
-            context, counts.lengths, made.permutation.data(), height, made.slices,
-            made.row_lengths.data(), made.slice_offsets.data());
+            context, counts.lengths, pattern, made.row_lengths.data(), made.slice_offsets.data());
     // Blocks that reach past the matrix count as such with fill.
     made.has_fill = counts.blocks * block * block != nonzeros;
     const Offset block_bytes =
@@ -175,16 +188,9 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
         state->entry_bits = Buffer<std::uint8_t>(context, slots * entry_bytes(block));
     state->values =
         Buffer<std::byte>(context, slots * block * block * value_bytes<T>(made.options.values));
-    state->pattern = {matrix.rows,
-                      matrix.columns,
-                      block,
-                      made.facts.slice_height,
-                      made.slices,
-                      made.slice_offsets.data(),
-                      made.row_lengths.data(),
-                      state->block_columns.data(),
-                      made.permutation.data(),
-                      state->entry_bits.data()};
+    state->pattern = made.pattern;
+    state->pattern.block_columns = state->block_columns.data();
+    state->pattern.entry_bits = state->entry_bits.data();
     select(context, &cpu::fill_columns, TESSERA_IF_CUDA(cuda::fill_columns))(
         context, from, state->pattern, state->block_columns.data(), state->entry_bits.data());
     SlicedMatrix made_matrix(std::move(state));

@@ -14,9 +14,8 @@ template <class F>
 void for_lanes(const SlicedPattern& pattern, const SliceChunk& chunk, F&& f) {
     for (Index lane = chunk.first; lane < chunk.last; ++lane) {
         const Offset p = Offset(chunk.slice) * pattern.slice_height + lane;
-        if (p >= pattern.block_rows()) return;
-        f(lane, pattern.permutation != nullptr ? pattern.permutation[p] : Index(p),
-          pattern.row_lengths[p]);
+        const Offset block_row = pattern.block_row(p);
+        if (block_row < pattern.block_rows()) f(lane, Index(block_row), pattern.row_lengths[p]);
     }
 }
 
@@ -109,21 +108,20 @@ Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Index
     return permutation;
 }
 
-Offset arrange_slices(const Context&, const Buffer<Index>& lengths, const Index* permutation,
-                      Index height, Index slices, Index* row_lengths, Offset* slice_offsets) {
+Offset arrange_slices(const Context&, const Buffer<Index>& lengths, const SlicedPattern& pattern,
+                      Index* row_lengths, Offset* slice_offsets) {
+    const Index height = pattern.slice_height;
     slice_offsets[0] = 0;
-    for (Index s = 0; s < slices; ++s) {
+    for (Index s = 0; s < pattern.slices; ++s) {
         Index longest = 0;
         for (Offset p = Offset(s) * height; p < Offset(s + 1) * height; ++p) {
-            row_lengths[p] = 0;
-            if (p < lengths.size()) {
-                row_lengths[p] = lengths.data()[permutation != nullptr ? permutation[p] : p];
-            }
+            const Offset block_row = pattern.block_row(p);
+            row_lengths[p] = block_row < lengths.size() ? lengths.data()[block_row] : 0;
             longest = std::max(longest, row_lengths[p]);
         }
         slice_offsets[s + 1] = slice_offsets[s] + Offset(longest) * height;
     }
-    return slice_offsets[slices];
+    return slice_offsets[pattern.slices];
 }
 
 void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
@@ -132,9 +130,7 @@ void fill_columns(const Context& context, const CsrPattern& matrix, const Sliced
     SliceChunks(to).for_each(context, [&](const SliceChunk& chunk) {
         for (Index lane = chunk.first; lane < chunk.last; ++lane) {
             const Offset p = Offset(chunk.slice) * to.slice_height + lane;
-            const Index block_row = p >= block_rows             ? block_rows
-                                    : to.permutation != nullptr ? to.permutation[p]
-                                                                : Index(p);
+            const Index block_row = Index(std::min<Offset>(to.block_row(p), block_rows));
             with_block(to.block, [&](auto b) {
                 fill_row<b>(matrix, to, chunk.slice, lane, block_row, block_columns, entry_bits);
             });

@@ -73,13 +73,17 @@ __global__ void __launch_bounds__(threads)
 }
 
 __global__ void __launch_bounds__(threads)
-    row_lengths_kernel(Offset positions, Index height, Offset block_rows, const Index* lengths,
-                       const Index* permutation, Index* row_lengths, Index* widths) {
+    row_lengths_kernel(SlicedPattern pattern, const Index* lengths, Index* row_lengths,
+                       Index* widths) {
     const Offset p = thread_index();
-    const Offset slice = (p < positions ? p : positions - 1) / height;
+    const Offset positions = pattern.positions();
+    const Offset slice = (p < positions ? p : positions - 1) / pattern.slice_height;
     Index length = 0;
-    if (p < block_rows) length = lengths[permutation != nullptr ? permutation[p] : p];
-    if (p < positions) row_lengths[p] = length;
+    if (p < positions) {
+        const Offset block_row = pattern.block_row(p);
+        if (block_row < pattern.block_rows()) length = lengths[block_row];
+        row_lengths[p] = length;
+    }
     if (__all_sync(full_warp, slice == __shfl_sync(full_warp, slice, 0))) {
         length = lanes_max(length);
         if (threadIdx.x % 32 == 0) atomicMax(widths + slice, length);
@@ -101,7 +105,7 @@ __global__ void __launch_bounds__(threads)
                         std::uint8_t* entry_bits) {
     const Offset p = thread_index();
     const Offset height = to.slice_height;
-    if (p >= to.slices * height) return;
+    if (p >= to.positions()) return;
     const Offset slice = p / height, lane = p % height;
     const Offset start = to.slice_offsets[slice];
     const Index width = Index((to.slice_offsets[slice + 1] - start) / height);
@@ -115,14 +119,10 @@ __global__ void __launch_bounds__(threads)
         }
         ++k;
     };
-    const Index block_rows = to.block_rows();
-    Index block_row = block_rows;
-    if (p < block_rows) {
-        block_row = to.permutation != nullptr ? to.permutation[p] : Index(p);
-        for_blocks<B>(matrix, block_row, put);
-    }
+    const Offset block_row = to.block_row(p);
+    if (block_row < to.block_rows()) for_blocks<B>(matrix, Index(block_row), put);
     const Index last = to.block_column_count() - 1;
-    while (k < width) put(block_row < last ? block_row : last, 0);
+    while (k < width) put(block_row < last ? Index(block_row) : last, 0);
 }
 
 /// The row of the matrix that is row r of the block row at position p, and whether there is one.
@@ -135,11 +135,10 @@ struct SlicedRow {
 template <int B>
 __device__ SlicedRow sliced_row(const SlicedPattern& pattern, Offset index) {
     SlicedRow found{index / B, 0, int(index % B), false};
-    if (found.p >= pattern.block_rows()) return found;
-    const Offset block_row =
-        pattern.permutation != nullptr ? pattern.permutation[found.p] : found.p;
+    if (found.p >= pattern.positions()) return found;
+    const Offset block_row = pattern.block_row(found.p);
     found.row = block_row * B + found.r;
-    found.exists = found.row < pattern.rows;
+    found.exists = found.row < pattern.rows;  // Then the block row exists.
     return found;
 }
 
@@ -244,13 +243,13 @@ Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Index
 }
 
 Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,
-                      const Index* permutation, Index height, Index slices, Index* row_lengths,
-                      Offset* slice_offsets) {
+                      const SlicedPattern& pattern, Index* row_lengths, Offset* slice_offsets) {
+    const Index slices = pattern.slices;
     Buffer<Index> widths(context, slices);
     set_zero(context, widths.data(), slices * Offset(sizeof(Index)));
-    launch(context, Offset(slices) * height, row_lengths_kernel, Offset(slices) * height, height,
-           lengths.size(), lengths.data(), permutation, row_lengths, widths.data());
-    exclusive_scan(context, slices, SliceSlots{widths.data(), height}, slice_offsets);
+    launch(context, pattern.positions(), row_lengths_kernel, pattern, lengths.data(), row_lengths,
+           widths.data());
+    exclusive_scan(context, slices, SliceSlots{widths.data(), pattern.slice_height}, slice_offsets);
     Offset slots = 0;
     copy_to_host(context, std::span<const Offset>(slice_offsets + slices, 1),
                  std::span<Offset>(&slots, 1));
@@ -260,8 +259,8 @@ Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,
 void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
                   Index* block_columns, std::uint8_t* entry_bits) {
     with_block(to.block, [&](auto b) {
-        launch(context, Offset(to.slices) * to.slice_height,
-               fill_columns_kernel<decltype(b)::value>, matrix, to, block_columns, entry_bits);
+        launch(context, to.positions(), fill_columns_kernel<decltype(b)::value>, matrix, to,
+               block_columns, entry_bits);
     });
 }
 
@@ -273,7 +272,7 @@ void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedP
         set_zero(context, values, slots * to.block * to.block * Offset(sizeof(Stored)));
         with_block(to.block, [&](auto b) {
             constexpr int block = decltype(b)::value;
-            launch(context, Offset(to.block_rows()) * block * value_lanes,
+            launch(context, to.positions() * block * value_lanes,
                    fill_values_kernel<block, Stored, S>, matrix, to, static_cast<Stored*>(values));
         });
     });
@@ -282,7 +281,7 @@ void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedP
 template <class T>
 CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill) {
     const SlicedPattern& from = matrix.pattern;
-    const Offset count = Offset(from.block_rows()) * from.block;
+    const Offset count = from.positions() * from.block;
     Buffer<Offset> counts(context, from.rows), offsets(context, Offset(from.rows) + 1);
     with_block(from.block, [&](auto b) {
         launch(context, count, count_entries_kernel<decltype(b)::value>, from, fill, counts.data());

@@ -85,8 +85,7 @@ template <int B, class Stored, class T>
 __device__ __forceinline__ void store_y(const SlicedTask<Stored, T>& task, Offset p,
                                         const T (&sums)[B]) {
     const SlicedPattern& a = task.matrix;
-    if (p >= a.block_rows()) return;
-    const Offset first = Offset(a.permutation != nullptr ? __ldg(a.permutation + p) : p) * B;
+    const Offset first = a.block_row(p) * B;
 #pragma unroll
     for (int r = 0; r < B; ++r) {
         if (first + r >= a.rows) return;
@@ -121,7 +120,7 @@ __global__ void __launch_bounds__(spmv_threads, spmv_residency)
     const int part = int(threadIdx.x) / groups;
     const Offset p = (Offset(blockIdx.x) * groups + threadIdx.x % groups) * rows;
     const unsigned height = Height > 0 ? Height : unsigned(a.slice_height);
-    const bool here = p < a.block_rows();
+    const bool here = p < a.positions();
     const unsigned slice = here ? unsigned(p) / height : 0;
     const unsigned lane = here ? unsigned(p) % height : 0;
     Index lengths[rows];
@@ -216,7 +215,6 @@ __global__ void __launch_bounds__(spmv_threads)
         const Index width = Index((__ldg(a.slice_offsets + slice + 1) - start) / height);
         for (Offset lane = thread % a_slice; lane < height; lane += a_slice) {
             const Offset p = slice * height + lane;
-            if (p >= a.block_rows()) break;
             const Index length = skip_pads ? __ldg(a.row_lengths + p) : width;
             T sums[B] = {};
 #pragma unroll 2
@@ -268,7 +266,7 @@ template <int B, int Lanes, int Height, class Stored, class T>
 void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     const SlicedPattern& a = task.matrix;
     const int positions = spmv_threads / Lanes * rows_a_thread<Stored>;
-    const unsigned blocks = blocks_for(a.block_rows(), positions);
+    const unsigned blocks = blocks_for(a.positions(), positions);
     const auto run = [&](auto kernel) {
         kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(task);
     };
@@ -281,11 +279,13 @@ void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     run(lanes_kernel<B, Lanes, false, Height, Stored, T>);
 }
 
-/// Slices of 32 block rows have kernels of their own, with constant steps.
+/// Slices of the height that is chosen where none is asked for have kernels of their own, with
+/// constant steps.
 template <int B, int Lanes, class Stored, class T>
 void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
-    if (task.matrix.slice_height == 32) {
-        launch_lanes<B, Lanes, 32>(context, task);
+    constexpr int usual = 32 * rows_a_thread<Stored>;
+    if (task.matrix.slice_height == usual) {
+        launch_lanes<B, Lanes, usual>(context, task);
     } else {
         launch_lanes<B, Lanes, 0>(context, task);
     }

@@ -53,8 +53,7 @@ static HWY_INLINE hn::Vec<D> load_values(D d, const Stored* from) {
 template <int B, class T>
 static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T* sums,
                                        Index stride, T alpha, T beta, T* y) {
-    if (p >= a.block_rows()) return;
-    const Offset first = (a.permutation != nullptr ? a.permutation[p] : p) * B;
+    const Offset first = a.block_row(p) * B;
     const Offset rows = a.rows - first < B ? a.rows - first : B;
     for (Offset r = 0; r < rows; ++r) {
         const T product = alpha * sums[r * stride];

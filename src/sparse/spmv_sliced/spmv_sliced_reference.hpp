@@ -24,9 +24,9 @@ SlicedProduct sliced_product(const SlicedView<T>& matrix, const T* x) {
     const Offset area = Offset(a.block) * a.block, height = a.slice_height;
     with_stored<T>(matrix.format, [&](auto tag) {
         const auto* const values = static_cast<const typename decltype(tag)::type*>(matrix.values);
-        for (Offset p = 0; p < a.block_rows(); ++p) {
+        for (Offset p = 0; p < a.positions(); ++p) {
             const Offset slice = p / height, lane = p % height;
-            const Offset block_row = a.permutation != nullptr ? a.permutation[p] : p;
+            const Offset block_row = a.block_row(p);
             for (Index k = 0; k < a.row_lengths[p]; ++k) {
                 const Offset slot = a.slice_offsets[slice] + k * height + lane;
                 for (Offset e = 0; e < area; ++e) {
