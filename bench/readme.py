@@ -97,7 +97,7 @@ def block_jacobi():
 def solves():
     document = load("h200/spmv.json")
     spmv = next(
-        row for row in document["rows"] if row["matrix"] == "elasticity3d:90" and row["chosen"]
+        row for row in document["rows"] if row["matrix"] == "elasticity3d:90" and row.get("chosen")
     )
     lines = [
         f"A CSR product with `elasticity3d:90` on {document['device']} takes "

@@ -74,6 +74,20 @@ TEST_F(cli_solve, every_solver_and_preconditioner_runs) {
     }
 }
 
+TEST_F(cli_solve, every_format_runs) {
+    const int csr = solve_json({"elasticity2d:6", "--rhs", "ones"})["iterations"];
+    for (const std::string format : {"csr,lanes=2", "ell", "ellr", "sell:32,sort_window=all",
+                                     "bell:2", "bcsr:2", "sbell", "sbell:3", "sbell:2,slice=64"}) {
+        const Json json =
+            solve_json({"elasticity2d:6", "--rhs", "ones", "--format", format, "--rtol", "1e-10"});
+        EXPECT_EQ(json["status"], "converged") << format;
+        EXPECT_EQ(json["matrix"]["format"], format);
+        EXPECT_GE(json["iterations"], csr) << format;
+    }
+    EXPECT_EQ(solve({"poisson2d:5", "--format", "sbel"}).code, 2);
+    EXPECT_EQ(solve({"poisson2d:5", "--format", "sbell,values=f16"}).code, 2);
+}
+
 TEST_F(cli_solve, solution_is_written) {
     // diag(1, 2, 4) x = ones.
     const std::string file = write("diagonal.mtx",

@@ -209,7 +209,14 @@ TEST_F(cli, info_describes_a_matrix) {
     EXPECT_EQ(json["natural_blocks"]["sizes"], Json({{"2", 42}}));
     ASSERT_EQ(json["agglomerated_blocks"].size(), 4u);
     EXPECT_EQ(json["agglomerated_blocks"][0]["inverse_bytes"], 21 * 16 * 8);
+    ASSERT_EQ(json["formats"].size(), 7u);
+    EXPECT_EQ(json["formats"][0]["format"], "csr");
+    EXPECT_EQ(json["formats"][0]["bytes"], json["csr_bytes"]);
+    EXPECT_EQ(json["formats"][4]["format"], "bcsr:2");
+    EXPECT_EQ(json["formats"][4]["padding"], 1.0);
+    EXPECT_GT(json["formats"][5]["padding"], 1.0);
     const Outcome table = run({"info", "convection3d:4"});
+    expect_contains(table.out, "sbell:1,slice=32,sort_window=all");
     expect_contains(table.out, "values no");
     expect_contains(table.out, "--solver idr:4");
     // The suggested command runs.

@@ -43,6 +43,9 @@ struct NamedMatrix {
 };
 NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder);
 
+/// The same matrix in single precision, in host memory.
+CsrMatrix<float> to_float(const Context& cpu, const CsrMatrix<double>& matrix);
+
 // The benchmarks: each fills the rows of its document.
 struct BlockJacobiBench {
     std::vector<int> bounds;
@@ -58,8 +61,17 @@ struct BlockJacobiBench {
 /// In a name of `matrices` {n} stands for the bound: "block_diagonal:1000000,{n}".
 Json block_jacobi(const Context& context, const Context& cpu, const std::string& folder,
                   const std::vector<std::string>& matrices, const BlockJacobiBench& bench);
+struct SpmvBench {
+    /// In them {b} stands for the block size that suits the matrix. None: CSR with every number of
+    /// lanes, and one of each kind.
+    std::vector<std::string> formats;
+    std::vector<std::string> types = {"f64"};  ///< Of the vectors.
+    bool peers = false;                        ///< Also cuSPARSE.
+    bool conversions = false;                  ///< Also from CSR and back.
+    double seconds = 0.1;                      ///< A row, at least.
+};
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
-          const std::vector<std::string>& matrices);
+          const std::vector<std::string>& matrices, const SpmvBench& bench);
 struct StudyOptions {
     std::vector<int> bounds;                 ///< 1 is scalar Jacobi.
     std::string solver = "idr:4,smoothing";  ///< As in the program of the paper.

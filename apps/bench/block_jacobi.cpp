@@ -11,16 +11,6 @@ double csr_bytes(const CsrView<double>& matrix) {
     return double(matrix.nonzeros) * 12 + double(matrix.rows) * 8;
 }
 
-/// The same matrix in single precision, in host memory.
-CsrMatrix<float> to_float(const Context& cpu, const CsrMatrix<double>& matrix) {
-    const CsrView<double> a = matrix.view();
-    CsrMatrix<float> narrow(cpu, a.rows, a.columns, a.nonzeros);
-    std::copy_n(a.row_offsets, a.rows + 1, narrow.row_offsets().data());
-    std::copy_n(a.column_indices, a.nonzeros, narrow.column_indices().data());
-    std::copy_n(a.values, a.nonzeros, narrow.values().data());
-    return narrow;
-}
-
 /// Entries of the diagonal blocks, read from CSR.
 double entries_in_blocks(const CsrMatrix<double>& host, const std::vector<Index>& offsets) {
     const CsrView<double> a = host.view();
@@ -99,8 +89,8 @@ void add_applications(Json& rows, const Measured& measured, const BlockJacobi<T>
         Buffer<T> r(context, n * vectors), z(context, n * vectors);
         fill(context, T(1), r.view());
         const auto apply = [&] {
-            jacobi.apply(context, batched::Transpose::no, Index(vectors), std::as_const(r).view(), n,
-                         z.view(), n);
+            jacobi.apply(context, batched::Transpose::no, Index(vectors), std::as_const(r).view(),
+                         n, z.view(), n);
         };
         measured.add<T>(rows, "apply", "tessera", {{"precision", precision}, {"vectors", vectors}},
                         measure(context, apply, bench.seconds),
@@ -230,33 +220,6 @@ Json block_jacobi(const Context& context, const Context& cpu, const std::string&
                 cpu, std::string(name).replace(at, place.size(), std::to_string(bound)), folder);
             named.name = name;
             add_matrix(result["rows"], context, named, cpu, {bound}, bench);
-        }
-    }
-    return result;
-}
-
-Json spmv(const Context& context, const Context& cpu, const std::string& folder,
-          const std::vector<std::string>& matrices) {
-    Json result = document(context, "spmv");
-    for (const std::string& name : matrices) {
-        const NamedMatrix named = load(cpu, name, folder);
-        const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());
-        const CsrView<double> a = matrix.view();
-        Buffer<double> x(context, a.columns), y(context, a.rows);
-        fill(context, 1.0, x.view());
-        SpmvPlan plan = plan_spmv(context, a);
-        const int chosen = plan.lanes_per_row;
-        for (const int lanes : {1, 2, 4, 8, 16, 32}) {
-            if (!context.on_gpu() && lanes != chosen) continue;
-            plan.lanes_per_row = lanes;
-            Json line = {{"op", "spmv"},   {"implementation", "csr"},  {"matrix", named.name},
-                         {"rows", a.rows}, {"nonzeros", a.nonzeros},   {"type", "f64"},
-                         {"lanes", lanes}, {"chosen", lanes == chosen}};
-            const auto work = [&] {
-                multiply(context, a, plan, 1.0, std::as_const(x).view(), 0.0, y.view());
-            };
-            add_timing(line, context, measure(context, work), csr_bytes(a) + 16.0 * a.rows);
-            result["rows"].push_back(line);
         }
     }
     return result;

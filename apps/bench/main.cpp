@@ -68,7 +68,14 @@ int main(int argc, char** argv) {
     jacobi->add_flag("--sparse", jacobi_options.as_sparse_matrix, "Also apply as a CSR matrix");
     jacobi->add_flag("--paper", jacobi_options.paper_rows, "Also the paper's inversion, a pass");
     jacobi->add_option("--seconds", jacobi_options.seconds, "Measure each row at least so long");
-    CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "CSR products, every number of lanes"));
+    CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "Products in each format"));
+    bench::SpmvBench spmv_options;
+    spmv->add_option("--format", spmv_options.formats,
+                     "Such as sbell:{b},slice=32; {b}: the block that suits the matrix");
+    spmv->add_option("--type", spmv_options.types, "Of the vectors: f64, f32")->delimiter(',');
+    spmv->add_flag("--peers", spmv_options.peers, "Also cuSPARSE");
+    spmv->add_flag("--conversions", spmv_options.conversions, "Also from CSR and back");
+    spmv->add_option("--seconds", spmv_options.seconds, "Measure each row at least so long");
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
     study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
@@ -103,7 +110,7 @@ int main(int argc, char** argv) {
         const bench::Json result =
             batched->parsed()  ? bench::batched(context, batched_options)
             : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, jacobi_options)
-            : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices)
+            : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices, spmv_options)
                              : bench::study(context, cpu, folder, matrices, options, before, save);
         if (json == "-") std::cout << result.dump(1) << "\n";
         save(result);

@@ -74,6 +74,11 @@ void check_arguments(const SolveArguments& arguments) {
                preconditioner_names(), "none");
     check_mesh_arguments(arguments.mesh);
     try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
+    if (parse_format(Spec::parse(arguments.format)).values != ValueFormat::working) {
+        throw InvalidArgument("--format " + arguments.format +
+                              ": with rounded values this would solve another system; leave out "
+                              "values=");
+    }
     check_files(arguments);
 }
 

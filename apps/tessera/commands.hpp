@@ -32,6 +32,7 @@ struct SolveArguments {
     std::string right_hand_side;  ///< Empty: the problem's own load, else ones.
     std::string solver = "auto";
     std::string preconditioner = "block_jacobi:32";
+    std::string format = "csr";  ///< Of the matrix in products.
     double rtol = 1e-8;
     double atol = 0;
     Offset max_iterations = 10000;

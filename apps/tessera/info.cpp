@@ -33,6 +33,12 @@ struct BoundFacts {
     Index singular = 0;  ///< Blocks that cannot be inverted as they are.
 };
 
+/// A format that products may run in.
+struct NamedFormat {
+    std::string name;
+    FormatFacts facts;
+};
+
 /// What `tessera info` finds out about a matrix.
 struct MatrixInfo {
     std::string name, format, field;
@@ -44,6 +50,7 @@ struct MatrixInfo {
     DiagonalFacts diagonal;
     Histogram natural;
     std::vector<BoundFacts> agglomerated;
+    std::vector<NamedFormat> formats;
     bool positive_definite = false;  ///< As far as can be seen at a glance.
     bool known_singular = false;
     std::string suggestion;
@@ -54,6 +61,22 @@ BoundFacts find_bound(const Context& host, const CsrView<double>& matrix, Index 
     BoundFacts facts{bound, histogram(blocks), blocks.entries * Offset(sizeof(double)), 0};
     facts.singular = BlockJacobi<double>(host, matrix, std::move(blocks)).singular_blocks();
     return facts;
+}
+
+/// One of each kind, with the block that suits the matrix and a GPU's slices.
+std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>& matrix) {
+    const auto facts = [&](const std::string& name) {
+        return format_facts(host, matrix, parse_format(Spec::parse(name)));
+    };
+    const std::string block = std::to_string(facts("sbell,slice=32").block);
+    std::vector<NamedFormat> formats;
+    for (const std::string& name :
+         {std::string("csr"), std::string("ell"), std::string("sell:32"), "bell:" + block,
+          "bcsr:" + block, "sbell:" + block + ",slice=32",
+          "sbell:" + block + ",slice=32,sort_window=all"}) {
+        formats.push_back({name, facts(name)});
+    }
+    return formats;
 }
 
 /// Block Jacobi with the largest bound and the solver that fits the symmetry.
@@ -86,6 +109,7 @@ MatrixInfo gather(const InfoArguments& arguments) {
     info.row = find_rows(matrix);
     info.square = matrix.rows == matrix.columns;
     info.known_singular = system.known_singular;
+    info.formats = find_formats(host, matrix);
     if (!info.square) return info;
     info.symmetry = find_symmetry(matrix, false);
     info.diagonal = find_diagonal(matrix);
@@ -125,6 +149,17 @@ std::string histogram_text(const Histogram& sizes) {
 
 const char* yes_no(bool yes) { return yes ? "yes" : "no"; }
 
+std::string formats_table(const std::vector<NamedFormat>& formats) {
+    std::string table =
+        format("\n  %-30s %8s %14s %14s\n", "format", "padding", "memory", "product reads");
+    for (const NamedFormat& one : formats) {
+        table += format("  %-30s %8.2f %14s %14s\n", one.name.c_str(), one.facts.padding(),
+                        format_bytes(double(one.facts.bytes)).c_str(),
+                        format_bytes(double(one.facts.read_bytes)).c_str());
+    }
+    return table;
+}
+
 std::string to_table(const MatrixInfo& info) {
     std::string table = info.name + "\n";
     const auto line = [&](const char* name, const std::string& what) {
@@ -143,7 +178,9 @@ std::string to_table(const MatrixInfo& info) {
     line("bandwidth", number(info.row.lower_bandwidth) + " below, " +
                           number(info.row.upper_bandwidth) + " above the diagonal");
     line("memory as CSR", format_bytes(double(info.csr_bytes)));
-    if (!info.square) return table + "  not square: it cannot be solved with\n";
+    if (!info.square) {
+        return table + "  not square: it cannot be solved with\n" + formats_table(info.formats);
+    }
     std::string values = yes_no(info.symmetry.values);
     if (info.symmetry.pattern && !info.symmetry.values) {
         values +=
@@ -163,7 +200,7 @@ std::string to_table(const MatrixInfo& info) {
                         facts.sizes.empty() ? 0 : facts.sizes.rbegin()->first,
                         format_bytes(double(facts.inverse_bytes)).c_str(), facts.singular);
     }
-    return table + "\nTry: " + info.suggestion + "\n";
+    return table + formats_table(info.formats) + "\nTry: " + info.suggestion + "\n";
 }
 
 JsonObject histogram_json(const Histogram& sizes) {
@@ -182,6 +219,14 @@ std::string to_json(const MatrixInfo& info) {
                                    .add("inverse_bytes", facts.inverse_bytes)
                                    .add("singular", Offset(facts.singular)));
     }
+    std::vector<JsonObject> formats;
+    for (const NamedFormat& one : info.formats) {
+        formats.push_back(JsonObject()
+                              .add("format", one.name)
+                              .add("padding", one.facts.padding())
+                              .add("bytes", one.facts.bytes)
+                              .add("read_bytes", one.facts.read_bytes));
+    }
     JsonObject json;
     json.add("schema", "tessera-info/1").add("version", version()).add("commit", commit());
     json.add("name", info.name).add("format", info.format).add("field", info.field);
@@ -196,6 +241,7 @@ std::string to_json(const MatrixInfo& info) {
                               .add("lower", Offset(info.row.lower_bandwidth))
                               .add("upper", Offset(info.row.upper_bandwidth)));
     json.add("csr_bytes", info.csr_bytes);
+    json.add("formats", formats);
     if (info.square) {
         const double unknown = std::numeric_limits<double>::quiet_NaN();
         json.add("symmetry",

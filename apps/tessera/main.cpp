@@ -62,6 +62,13 @@ Preconditioners (--precond):
                            polynomials of the scaled matrix, for cg and symmetric positive definite
                            ones; DEGREE 1..16 (6): products an application, better even; bound and
                            lower: ends of the spectrum (lanczos:10; chebyshev: ratio:30)
+Formats (--format):
+  csr[,lanes=N]
+  ell, ellr                ELLPACK, the second skips its pads
+  sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
+  bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (what reads the fewest bytes)
+  sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks and slices
+                           lanes=N: GPU threads that share a row
 )";
 
 struct Arguments {
@@ -194,6 +201,8 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     solve.add_option("--x0", to.start, "File with the start; default: zero");
     solve.add_option("--precond", to.preconditioner,
                      "none, jacobi, block_jacobi:BOUND[,...], or a polynomial; see below");
+    solve.add_option("--format", to.format,
+                     "Of the matrix in products: csr, sbell:3, sell:32, ...; see below");
     solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
         ->check(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")

@@ -67,8 +67,8 @@ class Run {
 
     int operator()() {
         load();
-        const CsrOperator<T> matrix(context_, matrix_);
-        vectors_ = make_vectors<T>(context_, host_, wish_, matrix, system_.load);
+        const auto matrix = make_operator<T>(context_, matrix_, format_);
+        vectors_ = make_vectors<T>(context_, host_, wish_, *matrix, system_.load);
         x_ = arguments_.start.empty()
                  ? Buffer<T>(context_, matrix_.rows)
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
@@ -90,7 +90,7 @@ class Run {
         } else if (refused) {
             report_.solve = refusal(singular, report_.blocks.count);
         } else {
-            iterate(matrix, preconditioner.get());
+            iterate(*matrix, preconditioner.get());
             report_.polynomial = describe_polynomial(preconditioner.get());
         }
         finish();
@@ -108,7 +108,8 @@ class Run {
         report_.seconds.read = clock.seconds();
         check_system(system_, arguments_.allow_singular, arguments_.quiet);
         matrix_ = system_.matrix.view();
-        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
+        format_ = parse_format(Spec::parse(arguments_.format));
+        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format_)};
         solver_ = Spec::parse(arguments_.solver);
         if (solver_.name() == "auto") {
             solver_.finish();
@@ -118,6 +119,9 @@ class Run {
         MemoryNeed need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), solver_,
                                           Spec::parse(arguments_.preconditioner));
         if (!context_.on_gpu()) need.matrix = 0;  // It is there already.
+        if (format_.format != MatrixFormat::csr) {
+            need.matrix += format_facts(host_, matrix_, format_).bytes;
+        }
         check_memory(need, context_.free_memory(), context_.on_gpu());
         if (context_.on_gpu()) {
             uploaded_ = copy_to(context_, matrix_);
@@ -126,7 +130,7 @@ class Run {
         }
     }
 
-    void iterate(const CsrOperator<T>& matrix, const Operator<T>* preconditioner) {
+    void iterate(const Operator<T>& matrix, const Operator<T>* preconditioner) {
         Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
         const InterruptGuard guard;
         report_.solve = tessera::solve(context_, solver_, matrix, preconditioner,
@@ -237,6 +241,7 @@ class Run {
     CsrMatrix<T> uploaded_;
     CsrView<T> matrix_;  ///< In the memory of context_.
     Spec solver_;
+    FormatOptions format_;
     Vectors<T> vectors_;
     Buffer<T> x_;
     bool solved_ = false;

@@ -16,6 +16,7 @@ struct RunReport {
         std::string name;
         Offset rows = 0;
         Offset nonzeros = 0;
+        std::string format = "csr";  ///< Of its products, normalised.
     } matrix;
     struct Blocks {
         Offset count = 0;

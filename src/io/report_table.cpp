@@ -126,7 +126,8 @@ std::string to_table(const RunReport& report) {
         table += text("  %-15s %s\n", name, what.c_str());
     };
     line("matrix", report.matrix.name + ", " + plural(report.matrix.rows, "row") + ", " +
-                       plural(report.matrix.nonzeros, "nonzero"));
+                       plural(report.matrix.nonzeros, "nonzero") +
+                       (report.matrix.format == "csr" ? "" : ", as " + report.matrix.format));
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report.blocks));
     if (report.blocks.jacobi.working_bytes > 0) {

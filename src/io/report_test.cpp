@@ -59,7 +59,8 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
                                                     "peak_memory_bytes",
                                                     "copy_bytes_per_second",
                                                     "forward_error"}));
-    EXPECT_EQ(keys(json["matrix"]), (std::vector<std::string>{"name", "rows", "nonzeros"}));
+    EXPECT_EQ(keys(json["matrix"]),
+              (std::vector<std::string>{"name", "rows", "nonzeros", "format"}));
     EXPECT_EQ(keys(json["blocks"]), (std::vector<std::string>{"count", "largest", "singular"}));
     EXPECT_EQ(keys(json["seconds"]),
               (std::vector<std::string>{"read", "find_blocks", "setup", "solve"}));

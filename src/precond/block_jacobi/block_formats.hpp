@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/host_device.hpp"
+#include "base/small_floats.hpp"
 #include "precond/block_jacobi/stored_blocks.hpp"
 
 /// Conversions between T (float, double) and the formats of stored blocks, equal to the last bit on
@@ -50,48 +51,15 @@ TESSERA_HOST_DEVICE constexpr double smallest_normal(BlockFormat format) {
                                                                               : 0x1p-14;
 }
 
-template <class To, class From>
-TESSERA_HOST_DEVICE inline To same_bits_as(From from) {
-    static_assert(sizeof(To) == sizeof(From));
-    To to;
-    memcpy(&to, &from, sizeof(To));
-    return to;
-}
-
-/// Inexact numbers become that neighbour whose last bit is 1, so that a second rounding, to at
-/// least two bits less, rounds as if from the given number.
-TESSERA_HOST_DEVICE inline float round_to_odd(double value) {
-    const float nearest = float(value);
-    const auto bits = same_bits_as<std::uint32_t>(nearest);
-    const double back = double(nearest);
-    if (back == value || value != value || bits % 2 == 1) return nearest;
-    const bool further = (back < 0 ? -back : back) < (value < 0 ? -value : value);
-    return same_bits_as<float>(further ? bits + 1 : bits - 1);
-}
-
 template <BlockFormat format>
 TESSERA_HOST_DEVICE inline StoredBits<format> narrow(float value) {
-    const auto bits = same_bits_as<std::uint32_t>(value);
     if constexpr (format == BlockFormat::f32) {
-        return bits;
+        return same_bits_as<std::uint32_t>(value);
     } else if constexpr (format == BlockFormat::bf16) {
-        if (value != value) return std::uint16_t(bits >> 16 | 0x40);
-        return std::uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        return bits_of_bf16(value);
     } else {
         static_assert(format == BlockFormat::f16);
-        const std::uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-        if (magnitude >= same_bits_as<std::uint32_t>(0x1p16f)) {
-            return std::uint16_t(sign | (value != value ? 0x7e00 : 0x7c00));
-        }
-        if (magnitude < same_bits_as<std::uint32_t>(0x1p-14f)) {
-            // Next to 1/2 floats are as far apart as subnormal numbers here.
-            const float rounded = same_bits_as<float>(magnitude) + 0.5f;
-            return std::uint16_t(
-                sign | (same_bits_as<std::uint32_t>(rounded) - same_bits_as<std::uint32_t>(0.5f)));
-        }
-        constexpr std::uint32_t less_exponent = (127 - 15) << 23;
-        return std::uint16_t(sign |
-                             (magnitude - less_exponent + 0xfff + (magnitude >> 13 & 1)) >> 13);
+        return bits_of_f16(value);
     }
 }
 
@@ -120,19 +88,9 @@ TESSERA_HOST_DEVICE inline T widen(StoredBits<format> bits) {
     } else if constexpr (format == BlockFormat::f32) {
         return same_bits_as<float>(bits);
     } else if constexpr (format == BlockFormat::bf16) {
-        return same_bits_as<float>(std::uint32_t(bits) << 16);
+        return float_of_bf16(bits);
     } else {
-#ifdef __CUDA_ARCH__
-        float value;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-        return value;
-#else
-        // Multiplied, subnormal numbers become normal ones; the largest exponent stays so.
-        const float scaled = same_bits_as<float>(std::uint32_t(bits & 0x7fff) << 13) * 0x1p112f;
-        const std::uint32_t special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
-        return same_bits_as<float>(std::uint32_t(bits & 0x8000) << 16 | special |
-                                   same_bits_as<std::uint32_t>(scaled));
-#endif
+        return float_of_f16(bits);
     }
 }
 

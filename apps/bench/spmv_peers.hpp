@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/formats.hpp"
+
+namespace tessera::bench {
+
+/// A product y = A x of another library.
+struct SpmvPeer {
+    std::string name;
+    std::function<void()> run;
+};
+
+/// cuSPARSE, found at run time: CSR by both algorithms (preprocessed), sliced ELLPACK with slices
+/// of 32 rows, and, for `block` above 1, BSR and the older bsrmv. Arrays have 32-bit offsets. What
+/// is passed must outlive the result. Empty where there is no such library.
+template <class T>
+std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>& matrix,
+                                        Index block, const T* x, T* y);
+
+}  // namespace tessera::bench

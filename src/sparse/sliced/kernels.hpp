@@ -1,0 +1,56 @@
+#pragma once
+
+#include "tessera/formats.hpp"
+
+namespace tessera {
+
+/// The pattern of a CSR matrix in the memory of a Context.
+struct CsrPattern {
+    Index rows = 0;
+    Index columns = 0;
+    const Offset* row_offsets = nullptr;
+    const Index* column_indices = nullptr;
+};
+
+/// Block rows of a CSR matrix and the numbers of their blocks.
+struct BlockCounts {
+    Buffer<Index> lengths;
+    Index longest = 0;
+    Offset blocks = 0;
+};
+
+/// Bytes of entry bits that a slot takes.
+constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
+
+// The steps from CSR to a sliced matrix as documented in formats.hpp, and back. `matrix` has sorted
+// and unique columns; `block` is one of block_sizes. Those that return numbers wait.
+//
+// count_blocks: the blocks of each block row that hold an entry.
+// sort_rows: the block rows by descending length within windows of `window` >= 2, those of equal
+//   length in their order.
+// arrange_slices: row_lengths (slices * height of them, zero where no block row is) and
+//   slice_offsets, for a pattern that has all but these; returns the slots.
+// fill_columns: the block columns of all slots, and, where not null, the entry bits.
+// fill_values: all values of the `slots` slots, those of fill and pads zero.
+#define TESSERA_SLICED_STEPS                                                                     \
+    BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block);     \
+    Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Index window);    \
+    Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,                  \
+                          const SlicedPattern& pattern, Index* row_lengths,                      \
+                          Offset* slice_offsets);                                                \
+    void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to, \
+                      Index* block_columns, std::uint8_t* entry_bits);                           \
+    template <class T, class S>                                                                  \
+    void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedPattern& to,  \
+                     ValueFormat format, Offset slots, void* values);                            \
+    template <class T>                                                                           \
+    CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill);
+namespace cpu {
+TESSERA_SLICED_STEPS
+}
+namespace cuda {
+TESSERA_SLICED_STEPS
+}
+#undef TESSERA_SLICED_STEPS
+
+}  // namespace tessera

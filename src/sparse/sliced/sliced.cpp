@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <limits>
+
+#include "base/phases.hpp"
+#include "sparse/sliced/kernels.hpp"
+#include "sparse/stored_value.hpp"
+
+namespace tessera {
+
+namespace {
+
+bool is_one_slice(MatrixFormat format) {
+    return format == MatrixFormat::ell || format == MatrixFormat::ellr ||
+           format == MatrixFormat::bell;
+}
+
+bool is_16_bit(ValueFormat format) {
+    return format == ValueFormat::f16 || format == ValueFormat::bf16;
+}
+
+template <class T>
+Offset value_bytes(ValueFormat format) {
+    return with_stored<T>(format,
+                          [](auto tag) { return Offset(sizeof(typename decltype(tag)::type)); });
+}
+
+/// Where the blocks of a matrix go.
+struct Arrangement {
+    FormatOptions options;
+    FormatFacts facts;
+    Buffer<Index> permutation, row_lengths;
+    Buffer<Offset> slice_offsets;
+    SlicedPattern pattern;  ///< Without columns and bits.
+    bool has_fill = false;
+};
+
+/// Lanes that share a block row on a GPU: as many as leave each some six blocks (measured:
+/// docs/decisions/sliced-formats.md), more where there are few rows.
+int choose_lanes(const FormatOptions& options, Offset block_rows, Offset blocks) {
+    constexpr Offset threads_that_fill_a_gpu = 1 << 16;
+    const double mean = double(blocks) / double(std::max<Offset>(1, block_rows));
+    int lanes = 1;
+    if (options.format == MatrixFormat::bcsr) {
+        while (lanes < 32 && 2 * lanes < mean * options.block) lanes *= 2;
+        return lanes;
+    }
+    while (lanes < 4 && 12 * lanes < mean) lanes *= 2;
+    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_that_fill_a_gpu)
+        lanes *= 2;
+    return lanes;
+}
+
+/// Height of the slices of `options`.
+Index choose_height(const Context& context, const FormatOptions& options, Index block_rows,
+                    Offset vector_bytes) {
+    if (options.format == MatrixFormat::bcsr) return 1;
+    if (is_one_slice(options.format)) {
+        require(block_rows <= std::numeric_limits<Index>::max() - 31,
+                "a format of one slice: the matrix has too many rows");
+        return std::max(32, (block_rows + 31) / 32 * 32);
+    }
+    if (options.slice_height > 0) return options.slice_height;
+    if (!context.on_gpu()) return Index(64 / vector_bytes);
+    return is_16_bit(options.values) ? 64 : 32;
+}
+
+template <class T>
+Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset nonzeros,
+                    FormatOptions options) {
+    const Index block = options.block;
+    const BlockCounts counts = select(context, &cpu::count_blocks,
+                                      TESSERA_IF_CUDA(cuda::count_blocks))(context, matrix, block);
+    const Index block_rows = Index(counts.lengths.size());
+    const Index height = choose_height(context, options, block_rows, Offset(sizeof(T)));
+    options.slice_height = height;
+    if (options.lanes == 0) options.lanes = choose_lanes(options, block_rows, counts.blocks);
+    Arrangement made;
+    const Index slices = Index((Offset(block_rows) + height - 1) / height);
+    const Index window = options.sort_window == 0 ? block_rows : options.sort_window;
+    if (window > 1) {
+        made.permutation = select(context, &cpu::sort_rows, TESSERA_IF_CUDA(cuda::sort_rows))(
+            context, counts, window);
+    }
+    made.row_lengths = Buffer<Index>(context, Offset(slices) * height);
+    made.slice_offsets = Buffer<Offset>(context, Offset(slices) + 1);
+    SlicedPattern& pattern = made.pattern;
+    pattern = {matrix.rows, matrix.columns, block, height, slices};
+    pattern.slice_offsets = made.slice_offsets.data();
+    pattern.row_lengths = made.row_lengths.data();
+    pattern.permutation = made.permutation.data();
+    // A thread loads two 16-bit values at a time: of rows so far apart that the threads of a warp
+    // still read x in one piece.
+    pattern.paired =
+        context.on_gpu() && is_16_bit(options.values) && window <= 1 && height % 2 == 0;
+    const Offset slots =
+        select(context, &cpu::arrange_slices, TESSERA_IF_CUDA(cuda::arrange_slices))(
+            context, counts.lengths, pattern, made.row_lengths.data(), made.slice_offsets.data());
+    // Blocks that reach past the matrix count as such with fill.
+    made.has_fill = counts.blocks * block * block != nonzeros;
+    const Offset block_bytes =
+        value_bytes<T>(options.values) * block * block + Offset(sizeof(Index));
+    const Offset bits = made.has_fill ? entry_bytes(block) : 0;
+    const Offset others =
+        (made.permutation.size() + made.row_lengths.size()) * Offset(sizeof(Index)) +
+        made.slice_offsets.size() * Offset(sizeof(Offset));
+    made.facts = {block,
+                  height,
+                  nonzeros,
+                  counts.blocks,
+                  slots,
+                  slots * (block_bytes + bits) + others,
+                  counts.blocks * block_bytes + others};
+    made.options = options;
+    return made;
+}
+
+/// The arrangement with the block that was asked for, or the one whose product reads the fewest
+/// bytes.
+template <class T>
+Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix, Offset nonzeros,
+                               FormatOptions options) {
+    require(options.block == 0 ||
+                std::ranges::find(block_sizes, options.block) != std::end(block_sizes),
+            "a sliced matrix: there are blocks of 1, 2, 3, 4 and 6 rows");
+    require(options.slice_height >= 0 && options.sort_window >= 0,
+            "a sliced matrix: the slice height or the sort window is negative");
+    if (options.block != 0) return arrange<T>(context, matrix, nonzeros, options);
+    Arrangement best;
+    for (const Index block : block_sizes) {
+        options.block = block;
+        Arrangement next = arrange<T>(context, matrix, nonzeros, options);
+        if (block == 1 || next.facts.read_bytes < best.facts.read_bytes) best = std::move(next);
+    }
+    return best;
+}
+
+template <class S>
+CsrPattern pattern_of(const CsrView<S>& matrix) {
+    return {matrix.rows, matrix.columns, matrix.row_offsets, matrix.column_indices};
+}
+
+}  // namespace
+
+template <class T>
+FormatFacts format_facts(const Context& context, const CsrView<T>& matrix,
+                         const FormatOptions& options) {
+    if (options.format != MatrixFormat::csr) {
+        return choose_arrangement<T>(context, pattern_of(matrix), matrix.nonzeros, options).facts;
+    }
+    const Offset bytes = matrix.nonzeros * Offset(sizeof(T) + sizeof(Index)) +
+                         (Offset(matrix.rows) + 1) * Offset(sizeof(Offset));
+    return {1, 0, matrix.nonzeros, matrix.nonzeros, matrix.nonzeros, bytes, bytes};
+}
+
+template <class T>
+struct SlicedMatrix<T>::State {
+    Arrangement arrangement;
+    Buffer<Index> block_columns;
+    Buffer<std::uint8_t> entry_bits;
+    Buffer<std::byte> values;
+    SlicedPattern pattern;
+};
+
+template <class T>
+SlicedMatrix<T>::SlicedMatrix(std::unique_ptr<State> state) : state_(std::move(state)) {}
+template <class T>
+SlicedMatrix<T>::~SlicedMatrix() = default;
+template <class T>
+SlicedMatrix<T>::SlicedMatrix(SlicedMatrix&&) noexcept = default;
+template <class T>
+SlicedMatrix<T>& SlicedMatrix<T>::operator=(SlicedMatrix&&) noexcept = default;
+
+template <class T>
+template <class S>
+SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<S>& matrix,
+                                          const FormatOptions& options) {
+    require(options.format != MatrixFormat::csr,
+            "SlicedMatrix::from_csr: csr is not a sliced format; use CsrMatrix");
+    const Phase phase(context, "convert", 0);
+    auto state = std::make_unique<State>();
+    const CsrPattern from = pattern_of(matrix);
+    state->arrangement = choose_arrangement<T>(context, from, matrix.nonzeros, options);
+    const Arrangement& made = state->arrangement;
+    const Offset slots = made.facts.stored_blocks;
+    const Index block = made.facts.block;
+    state->block_columns = Buffer<Index>(context, slots);
+    if (made.has_fill)
+        state->entry_bits = Buffer<std::uint8_t>(context, slots * entry_bytes(block));
+    state->values =
+        Buffer<std::byte>(context, slots * block * block * value_bytes<T>(made.options.values));
+    state->pattern = made.pattern;
+    state->pattern.block_columns = state->block_columns.data();
+    state->pattern.entry_bits = state->entry_bits.data();
+    select(context, &cpu::fill_columns, TESSERA_IF_CUDA(cuda::fill_columns))(
+        context, from, state->pattern, state->block_columns.data(), state->entry_bits.data());
+    SlicedMatrix made_matrix(std::move(state));
+    made_matrix.update(context, matrix);
+    return made_matrix;
+}
+
+template <class T>
+template <class S>
+void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix) {
+    require(
+        matrix.rows == rows() && matrix.columns == columns() && matrix.nonzeros == facts().nonzeros,
+        "SlicedMatrix::update: the matrix has another pattern than the one converted");
+    const Phase phase(context, "convert", 0);
+    select(context, &cpu::fill_values<T, S>, TESSERA_IF_CUDA((cuda::fill_values<T, S>)))(
+        context, matrix, state_->pattern, options().values, facts().stored_blocks,
+        state_->values.data());
+}
+
+template <class T>
+CsrMatrix<T> SlicedMatrix<T>::to_csr(const Context& context, Fill fill) const {
+    return select(context, &cpu::to_csr<T>, TESSERA_IF_CUDA(cuda::to_csr<T>))(context, view(),
+                                                                              fill);
+}
+
+template <class T>
+SlicedView<T> SlicedMatrix<T>::view() const {
+    return {state_->pattern, options().values, state_->values.data()};
+}
+template <class T>
+const FormatOptions& SlicedMatrix<T>::options() const {
+    return state_->arrangement.options;
+}
+template <class T>
+const FormatFacts& SlicedMatrix<T>::facts() const {
+    return state_->arrangement.facts;
+}
+template <class T>
+Index SlicedMatrix<T>::rows() const {
+    return state_->pattern.rows;
+}
+template <class T>
+Index SlicedMatrix<T>::columns() const {
+    return state_->pattern.columns;
+}
+
+#define TESSERA_INSTANTIATE_FROM(T, S)                                                       \
+    template SlicedMatrix<T> SlicedMatrix<T>::from_csr<S>(const Context&, const CsrView<S>&, \
+                                                          const FormatOptions&);             \
+    template void SlicedMatrix<T>::update<S>(const Context&, const CsrView<S>&);
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template FormatFacts format_facts<T>(const Context&, const CsrView<T>&, const FormatOptions&); \
+    template class SlicedMatrix<T>;                                                                \
+    TESSERA_INSTANTIATE_FROM(T, float)                                                             \
+    TESSERA_INSTANTIATE_FROM(T, double)
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera

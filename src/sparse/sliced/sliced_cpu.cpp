@@ -1,0 +1,207 @@
+#include <cstring>
+#include <numeric>
+
+#include "sparse/slice_chunks.hpp"
+#include "sparse/sliced/block_row.hpp"
+#include "sparse/stored_value.hpp"
+
+namespace tessera::cpu {
+
+namespace {
+
+/// f(lane, block row, length) for the block rows of a chunk.
+template <class F>
+void for_lanes(const SlicedPattern& pattern, const SliceChunk& chunk, F&& f) {
+    for (Index lane = chunk.first; lane < chunk.last; ++lane) {
+        const Offset p = Offset(chunk.slice) * pattern.slice_height + lane;
+        const Offset block_row = pattern.block_row(p);
+        if (block_row < pattern.block_rows()) f(lane, Index(block_row), pattern.row_lengths[p]);
+    }
+}
+
+/// Columns and bits of one block row; pads get a column near those of its entries.
+template <int B>
+void fill_row(const CsrPattern& matrix, const SlicedPattern& to, Index slice, Index lane,
+              Index block_row, Index* block_columns, std::uint8_t* entry_bits) {
+    const Offset height = to.slice_height, bytes = entry_bytes(B);
+    const Index width = Index((to.slice_offsets[slice + 1] - to.slice_offsets[slice]) / height);
+    Index* columns = block_columns + to.slice_offsets[slice] + lane;
+    const Offset bits_start = to.slice_offsets[slice] * bytes + lane;
+    Index k = 0;
+    const auto put = [&](Index column, std::uint64_t bits) {
+        columns[k * height] = column;
+        for (Index j = 0; entry_bits != nullptr && j < bytes; ++j) {
+            entry_bits[bits_start + (k * bytes + j) * height] = std::uint8_t(bits >> (8 * j));
+        }
+        ++k;
+    };
+    if (block_row < to.block_rows()) for_blocks<B>(matrix, block_row, put);
+    const Index pad = std::min(block_row, to.block_column_count() - 1);
+    while (k < width) put(pad, 0);
+}
+
+template <class Stored, class S>
+void fill_chunk(const CsrView<S>& matrix, const SlicedPattern& to, const SliceChunk& chunk,
+                Stored* values) {
+    const Index block = to.block, height = to.slice_height;
+    const Offset start = to.slice_offsets[chunk.slice];
+    const Offset area = Offset(block) * block;
+    for (Offset v = start * area; v < to.slice_offsets[chunk.slice + 1] * area; v += height) {
+        std::memset(static_cast<void*>(values + v + chunk.first), 0,
+                    std::size_t(chunk.last - chunk.first) * sizeof(Stored));
+    }
+    for_lanes(to, chunk, [&](Index lane, Index block_row, Index) {
+        for (Index r = 0; r < block; ++r) {
+            const Offset row = Offset(block_row) * block + r;
+            if (row >= matrix.rows) break;
+            Offset k = 0;
+            for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
+                const Index column = matrix.column_indices[e];
+                while (to.block_columns[start + k * height + lane] < column / block) ++k;
+                const Offset entry = k * area + r * block + column % block;
+                values[start * area + entry * height + lane] = narrow_to<Stored>(matrix.values[e]);
+            }
+        }
+    });
+}
+
+}  // namespace
+
+BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block) {
+    const Index block_rows = matrix.rows / block + (matrix.rows % block != 0);
+    BlockCounts counts{Buffer<Index>(context, block_rows), 0, 0};
+    Index* const lengths = counts.lengths.data();
+    parallel_ranges(
+        context.threads(), block_rows,
+        [&](Offset first, Offset last) {
+            with_block(block, [&](auto b) {
+                for (Offset i = first; i < last; ++i) {
+                    Index length = 0;
+                    for_blocks<b>(matrix, Index(i), [&](Index, std::uint64_t) { ++length; });
+                    lengths[i] = length;
+                }
+            });
+        },
+        1024);
+    for (Index i = 0; i < block_rows; ++i) {
+        counts.longest = std::max(counts.longest, lengths[i]);
+        counts.blocks += lengths[i];
+    }
+    return counts;
+}
+
+Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Index window) {
+    const Offset count = counts.lengths.size();
+    Buffer<Index> permutation(context, count);
+    Index* const order = permutation.data();
+    const Index* const lengths = counts.lengths.data();
+    std::iota(order, order + count, 0);
+    parallel_ranges(
+        context.threads(), (count + window - 1) / window,
+        [&](Offset first, Offset last) {
+            for (Offset w = first; w < last; ++w) {
+                std::stable_sort(order + w * window, order + std::min(count, (w + 1) * window),
+                                 [&](Index a, Index b) { return lengths[a] > lengths[b]; });
+            }
+        },
+        1);
+    return permutation;
+}
+
+Offset arrange_slices(const Context&, const Buffer<Index>& lengths, const SlicedPattern& pattern,
+                      Index* row_lengths, Offset* slice_offsets) {
+    const Index height = pattern.slice_height;
+    slice_offsets[0] = 0;
+    for (Index s = 0; s < pattern.slices; ++s) {
+        Index longest = 0;
+        for (Offset p = Offset(s) * height; p < Offset(s + 1) * height; ++p) {
+            const Offset block_row = pattern.block_row(p);
+            row_lengths[p] = block_row < lengths.size() ? lengths.data()[block_row] : 0;
+            longest = std::max(longest, row_lengths[p]);
+        }
+        slice_offsets[s + 1] = slice_offsets[s] + Offset(longest) * height;
+    }
+    return slice_offsets[pattern.slices];
+}
+
+void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
+                  Index* block_columns, std::uint8_t* entry_bits) {
+    const Index block_rows = to.block_rows();
+    SliceChunks(to).for_each(context, [&](const SliceChunk& chunk) {
+        for (Index lane = chunk.first; lane < chunk.last; ++lane) {
+            const Offset p = Offset(chunk.slice) * to.slice_height + lane;
+            const Index block_row = Index(std::min<Offset>(to.block_row(p), block_rows));
+            with_block(to.block, [&](auto b) {
+                fill_row<b>(matrix, to, chunk.slice, lane, block_row, block_columns, entry_bits);
+            });
+        }
+    });
+}
+
+template <class T, class S>
+void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedPattern& to,
+                 ValueFormat format, Offset, void* values) {
+    with_stored<T>(format, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        SliceChunks(to).for_each(context, [&](const SliceChunk& chunk) {
+            fill_chunk(matrix, to, chunk, static_cast<Stored*>(values));
+        });
+    });
+}
+
+template <class T>
+CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill) {
+    const SlicedPattern& pattern = matrix.pattern;
+    Buffer<Offset> counts(context, Offset(pattern.rows) + 1);
+    const auto for_rows = [&](auto&& f) {
+        SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
+            for_lanes(pattern, chunk, [&](Index lane, Index block_row, Index length) {
+                for (int r = 0; r < pattern.block; ++r) {
+                    const Offset row = Offset(block_row) * pattern.block + r;
+                    if (row < pattern.rows) f(chunk.slice, lane, length, r, row);
+                }
+            });
+        });
+    };
+    Offset* const offsets = counts.data();
+    offsets[0] = 0;
+    for_rows([&](Index slice, Index lane, Index length, int r, Offset row) {
+        Offset count = 0;
+        with_block(pattern.block, [&](auto b) {
+            for_entries<b>(pattern, pattern.slice_offsets[slice], lane, length, r, fill,
+                           [&](Index, int, Index) { ++count; });
+        });
+        offsets[row + 1] = count;
+    });
+    for (Index i = 0; i < pattern.rows; ++i) offsets[i + 1] += offsets[i];
+    CsrMatrix<T> csr(context, pattern.rows, pattern.columns, offsets[pattern.rows]);
+    std::copy_n(offsets, Offset(pattern.rows) + 1, csr.row_offsets().data());
+    with_stored<T>(matrix.format, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        const Stored* const values = static_cast<const Stored*>(matrix.values);
+        for_rows([&](Index slice, Index lane, Index length, int r, Offset row) {
+            const Offset start = pattern.slice_offsets[slice], height = pattern.slice_height;
+            Offset at = offsets[row];
+            with_block(pattern.block, [&](auto b) {
+                const auto put = [&](Index k, int c, Index column) {
+                    const Offset entry = start * b * b + (Offset(k) * b * b + r * b + c) * height;
+                    csr.column_indices().data()[at] = column;
+                    csr.values().data()[at++] = widen_to<T>(values[entry + lane]);
+                };
+                for_entries<b>(pattern, start, lane, length, r, fill, put);
+            });
+        });
+    });
+    return csr;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                              \
+    template void fill_values<T, float>(const Context&, const CsrView<float>&,              \
+                                        const SlicedPattern&, ValueFormat, Offset, void*);  \
+    template void fill_values<T, double>(const Context&, const CsrView<double>&,            \
+                                         const SlicedPattern&, ValueFormat, Offset, void*); \
+    template CsrMatrix<T> to_csr<T>(const Context&, const SlicedView<T>&, Fill);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::cpu

@@ -1,0 +1,314 @@
+#include <bit>
+
+#include "gpu/scan.cuh"
+#include "sparse/sliced/block_row.hpp"
+#include "sparse/stored_value.hpp"
+
+namespace tessera::cuda {
+
+namespace {
+
+constexpr int threads = 256;
+/// Threads that share a row of the matrix while its values are written.
+constexpr int value_lanes = 8;
+
+/// kernel<<<enough for n items>>>(arguments...), or nothing for n = 0.
+template <class Kernel, class... Arguments>
+void launch(const Context& context, Offset n, Kernel* kernel, Arguments... arguments) {
+    if (n == 0) return;
+    kernel<<<blocks_for(n, threads), threads, 0, stream_of(context)>>>(arguments...);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+void set_zero(const Context& context, void* memory, Offset bytes) {
+    if (bytes > 0) TESSERA_CUDA(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream_of(context)));
+}
+
+__device__ Offset thread_index() { return Offset(blockIdx.x) * threads + threadIdx.x; }
+
+/// totals: the longest length and the sum of all. These are integers: the order does not matter.
+template <int B>
+__global__ void __launch_bounds__(threads)
+    count_blocks_kernel(CsrPattern matrix, Offset block_rows, Index* lengths,
+                        unsigned long long* totals) {
+    const Offset i = thread_index();
+    Index length = 0;
+    if (i < block_rows) {
+        for_blocks<B>(matrix, Index(i), [&](Index, std::uint64_t) { ++length; });
+        lengths[i] = length;
+    }
+    const Index longest = lanes_max(length);
+    const Offset sum = warp_sum(Offset(length));
+    if (threadIdx.x % 32 != 0) return;
+    atomicMax(totals, static_cast<unsigned long long>(longest));
+    atomicAdd(totals + 1, static_cast<unsigned long long>(sum));
+}
+
+__global__ void __launch_bounds__(threads) number_kernel(Offset count, Index* numbers) {
+    const Offset i = thread_index();
+    if (i < count) numbers[i] = Index(i);
+}
+
+/// One bit of how much shorter than the longest row that at `position` is.
+struct KeyBit {
+    const Index* order;
+    const Index* lengths;
+    Index longest;
+    int bit;
+    __device__ Offset operator()(Offset position) const {
+        return (longest - lengths[order[position]]) >> bit & 1;
+    }
+};
+
+/// Stable: within each window those whose bit is 0 come first. ones[i]: bits that are 1 before i.
+__global__ void __launch_bounds__(threads)
+    split_kernel(Offset count, Offset window, KeyBit key, const Offset* ones, Index* to) {
+    const Offset i = thread_index();
+    if (i >= count) return;
+    const Offset start = i / window * window;
+    const Offset end = start + window < count ? start + window : count;
+    const Offset ones_before = ones[i] - ones[start];
+    const Offset zeros = end - start - (ones[end] - ones[start]);
+    to[key(i) != 0 ? start + zeros + ones_before : i - ones_before] = key.order[i];
+}
+
+__global__ void __launch_bounds__(threads)
+    row_lengths_kernel(SlicedPattern pattern, const Index* lengths, Index* row_lengths,
+                       Index* widths) {
+    const Offset p = thread_index();
+    const Offset positions = pattern.positions();
+    const Offset slice = (p < positions ? p : positions - 1) / pattern.slice_height;
+    Index length = 0;
+    if (p < positions) {
+        const Offset block_row = pattern.block_row(p);
+        if (block_row < pattern.block_rows()) length = lengths[block_row];
+        row_lengths[p] = length;
+    }
+    if (__all_sync(full_warp, slice == __shfl_sync(full_warp, slice, 0))) {
+        length = lanes_max(length);
+        if (threadIdx.x % 32 == 0) atomicMax(widths + slice, length);
+    } else {
+        atomicMax(widths + slice, length);
+    }
+}
+
+struct SliceSlots {
+    const Index* widths;
+    Offset height;
+    __device__ Offset operator()(Offset slice) const { return widths[slice] * height; }
+};
+
+/// Pads get a column near those of their row.
+template <int B>
+__global__ void __launch_bounds__(threads)
+    fill_columns_kernel(CsrPattern matrix, SlicedPattern to, Index* block_columns,
+                        std::uint8_t* entry_bits) {
+    const Offset p = thread_index();
+    const Offset height = to.slice_height;
+    if (p >= to.positions()) return;
+    const Offset slice = p / height, lane = p % height;
+    const Offset start = to.slice_offsets[slice];
+    const Index width = Index((to.slice_offsets[slice + 1] - start) / height);
+    constexpr Index bytes = entry_bytes(B);
+    Index k = 0;
+    const auto put = [&](Index column, std::uint64_t bits) {
+        block_columns[start + k * height + lane] = column;
+        for (Index j = 0; entry_bits != nullptr && j < bytes; ++j) {
+            entry_bits[start * bytes + (Offset(k) * bytes + j) * height + lane] =
+                std::uint8_t(bits >> (8 * j));
+        }
+        ++k;
+    };
+    const Offset block_row = to.block_row(p);
+    if (block_row < to.block_rows()) for_blocks<B>(matrix, Index(block_row), put);
+    const Index last = to.block_column_count() - 1;
+    while (k < width) put(block_row < last ? Index(block_row) : last, 0);
+}
+
+/// The row of the matrix that is row r of the block row at position p, and whether there is one.
+struct SlicedRow {
+    Offset p = 0, row = 0;
+    int r = 0;
+    bool exists = false;
+};
+
+template <int B>
+__device__ SlicedRow sliced_row(const SlicedPattern& pattern, Offset index) {
+    SlicedRow found{index / B, 0, int(index % B), false};
+    if (found.p >= pattern.positions()) return found;
+    const Offset block_row = pattern.block_row(found.p);
+    found.row = block_row * B + found.r;
+    found.exists = found.row < pattern.rows;  // Then the block row exists.
+    return found;
+}
+
+/// The slot k whose block column is `column`, one of those stored.
+__device__ Index find_slot(const Index* columns, Offset height, Index length, Index column) {
+    Index first = 0, last = length - 1;
+    while (first < last) {
+        const Index middle = (first + last) / 2;
+        if (columns[middle * height] < column) {
+            first = middle + 1;
+        } else {
+            last = middle;
+        }
+    }
+    return first;
+}
+
+template <int B, class Stored, class S>
+__global__ void __launch_bounds__(threads)
+    fill_values_kernel(CsrView<S> matrix, SlicedPattern to, Stored* values) {
+    const SlicedRow at = sliced_row<B>(to, thread_index() / value_lanes);
+    if (!at.exists) return;
+    const Offset height = to.slice_height, slice = at.p / height, lane = at.p % height;
+    const Offset start = to.slice_offsets[slice];
+    const Index* const columns = to.block_columns + start + lane;
+    const Index length = to.row_lengths[at.p];
+    const Offset end = matrix.row_offsets[at.row + 1];
+    for (Offset e = matrix.row_offsets[at.row] + threadIdx.x % value_lanes; e < end;
+         e += value_lanes) {
+        const Index column = matrix.column_indices[e];
+        const Offset k = find_slot(columns, height, length, column / B);
+        values[start * (B * B) + (k * (B * B) + at.r * B + column % B) * height + lane] =
+            narrow_to<Stored>(matrix.values[e]);
+    }
+}
+
+template <int B>
+__global__ void __launch_bounds__(threads)
+    count_entries_kernel(SlicedPattern from, Fill fill, Offset* counts) {
+    const SlicedRow at = sliced_row<B>(from, thread_index());
+    if (!at.exists) return;
+    const Offset slice = at.p / from.slice_height, lane = at.p % from.slice_height;
+    Offset count = 0;
+    for_entries<B>(from, from.slice_offsets[slice], Index(lane), from.row_lengths[at.p], at.r, fill,
+                   [&](Index, int, Index) { ++count; });
+    counts[at.row] = count;
+}
+
+template <int B, class Stored, class T>
+__global__ void __launch_bounds__(threads)
+    to_csr_kernel(SlicedPattern from, const Stored* values, Fill fill, const Offset* row_offsets,
+                  Index* column_indices, T* csr_values) {
+    const SlicedRow at = sliced_row<B>(from, thread_index());
+    if (!at.exists) return;
+    const Offset height = from.slice_height, slice = at.p / height, lane = at.p % height;
+    const Offset start = from.slice_offsets[slice];
+    Offset e = row_offsets[at.row];
+    for_entries<B>(from, start, Index(lane), from.row_lengths[at.p], at.r, fill,
+                   [&](Index k, int c, Index column) {
+                       const Offset entry = Offset(k) * (B * B) + at.r * B + c;
+                       column_indices[e] = column;
+                       csr_values[e++] =
+                           widen_to<T>(values[start * (B * B) + entry * height + lane]);
+                   });
+}
+
+struct Counts {
+    const Offset* counts;
+    __device__ Offset operator()(Offset i) const { return counts[i]; }
+};
+
+}  // namespace
+
+BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block) {
+    const Index block_rows = matrix.rows / block + (matrix.rows % block != 0);
+    BlockCounts counts{Buffer<Index>(context, block_rows), 0, 0};
+    Buffer<unsigned long long> totals(context, 2);
+    set_zero(context, totals.data(), 16);
+    with_block(block, [&](auto b) {
+        launch(context, block_rows, count_blocks_kernel<decltype(b)::value>, matrix,
+               Offset(block_rows), counts.lengths.data(), totals.data());
+    });
+    const auto found = copy_to_host(context, totals);
+    counts.longest = Index(found[0]);
+    counts.blocks = Offset(found[1]);
+    return counts;
+}
+
+Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Index window) {
+    const Offset count = counts.lengths.size();
+    Buffer<Index> order(context, count), next(context, count);
+    Buffer<Offset> ones(context, count + 1);
+    launch(context, count, number_kernel, count, order.data());
+    const int bits = std::bit_width(static_cast<unsigned>(counts.longest));
+    for (int bit = 0; bit < bits; ++bit) {
+        const KeyBit key{order.data(), counts.lengths.data(), counts.longest, bit};
+        exclusive_scan(context, count, key, ones.data());
+        launch(context, count, split_kernel, count, Offset(window), key, ones.data(), next.data());
+        std::swap(order, next);
+    }
+    return order;
+}
+
+Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,
+                      const SlicedPattern& pattern, Index* row_lengths, Offset* slice_offsets) {
+    const Index slices = pattern.slices;
+    Buffer<Index> widths(context, slices);
+    set_zero(context, widths.data(), slices * Offset(sizeof(Index)));
+    launch(context, pattern.positions(), row_lengths_kernel, pattern, lengths.data(), row_lengths,
+           widths.data());
+    exclusive_scan(context, slices, SliceSlots{widths.data(), pattern.slice_height}, slice_offsets);
+    Offset slots = 0;
+    copy_to_host(context, std::span<const Offset>(slice_offsets + slices, 1),
+                 std::span<Offset>(&slots, 1));
+    return slots;
+}
+
+void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
+                  Index* block_columns, std::uint8_t* entry_bits) {
+    with_block(to.block, [&](auto b) {
+        launch(context, to.positions(), fill_columns_kernel<decltype(b)::value>, matrix, to,
+               block_columns, entry_bits);
+    });
+}
+
+template <class T, class S>
+void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedPattern& to,
+                 ValueFormat format, Offset slots, void* values) {
+    with_stored<T>(format, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        set_zero(context, values, slots * to.block * to.block * Offset(sizeof(Stored)));
+        with_block(to.block, [&](auto b) {
+            constexpr int block = decltype(b)::value;
+            launch(context, to.positions() * block * value_lanes,
+                   fill_values_kernel<block, Stored, S>, matrix, to, static_cast<Stored*>(values));
+        });
+    });
+}
+
+template <class T>
+CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill) {
+    const SlicedPattern& from = matrix.pattern;
+    const Offset count = from.positions() * from.block;
+    Buffer<Offset> counts(context, from.rows), offsets(context, Offset(from.rows) + 1);
+    with_block(from.block, [&](auto b) {
+        launch(context, count, count_entries_kernel<decltype(b)::value>, from, fill, counts.data());
+    });
+    exclusive_scan(context, from.rows, Counts{counts.data()}, offsets.data());
+    Offset nonzeros = 0;
+    copy_to_host(context, std::as_const(offsets).view().last(1), std::span<Offset>(&nonzeros, 1));
+    CsrMatrix<T> csr(context, from.rows, from.columns, nonzeros);
+    with_stored<T>(matrix.format, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        with_block(from.block, [&](auto b) {
+            launch(context, count, to_csr_kernel<decltype(b)::value, Stored, T>, from,
+                   static_cast<const Stored*>(matrix.values), fill, offsets.data(),
+                   csr.column_indices().data(), csr.values().data());
+        });
+    });
+    csr.row_offsets() = std::move(offsets);
+    return csr;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                              \
+    template void fill_values<T, float>(const Context&, const CsrView<float>&,              \
+                                        const SlicedPattern&, ValueFormat, Offset, void*);  \
+    template void fill_values<T, double>(const Context&, const CsrView<double>&,            \
+                                         const SlicedPattern&, ValueFormat, Offset, void*); \
+    template CsrMatrix<T> to_csr<T>(const Context&, const SlicedView<T>&, Fill);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::cuda

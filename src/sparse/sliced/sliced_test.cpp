@@ -1,0 +1,384 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "sparse/test_sparse_matrices.hpp"
+
+namespace tessera {
+namespace {
+
+using test::format;
+using test::format_matrices;
+using test::host_sliced;
+using test::HostSliced;
+
+template <class T>
+void expect_same_bits(const CsrView<T>& found, const CsrView<T>& expected,
+                      const std::string& what) {
+    ASSERT_EQ(found.rows, expected.rows) << what;
+    ASSERT_EQ(found.columns, expected.columns) << what;
+    ASSERT_EQ(found.nonzeros, expected.nonzeros) << what;
+    EXPECT_TRUE(std::ranges::equal(found.row_offsets_span(), expected.row_offsets_span())) << what;
+    EXPECT_TRUE(std::ranges::equal(found.column_indices_span(), expected.column_indices_span()))
+        << what;
+    if (expected.nonzeros == 0) return;
+    EXPECT_EQ(std::memcmp(found.values, expected.values, expected.values_span().size_bytes()), 0)
+        << what;
+}
+
+/// The blocks of a matrix by block row and block column, entries row by row.
+template <class T>
+using Blocks = std::map<std::pair<Index, Index>, std::vector<T>>;
+
+template <class T>
+Blocks<T> blocks_of(const CsrView<T>& a, Index block) {
+    Blocks<T> blocks;
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const Index j = a.column_indices[k];
+            auto& values = blocks[{i / block, j / block}];
+            values.resize(std::size_t(block) * block);
+            values[std::size_t(i % block * block + j % block)] = a.values[k];
+        }
+    }
+    return blocks;
+}
+
+const std::vector<std::string> all_formats = {"ell",
+                                              "ellr",
+                                              "sell:32",
+                                              "sell:1",
+                                              "sell:5",
+                                              "sell:64,sort_window=all",
+                                              "bell:2",
+                                              "bell:3",
+                                              "bcsr:3",
+                                              "bcsr:4",
+                                              "sbell:1,slice=8",
+                                              "sbell:2,slice=32,sort_window=64",
+                                              "sbell:3",
+                                              "sbell:3,slice=64,sort_window=all",
+                                              "sbell:4,slice=16,sort_window=7",
+                                              "sbell:6,slice=3,sort_window=all",
+                                              "sbell"};
+
+/// Every slot of the matrix against its definition.
+template <class T>
+void check_layout(const HostSliced<T>& sliced, const CsrView<T>& a, const FormatOptions& options) {
+    const SlicedPattern& s = sliced.view.pattern;
+    const Index block = s.block, height = s.slice_height;
+    const Blocks<T> blocks = blocks_of(a, block);
+    std::vector<std::vector<Index>> rows(std::size_t(s.block_rows()));
+    for (const auto& [at, values] : blocks) rows[std::size_t(at.first)].push_back(at.second);
+    std::vector<Index> order(rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = Index(i);
+    const std::size_t window = options.sort_window == 0 ? std::max<std::size_t>(1, order.size())
+                                                        : std::size_t(options.sort_window);
+    for (std::size_t w = 0; w < order.size(); w += window) {
+        std::stable_sort(order.begin() + Offset(w),
+                         order.begin() + Offset(std::min(order.size(), w + window)),
+                         [&](Index i, Index j) {
+                             return rows[std::size_t(i)].size() > rows[std::size_t(j)].size();
+                         });
+    }
+    ASSERT_EQ(s.slices, Index((Offset(rows.size()) + height - 1) / height));
+    const T* const values = static_cast<const T*>(sliced.view.values);
+    Offset slot_start = 0;
+    for (Index slice = 0; slice < s.slices; ++slice) {
+        ASSERT_EQ(s.slice_offsets[slice], slot_start);
+        std::size_t width = 0;
+        for (Index lane = 0; lane < height; ++lane) {
+            const std::size_t p = std::size_t(slice) * std::size_t(height) + std::size_t(lane);
+            const std::size_t length = p < order.size() ? rows[std::size_t(order[p])].size() : 0;
+            ASSERT_EQ(s.row_lengths[p], Index(length));
+            if (p < order.size() && s.permutation != nullptr) {
+                ASSERT_EQ(s.permutation[p], order[p]);
+            }
+            width = std::max(width, length);
+        }
+        for (std::size_t at = 0; at < width * std::size_t(height); ++at) {
+            const Offset slot = slot_start + Offset(at);
+            const std::size_t k = at / std::size_t(height), lane = at % std::size_t(height);
+            const std::size_t p = std::size_t(slice) * std::size_t(height) + lane;
+            const bool pad = p >= order.size() || k >= rows[std::size_t(order[p])].size();
+            const Index column = s.block_columns[slot];
+            ASSERT_GE(column, 0);
+            ASSERT_LT(column, s.block_column_count());
+            const std::vector<T> zeros(std::size_t(block) * block, T(0));
+            const std::vector<T>* expected = &zeros;
+            if (!pad) {
+                ASSERT_EQ(column, rows[std::size_t(order[p])][k]);
+                expected = &blocks.at({order[p], column});
+            }
+            for (Offset e = 0; e < Offset(block) * block; ++e) {
+                const Offset entry = slot_start * block * block +
+                                     (Offset(k) * block * block + e) * height + Offset(lane);
+                ASSERT_EQ(std::memcmp(&values[entry], &(*expected)[std::size_t(e)], sizeof(T)), 0);
+            }
+        }
+        slot_start += Offset(width) * height;
+    }
+    ASSERT_EQ(s.slice_offsets[s.slices], slot_start);
+}
+
+template <class T>
+void check_all_layouts() {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const CsrMatrix<T>& host : format_matrices<T>(random)) {
+        const CsrMatrix<T> matrix = copy_to(context, host.view());
+        for (const std::string& text : all_formats) {
+            SCOPED_TRACE(text + ", " + std::to_string(host.rows()) + " rows");
+            const FormatOptions options = format(text);
+            const auto sliced = SlicedMatrix<T>::from_csr(context, matrix.view(), options);
+            check_layout(host_sliced(context, sliced), host.view(), options);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(sliced, layout_is_the_documented_one) {
+    check_all_layouts<double>();
+    check_all_layouts<float>();
+}
+
+/// The paper, section 3: with slices of one block row SBELL is BCSR, with one slice BELLPACK.
+TEST(sliced, sbell_becomes_bcsr_and_bell) {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const Index block : {1, 2, 3, 4, 6}) {
+        const CsrMatrix<double> host = test::random_blocks<double>(random, 64, 64, block, 9);
+        const CsrMatrix<double> matrix = copy_to(context, host.view());
+        const std::string size = std::to_string(block);
+        const auto same = [&](const std::string& a, const std::string& b) {
+            const auto x = host_sliced(
+                context, SlicedMatrix<double>::from_csr(context, matrix.view(), format(a)));
+            const auto y = host_sliced(
+                context, SlicedMatrix<double>::from_csr(context, matrix.view(), format(b)));
+            EXPECT_EQ(x.slice_offsets, y.slice_offsets) << a << b;
+            EXPECT_EQ(x.row_lengths, y.row_lengths) << a << b;
+            EXPECT_EQ(x.block_columns, y.block_columns) << a << b;
+            EXPECT_EQ(x.values, y.values) << a << b;
+        };
+        same("sbell:" + size + ",slice=1", "bcsr:" + size);
+        same("sbell:" + size + ",slice=64", "bell:" + size);
+        if (block == 1) same("sell:64", "ellr");
+        // BCSR as others store it: row offsets in blocks, blocks row by row.
+        const auto bcsr = host_sliced(context, SlicedMatrix<double>::from_csr(
+                                                   context, matrix.view(), format("bcsr:" + size)));
+        const Blocks<double> blocks = blocks_of(host.view(), block);
+        std::vector<Offset> offsets(65);
+        std::vector<Index> columns;
+        std::vector<double> values;
+        for (const auto& [at, entries] : blocks) {
+            ++offsets[std::size_t(at.first) + 1];
+            columns.push_back(at.second);
+            values.insert(values.end(), entries.begin(), entries.end());
+        }
+        for (std::size_t i = 0; i < 64; ++i) offsets[i + 1] += offsets[i];
+        EXPECT_EQ(bcsr.slice_offsets, offsets);
+        EXPECT_EQ(bcsr.block_columns, columns);
+        ASSERT_EQ(bcsr.values.size(), values.size() * sizeof(double));
+        EXPECT_EQ(std::memcmp(bcsr.values.data(), values.data(), bcsr.values.size()), 0);
+    }
+}
+
+/// A matrix with everything that a value can be, explicit zeros of both signs among them.
+template <class T>
+CsrMatrix<T> with_special_values(const CsrView<T>& from) {
+    using Limits = std::numeric_limits<T>;
+    const std::array<T, 7> special = {T(0),
+                                      -T(0),
+                                      Limits::quiet_NaN(),
+                                      Limits::infinity(),
+                                      Limits::lowest(),
+                                      Limits::denorm_min(),
+                                      T(1)};
+    CsrMatrix<T> matrix = copy_to(test::host(), from);
+    for (Offset k = 0; k < from.nonzeros; k += 2) {
+        matrix.values().data()[k] = special[std::size_t(k / 2) % special.size()];
+    }
+    return matrix;
+}
+
+template <class T>
+void check_round_trips() {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const CsrMatrix<T>& made : format_matrices<T>(random)) {
+        const CsrMatrix<T> host = with_special_values(made.view());
+        const CsrMatrix<T> matrix = copy_to(context, host.view());
+        for (const std::string& text : all_formats) {
+            const std::string what = text + ", " + std::to_string(host.rows()) + " rows";
+            const auto sliced = SlicedMatrix<T>::from_csr(context, matrix.view(), format(text));
+            const CsrMatrix<T> dropped =
+                test::to_host_csr(context, sliced.to_csr(context, Fill::drop));
+            expect_same_bits(dropped.view(), host.view(), what);
+            // Fill comes back as zeros at the other places of the blocks.
+            const CsrMatrix<T> kept = test::to_host_csr(context, sliced.to_csr(context));
+            const Index block = sliced.options().block;
+            const Blocks<T> blocks = blocks_of(host.view(), block);
+            Offset at = 0;
+            for (Index i = 0; i < host.rows(); ++i) {
+                ASSERT_EQ(kept.view().row_offsets[i], at) << what;
+                for (auto b = blocks.lower_bound({i / block, 0});
+                     b != blocks.end() && b->first.first == i / block; ++b) {
+                    for (Index c = 0; c < block; ++c) {
+                        const Index column = b->first.second * block + c;
+                        if (column >= host.columns()) break;
+                        ASSERT_LT(at, kept.nonzeros()) << what;
+                        ASSERT_EQ(kept.view().column_indices[at], column) << what;
+                        const T& expected = b->second[std::size_t(i % block * block + c)];
+                        ASSERT_EQ(std::memcmp(&kept.view().values[at], &expected, sizeof(T)), 0)
+                            << what;
+                        ++at;
+                    }
+                }
+            }
+            ASSERT_EQ(kept.nonzeros(), at) << what;
+        }
+    }
+}
+
+TEST(sliced, csr_comes_back_to_the_last_bit) {
+    check_round_trips<double>();
+    check_round_trips<float>();
+}
+
+TEST(sliced, full_blocks_need_no_bits_and_keep_their_pattern) {
+    const Context context = test::context();
+    auto random = test::generator();
+    const CsrMatrix<double> host = test::random_blocks<double>(random, 100, 80, 3, 7);
+    const CsrMatrix<double> matrix = copy_to(context, host.view());
+    const auto sliced = SlicedMatrix<double>::from_csr(context, matrix.view(), format("sbell:3"));
+    EXPECT_EQ(sliced.view().pattern.entry_bits, nullptr);
+    expect_same_bits(test::to_host_csr(context, sliced.to_csr(context)).view(), host.view(),
+                     "full blocks");
+}
+
+TEST(sliced, update_takes_new_values) {
+    const Context context = test::context();
+    auto random = test::generator();
+    CsrMatrix<double> host = test::random_csr<double>(random, 200, 200, 11);
+    const CsrMatrix<double> first = copy_to(context, host.view());
+    auto sliced = SlicedMatrix<double>::from_csr(context, first.view(),
+                                                 format("sbell:2,slice=16,sort_window=all"));
+    for (double& value : host.values().view()) value = -3 * value;
+    sliced.update(context, copy_to(context, host.view()).view());
+    expect_same_bits(test::to_host_csr(context, sliced.to_csr(context, Fill::drop)).view(),
+                     host.view(), "updated");
+    const CsrMatrix<double> other =
+        copy_to(context, test::random_csr<double>(random, 9, 9, 3).view());
+    EXPECT_THROW(sliced.update(context, other.view()), InvalidArgument);
+}
+
+TEST(sliced, narrow_values_are_rounded_to_nearest) {
+    const Context context = test::context();
+    auto random = test::generator();
+    const CsrMatrix<double> host = test::random_csr<double>(random, 300, 300, 9);
+    const CsrMatrix<double> matrix = copy_to(context, host.view());
+    for (const auto& [word, digits] :
+         std::vector<std::pair<std::string, int>>{{"f32", 24}, {"f16", 11}, {"bf16", 8}}) {
+        const FormatOptions options = format("sbell:3,values=" + word);
+        const auto check = [&](const auto& sliced) {
+            const auto back = test::to_host_csr(context, sliced.to_csr(context, Fill::drop));
+            ASSERT_EQ(back.nonzeros(), host.nonzeros());
+            bool exact = true;
+            for (Offset k = 0; k < host.nonzeros(); ++k) {
+                const double given = host.view().values[k];
+                const double found = double(back.view().values[k]);
+                // Half a unit in the last place; 16-bit numbers below 2^-14 are subnormal.
+                const double unit = std::ldexp(1.0, std::max(std::ilogb(given) + 1, -13) - digits);
+                ASSERT_LE(std::abs(found - given), unit / 2) << word;
+                exact = exact && found == given;
+            }
+            EXPECT_FALSE(exact);
+        };
+        check(SlicedMatrix<double>::from_csr(context, matrix.view(), options));
+        check(SlicedMatrix<float>::from_csr(context, matrix.view(), options));
+    }
+}
+
+TEST(sliced, facts_of_a_matrix_known_by_hand) {
+    const Context context = test::context();
+    // Block rows of 3, 1, 0 and 2 full 2 x 2 blocks.
+    const std::vector<std::vector<Index>> blocks = {{0, 1, 2}, {3}, {}, {0, 3}};
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (const auto& row : blocks) {
+        for (int r = 0; r < 2; ++r) {
+            pattern.emplace_back();
+            for (const Index j : row) {
+                pattern.back().push_back(2 * j);
+                pattern.back().push_back(2 * j + 1);
+            }
+            values.emplace_back(pattern.back().size(), 1.0);
+        }
+    }
+    const CsrMatrix<double> matrix =
+        copy_to(context, test::make_csr<double>(8, 8, pattern, values).view());
+    const auto facts = [&](const std::string& text) {
+        return format_facts(context, matrix.view(), format(text));
+    };
+    EXPECT_EQ(facts("csr").stored_blocks, 24);
+    EXPECT_EQ(facts("csr").padding(), 1);
+    EXPECT_EQ(facts("csr").bytes, 24 * 12 + 9 * 8);
+    EXPECT_EQ(facts("bcsr:2").stored_blocks, 6);
+    EXPECT_EQ(facts("bcsr:2").padding(), 1);
+    EXPECT_EQ(facts("sbell:2,slice=2").stored_blocks, 2 * 3 + 2 * 2);
+    EXPECT_EQ(facts("sbell:2,slice=2,sort_window=all").stored_blocks, 2 * 3 + 2 * 1);
+    EXPECT_EQ(facts("sbell:2,slice=4").padding(), 12 / 6.0);
+    EXPECT_EQ(facts("bell:2").stored_blocks, 32 * 3);  // One slice of a whole warp.
+    EXPECT_EQ(facts("ell").stored_blocks, 32 * 6);
+    EXPECT_EQ(facts("sell:2").stored_blocks, 2 * (6 + 2 + 0 + 4));
+    const FormatFacts three = facts("sbell:3,slice=1");
+    EXPECT_EQ(three.nonzeros, 24);
+    EXPECT_EQ(three.blocks, 3 + 1 + 2);
+    EXPECT_EQ(facts("bcsr").block, 2);
+    EXPECT_EQ(facts("sbell:2,slice=4").slice_height, 4);
+}
+
+TEST(sliced, the_block_is_chosen_by_bytes) {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const Index block : {1, 2, 3, 4, 6}) {
+        const CsrMatrix<double> matrix =
+            copy_to(context, test::random_blocks<double>(random, 400, 400, block, 9).view());
+        const auto sliced = SlicedMatrix<double>::from_csr(context, matrix.view(), format("sbell"));
+        EXPECT_EQ(sliced.options().block, block);
+        EXPECT_EQ(sliced.facts().block, block);
+        EXPECT_EQ(sliced.facts().bytes,
+                  format_facts(context, matrix.view(), format("sbell")).bytes);
+    }
+}
+
+TEST(sliced, format_texts) {
+    for (const std::string text :
+         {"csr", "csr,lanes=32", "ell", "ellr", "sell:32,sort_window=all", "bell:3", "bcsr:3",
+          "sbell:3,slice=64,sort_window=256", "sbell", "sell,threads=96,values=f16",
+          "sbell:6,lanes=4,slice=96,values=bf16", "ellr,values=f32", "bcsr:2,lanes=8"}) {
+        EXPECT_EQ(to_string(format(text)), text);
+    }
+    EXPECT_EQ(format("sbell:3,sort_window=all").sort_window, 0);
+    for (const std::string text :
+         {"sbel", "sbell:5", "sbell:7", "ell:3", "csr:1", "sbell:3,slice=0", "bell:3,slice=4",
+          "sell:32,threads=33", "sbell:3,lanes=3", "sbell:3,lanes=8", "ell,lanes=2",
+          "csr,values=f16", "sbell:3,values=f8", "sell:8,sort_window=some", "bcsr,sort_window=4"}) {
+        EXPECT_THROW(format(text), InvalidArgument) << text;
+    }
+}
+
+TEST(sliced, csr_is_no_sliced_format) {
+    const Context context = test::context();
+    auto random = test::generator();
+    const CsrMatrix<float> matrix =
+        copy_to(context, test::random_csr<float>(random, 9, 9, 3).view());
+    EXPECT_THROW(SlicedMatrix<float>::from_csr(context, matrix.view(), format("csr")),
+                 InvalidArgument);
+    FormatOptions options;
+    options.block = 5;
+    EXPECT_THROW(SlicedMatrix<float>::from_csr(context, matrix.view(), options), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "tessera/formats.hpp"
+
+namespace tessera {
+
+// y = alpha A x + beta y as documented in formats.hpp; sizes are checked by the caller.
+namespace cpu {
+template <class T>
+void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions& options,
+              T alpha, const T* x, T beta, T* y);
+}
+namespace cuda {
+template <class T>
+void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions& options,
+              T alpha, const T* x, T beta, T* y);
+}
+
+}  // namespace tessera

@@ -1,0 +1,327 @@
+#pragma once
+
+#include "gpu/launch.cuh"
+#include "gpu/load.cuh"
+#include "sparse/spmv_sliced/task.hpp"
+
+/// Products of sliced matrices on a GPU. Three kernels: lanes_kernel, the library's own path;
+/// threads_kernel, the paper's algorithms 2 to 4, whatever the height of the slices; bcsr_kernel
+/// for slices of one block row.
+namespace tessera::cuda {
+
+inline constexpr int spmv_threads = 256;
+/// Thread blocks that a multiprocessor must hold. With the 64 registers this leaves a thread, the
+/// loads of a batch are all issued before the first is used; unasked the compiler takes 32.
+inline constexpr int spmv_residency = 4;
+
+/// Block rows that a thread of lanes_kernel walks: those that make its loads 4 bytes wide.
+template <class Stored>
+inline constexpr int rows_a_thread = sizeof(Stored) == 2 ? 2 : 1;
+
+/// `Count` adjacent elements.
+template <class Element, int Count>
+struct alignas(sizeof(Element) * Count) Adjacent {
+    Element element[Count];
+};
+
+/// *from where `wanted`, else zero: one predicated instruction, so that many reads can be under
+/// way. For what is read once in a product: it takes no place in L1, which x needs.
+template <class Element>
+__device__ __forceinline__ Element load_once(const Element* from, bool wanted = true) {
+    Element to;
+    if constexpr (sizeof(Element) == 8) {
+        unsigned long long bits = 0;
+        asm volatile(
+            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b64 %0, [%1]; }"
+            : "+l"(bits)
+            : "l"(from), "r"(int(wanted)));
+        memcpy(&to, &bits, 8);
+    } else if constexpr (sizeof(Element) == 4) {
+        unsigned bits = 0;
+        asm volatile(
+            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b32 %0, [%1]; }"
+            : "+r"(bits)
+            : "l"(from), "r"(int(wanted)));
+        memcpy(&to, &bits, 4);
+    } else {
+        static_assert(sizeof(Element) == 2);
+        unsigned short bits = 0;
+        asm volatile(
+            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b16 %0, [%1]; }"
+            : "+h"(bits)
+            : "l"(from), "r"(int(wanted)));
+        memcpy(&to, &bits, 2);
+    }
+    return to;
+}
+
+/// x of a block column where `wanted`, else zeros. Where B does not divide the columns of the
+/// matrix, those past its end, whose values are zero, stand for the last one. `Pairs`: B is even
+/// and divides the columns, x is aligned to two elements.
+template <int B, bool Pairs, class T>
+__device__ __forceinline__ void load_x(const T* x, Index block_column, Index columns, bool wanted,
+                                       T (&to)[B]) {
+    if constexpr (Pairs) {
+        using Pair = std::conditional_t<sizeof(T) == 8, double2, float2>;
+        const Pair* const from = reinterpret_cast<const Pair*>(x) + Offset(block_column) * (B / 2);
+#pragma unroll
+        for (int c = 0; c < B / 2; ++c) {
+            const Pair pair = load_if(wanted, from + c, Pair{0, 0});
+            to[2 * c] = pair.x;
+            to[2 * c + 1] = pair.y;
+        }
+    } else {
+        const unsigned first = unsigned(block_column) * B;
+        const unsigned last = unsigned(columns) - 1;
+#pragma unroll
+        for (int c = 0; c < B; ++c) {
+            to[c] = load_if(wanted, x + (B == 1 ? first : min(first + c, last)), T(0));
+        }
+    }
+}
+
+/// y of the block row at position p.
+template <int B, class Stored, class T>
+__device__ __forceinline__ void store_y(const SlicedTask<Stored, T>& task, Offset p,
+                                        const T (&sums)[B]) {
+    const SlicedPattern& a = task.matrix;
+    const Offset first = a.block_row(p) * B;
+#pragma unroll
+    for (int r = 0; r < B; ++r) {
+        if (first + r >= a.rows) return;
+        T* const to = task.y + first + r;
+        *to = task.beta == T(0) ? task.alpha * sums[r] : fma(task.alpha, sums[r], task.beta * *to);
+    }
+}
+
+/// Blocks of a block row whose loads are under way at a time: those whose values, x and columns
+/// take some forty registers.
+template <int B, class Stored, class T>
+constexpr int blocks_under_way() {
+    constexpr int rows = rows_a_thread<Stored>;
+    constexpr int registers = rows * (B * B * int(sizeof(Stored)) + B * int(sizeof(T)) + 4) / 4;
+    constexpr int most = B == 1 ? 8 : 3;
+    return 40 / registers < 1 ? 1 : 40 / registers < most ? 40 / registers : most;
+}
+
+/// `Lanes` threads share the rows_a_thread block rows at adjacent positions and take their blocks
+/// in turn; their sums are added in the order of the threads. They lie in different warps, so that
+/// the threads of a warp are on adjacent positions. `Height`: of the slices, 0: any. The columns of
+/// a batch of blocks are loaded while the batch before it is multiplied.
+template <int B, int Lanes, bool Pairs, int Height, class Stored, class T>
+__global__ void __launch_bounds__(spmv_threads, spmv_residency)
+    lanes_kernel(SlicedTask<Stored, T> task) {
+    constexpr int rows = rows_a_thread<Stored>;
+    constexpr int groups = spmv_threads / Lanes;
+    constexpr int batch = blocks_under_way<B, Stored, T>();
+    using Columns = Adjacent<Index, rows>;
+    using Values = Adjacent<Stored, rows>;
+    const SlicedPattern& a = task.matrix;
+    const int part = int(threadIdx.x) / groups;
+    const Offset p = (Offset(blockIdx.x) * groups + threadIdx.x % groups) * rows;
+    const unsigned height = Height > 0 ? Height : unsigned(a.slice_height);
+    const bool here = p < a.positions();
+    const unsigned slice = here ? unsigned(p) / height : 0;
+    const unsigned lane = here ? unsigned(p) % height : 0;
+    Index lengths[rows];
+    Index longest = 0;
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+        lengths[i] = here ? __ldg(a.row_lengths + p + i) : 0;
+        longest = max(longest, lengths[i]);
+    }
+    const Offset start = (here ? __ldg(a.slice_offsets + slice) : 0) + Offset(part) * height;
+    const Index* columns = a.block_columns + start + lane;
+    const Stored* values = task.values + start * (B * B) + lane;
+    const auto load_columns = [&](Index k, Columns(&to)[batch]) {
+#pragma unroll
+        for (int u = 0; u < batch; ++u) {
+            const unsigned at = unsigned(u * Lanes) * height;
+            to[u] =
+                load_once(reinterpret_cast<const Columns*>(columns + at), k + u * Lanes < longest);
+        }
+    };
+    Columns column[batch];
+    load_columns(part, column);
+    T sums[rows][B] = {};
+#pragma unroll 1
+    for (Index k = part; k < longest; k += batch * Lanes) {
+        Values value[batch][B * B];
+        T x[batch][rows][B];
+#pragma unroll
+        for (int u = 0; u < batch; ++u) {
+#pragma unroll
+            for (int e = 0; e < B * B; ++e) {
+                const Stored* const from = values + unsigned(u * Lanes * B * B + e) * height;
+                value[u][e] =
+                    load_once(reinterpret_cast<const Values*>(from), k + u * Lanes < longest);
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < batch; ++u) {
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+                load_x<B, Pairs>(task.x, column[u].element[i], a.columns,
+                                 k + u * Lanes < lengths[i], x[u][i]);
+            }
+        }
+        columns += unsigned(batch * Lanes) * height;
+        values += unsigned(batch * Lanes * B * B) * height;
+        load_columns(k + batch * Lanes, column);
+#pragma unroll
+        for (int u = 0; u < batch; ++u) {
+#pragma unroll
+            for (int e = 0; e < B * B; ++e) {
+#pragma unroll
+                for (int i = 0; i < rows; ++i) {
+                    sums[i][e / B] =
+                        fma(widen_to<T>(value[u][e].element[i]), x[u][i][e % B], sums[i][e / B]);
+                }
+            }
+        }
+    }
+    if constexpr (Lanes > 1) {
+        __shared__ T others[Lanes - 1][rows * B][groups];
+        const int group = int(threadIdx.x) % groups;
+#pragma unroll
+        for (int j = 0; j < rows * B; ++j) {
+            if (part > 0) others[part - 1][j][group] = sums[j / B][j % B];
+        }
+        __syncthreads();
+        if (part > 0) return;
+#pragma unroll
+        for (int j = 0; j < rows * B; ++j) {
+#pragma unroll
+            for (int t = 0; t < Lanes - 1; ++t) sums[j / B][j % B] += others[t][j][group];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < rows; ++i) store_y<B>(task, p + i, sums[i]);
+}
+
+/// Algorithm 4 of the paper, with blocks of one row algorithm 3, with one slice and a thread for
+/// each row algorithm 2: `a_slice` threads walk the block rows of a slice, each all of its columns.
+/// With `skip_pads` a row ends with its own length.
+template <int B, class Stored, class T>
+__global__ void __launch_bounds__(spmv_threads)
+    threads_kernel(SlicedTask<Stored, T> task, Offset a_slice, bool skip_pads) {
+    const SlicedPattern& a = task.matrix;
+    const Offset thread = Offset(blockIdx.x) * spmv_threads + threadIdx.x;
+    const Offset height = a.slice_height;
+    const Offset sets = Offset(gridDim.x) * spmv_threads / a_slice;
+    if (thread >= sets * a_slice) return;
+    for (Offset slice = thread / a_slice; slice < a.slices; slice += sets) {
+        const Offset start = __ldg(a.slice_offsets + slice);
+        const Index width = Index((__ldg(a.slice_offsets + slice + 1) - start) / height);
+        for (Offset lane = thread % a_slice; lane < height; lane += a_slice) {
+            const Offset p = slice * height + lane;
+            const Index length = skip_pads ? __ldg(a.row_lengths + p) : width;
+            T sums[B] = {};
+#pragma unroll 2
+            for (Index k = 0; k < length; ++k) {
+                T x[B];
+                load_x<B, false>(task.x, __ldg(a.block_columns + start + k * height + lane),
+                                 a.columns, true, x);
+                const Stored* const values = task.values + (start + k * height) * (B * B) + lane;
+#pragma unroll
+                for (int e = 0; e < B * B; ++e) {
+                    sums[e / B] = fma(widen_to<T>(values[e * height]), x[e % B], sums[e / B]);
+                }
+            }
+            store_y<B>(task, p, sums);
+        }
+    }
+}
+
+/// Slices of one block row: `lanes` threads take its scalar columns in turn, and add up in a tree.
+template <int B, class Stored, class T>
+__global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T> task, int lanes) {
+    const SlicedPattern& a = task.matrix;
+    const Offset p = (Offset(blockIdx.x) * spmv_threads + threadIdx.x) / lanes;
+    const int lane = int(threadIdx.x) % lanes;
+    const bool here = p < a.block_rows();
+    const Offset start = here ? __ldg(a.slice_offsets + p) : 0;
+    const Offset end = here ? __ldg(a.slice_offsets + p + 1) : 0;
+    T sums[B] = {};
+#pragma unroll 2
+    for (Offset j = start * B + lane; j < end * B; j += lanes) {
+        const Offset slot = j / B;
+        const int c = int(j - slot * B);
+        const unsigned column = unsigned(__ldg(a.block_columns + slot)) * B + c;
+        const T x = __ldg(task.x + (B == 1 ? column : min(column, unsigned(a.columns) - 1)));
+#pragma unroll
+        for (int r = 0; r < B; ++r) {
+            const Stored value = load_once(task.values + slot * (B * B) + r * B + c);
+            sums[r] = fma(widen_to<T>(value), x, sums[r]);
+        }
+    }
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+#pragma unroll
+        for (int r = 0; r < B; ++r) sums[r] += __shfl_xor_sync(~0u, sums[r], distance);
+    }
+    if (here && lane == 0) store_y<B>(task, p, sums);
+}
+
+template <int B, int Lanes, int Height, class Stored, class T>
+void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
+    const SlicedPattern& a = task.matrix;
+    const int positions = spmv_threads / Lanes * rows_a_thread<Stored>;
+    const unsigned blocks = blocks_for(a.positions(), positions);
+    const auto run = [&](auto kernel) {
+        kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(task);
+    };
+    if constexpr (B % 2 == 0) {
+        const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
+        if (aligned && a.columns % B == 0) {
+            return run(lanes_kernel<B, Lanes, true, Height, Stored, T>);
+        }
+    }
+    run(lanes_kernel<B, Lanes, false, Height, Stored, T>);
+}
+
+/// Slices of the height that is chosen where none is asked for have kernels of their own, with
+/// constant steps.
+template <int B, int Lanes, class Stored, class T>
+void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
+    constexpr int usual = 32 * rows_a_thread<Stored>;
+    if (task.matrix.slice_height == usual) {
+        launch_lanes<B, Lanes, usual>(context, task);
+    } else {
+        launch_lanes<B, Lanes, 0>(context, task);
+    }
+}
+
+template <int B, class Stored, class T>
+void launch_spmv(const Context& context, const SlicedTask<Stored, T>& task,
+                 const FormatOptions& options) {
+    const SlicedPattern& a = task.matrix;
+    const bool reads_pads = options.format == MatrixFormat::ell || options.threads > 0;
+    const cudaStream_t stream = stream_of(context);
+    if (a.slice_height == 1 && !reads_pads) {
+        bcsr_kernel<B><<<blocks_for(Offset(a.block_rows()) * options.lanes, spmv_threads),
+                         spmv_threads, 0, stream>>>(task, options.lanes);
+    } else if (reads_pads || a.slice_height % rows_a_thread<Stored> != 0) {
+        const Offset whole_slice = (Offset(a.slice_height) + 31) / 32 * 32;
+        const Offset a_slice = options.threads > 0 ? options.threads : whole_slice;
+        threads_kernel<B>
+            <<<blocks_for(a.slices * a_slice, spmv_threads), spmv_threads, 0, stream>>>(
+                task, a_slice, !reads_pads);
+    } else if (options.lanes == 1) {
+        launch_lanes<B, 1>(context, task);
+    } else if (options.lanes == 2) {
+        launch_lanes<B, 2>(context, task);
+    } else {
+        launch_lanes<B, 4>(context, task);
+    }
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class Stored, class T>
+void multiply_stored(const Context& context, const SlicedTask<Stored, T>& task,
+                     const FormatOptions& options) {
+    if (task.matrix.rows == 0) return;
+    with_block(task.matrix.block,
+               [&](auto b) { launch_spmv<decltype(b)::value>(context, task, options); });
+}
+
+}  // namespace tessera::cuda

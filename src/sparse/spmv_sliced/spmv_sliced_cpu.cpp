@@ -1,0 +1,185 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sparse/spmv_sliced/spmv_sliced_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "sparse/slice_chunks.hpp"
+#include "sparse/stored_value.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Numbers of T in a cache line: lanes of a slice that are walked together.
+template <class T>
+inline constexpr Index line_lanes = Index(64 / sizeof(T));
+
+/// Indices as wide as T.
+template <class D>
+static HWY_INLINE hn::Vec<hn::RebindToSigned<D>> load_indices(D, const Index* from) {
+    const hn::RebindToSigned<D> di;
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {
+        return hn::LoadU(di, from);
+    } else {
+        const hn::Rebind<Index, decltype(di)> narrow;
+        return hn::PromoteTo(di, hn::LoadU(narrow, from));
+    }
+}
+
+/// Stored values as vectors of T.
+template <class D, class Stored>
+static HWY_INLINE hn::Vec<D> load_values(D d, const Stored* from) {
+    using T = hn::TFromD<D>;
+    if constexpr (std::is_same_v<Stored, T>) {
+        return hn::LoadU(d, from);
+    } else if constexpr (std::is_same_v<Stored, float>) {
+        return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+    } else {
+        const hn::Rebind<float, D> single;
+        using Half =
+            std::conditional_t<std::is_same_v<Stored, f16>, hwy::float16_t, hwy::bfloat16_t>;
+        const hn::Rebind<Half, D> half;
+        const auto wide =
+            hn::PromoteTo(single, hn::LoadU(half, reinterpret_cast<const Half*>(from)));
+        if constexpr (sizeof(T) == 4) {
+            return wide;
+        } else {
+            return hn::PromoteTo(d, wide);
+        }
+    }
+}
+
+/// y of the block row at position p from the sums of its rows, `stride` apart.
+template <int B, class T>
+static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T* sums,
+                                       Index stride, T alpha, T beta, T* y) {
+    const Offset first = a.block_row(p) * B;
+    const Offset rows = a.rows - first < B ? a.rows - first : B;
+    for (Offset r = 0; r < rows; ++r) {
+        const T product = alpha * sums[r * stride];
+        y[first + r] = beta == T(0) ? product : product + beta * y[first + r];
+    }
+}
+
+/// The block rows in a cache line of lanes of a slice, side by side in vectors.
+template <int B, class Stored, class T>
+static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
+                                     const Stored* all_values, T alpha, const T* x, T beta, T* y) {
+    const hn::ScalableTag<T> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    using Signed = hn::TFromD<decltype(di)>;
+    constexpr Index lanes = Index(hn::MaxLanes(hn::ScalableTag<T>()));
+    constexpr Index vectors = line_lanes<T> / lanes;
+    const Offset p = Offset(slice) * a.slice_height + lane;
+    const Offset start = a.slice_offsets[slice], height = a.slice_height;
+    const Index* const lengths = a.row_lengths + p;
+    Index shortest = lengths[0], longest = lengths[0];
+    for (Index i = 1; i < line_lanes<T>; ++i) {
+        shortest = lengths[i] < shortest ? lengths[i] : shortest;
+        longest = lengths[i] > longest ? lengths[i] : longest;
+    }
+    const bool ragged = a.columns % B != 0;
+    hn::Vec<decltype(d)> sums[vectors * B];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    for (Index k = 0; k < longest; ++k) {
+        const Index* const columns = a.block_columns + start + k * height + lane;
+        const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
+        for (Index v = 0; v < vectors; ++v) {
+            const auto first =
+                hn::Mul(load_indices(d, columns + v * lanes), hn::Set(di, Signed(B)));
+            const auto inside =
+                hn::Gt(load_indices(d, lengths + v * lanes), hn::Set(di, Signed(k)));
+            for (int c = 0; c < B; ++c) {
+                auto at = hn::Add(first, hn::Set(di, Signed(c)));
+                // The columns past the matrix have zero values; so they read the last one.
+                if (ragged) at = hn::Min(at, hn::Set(di, Signed(a.columns - 1)));
+                auto x_c = hn::GatherIndex(d, x, at);
+                if (k >= shortest) x_c = hn::IfThenElseZero(hn::RebindMask(d, inside), x_c);
+                for (int r = 0; r < B; ++r) {
+                    const auto value = load_values(d, values + (r * B + c) * height + v * lanes);
+                    sums[v * B + r] = hn::MulAdd(value, x_c, sums[v * B + r]);
+                }
+            }
+        }
+    }
+    HWY_ALIGN T rows[B * line_lanes<T>];
+    for (int r = 0; r < B; ++r) {
+        for (Index v = 0; v < vectors; ++v) {
+            hn::Store(sums[v * B + r], d, rows + r * line_lanes<T> + v * lanes);
+        }
+    }
+    for (Index i = 0; i < line_lanes<T>; ++i) {
+        store_block_row<B>(a, p + i, rows + i, line_lanes<T>, alpha, beta, y);
+    }
+}
+
+/// One block row by itself, where slices are no whole cache lines of lanes.
+template <int B, class Stored, class T>
+static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index lane,
+                                     const Stored* all_values, T alpha, const T* x, T beta, T* y) {
+    const Offset p = Offset(slice) * a.slice_height + lane;
+    const Offset start = a.slice_offsets[slice], height = a.slice_height;
+    T sums[B] = {};
+    for (Index k = 0; k < a.row_lengths[p]; ++k) {
+        const Offset first = Offset(a.block_columns[start + k * height + lane]) * B;
+        const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
+        for (int c = 0; c < B && first + c < a.columns; ++c) {
+            const T x_c = x[first + c];
+            for (int r = 0; r < B; ++r) {
+                sums[r] += widen_to<T>(values[(r * B + c) * height]) * x_c;
+            }
+        }
+    }
+    store_block_row<B>(a, p, sums, 1, alpha, beta, y);
+}
+
+template <int B, class Stored, class T>
+static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void* all_values,
+                           T alpha, const T* x, T beta, T* y) {
+    const Stored* const values = static_cast<const Stored*>(all_values);
+    Index lane = chunk.first;
+    for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
+        multiply_line<B>(a, chunk.slice, lane, values, alpha, x, beta, y);
+    }
+    for (; lane < chunk.last; ++lane) {
+        multiply_lane<B>(a, chunk.slice, lane, values, alpha, x, beta, y);
+    }
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "simd/dispatch.hpp"
+#include "sparse/spmv_sliced/kernels.hpp"
+
+namespace tessera::cpu {
+
+template <class T>
+void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions&, T alpha,
+              const T* x, T beta, T* y) {
+    const SlicedPattern& pattern = matrix.pattern;
+    with_stored<T>(matrix.format, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        with_block(pattern.block, [&](auto b) {
+            constexpr int block = decltype(b)::value;
+            const auto chunk_product = context.instruction_set() == InstructionSet::avx512
+                                           ? &N_AVX3::multiply_chunk<block, Stored, T>
+                                       : context.instruction_set() == InstructionSet::avx2
+                                           ? &N_AVX2::multiply_chunk<block, Stored, T>
+                                           : &N_SSE4::multiply_chunk<block, Stored, T>;
+            SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
+                chunk_product(pattern, chunk, matrix.values, alpha, x, beta, y);
+            });
+        });
+    });
+}
+
+template void multiply<float>(const Context&, const SlicedView<float>&, const FormatOptions&, float,
+                              const float*, float, float*);
+template void multiply<double>(const Context&, const SlicedView<double>&, const FormatOptions&,
+                               double, const double*, double, double*);
+
+}  // namespace tessera::cpu
+#endif  // HWY_ONCE

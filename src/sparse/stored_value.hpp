@@ -1,0 +1,74 @@
+#pragma once
+
+#include <type_traits>
+
+#include "base/dispatch.hpp"
+#include "base/small_floats.hpp"
+#include "tessera/formats.hpp"
+
+/// The types that values of sparse matrices are kept in: double, float and two 16-bit ones.
+namespace tessera {
+
+struct f16 {
+    std::uint16_t bits;
+};
+struct bf16 {
+    std::uint16_t bits;
+};
+
+/// Rounded to nearest once, also from double to 16 bits.
+template <class Stored, class T>
+TESSERA_HOST_DEVICE inline Stored narrow_to(T value) {
+    if constexpr (std::is_floating_point_v<Stored>) {
+        return Stored(value);
+    } else {
+        float single = 0;
+        if constexpr (sizeof(T) == 8) {
+            single = round_to_odd(value);
+        } else {
+            single = value;
+        }
+        if constexpr (std::is_same_v<Stored, f16>) return {bits_of_f16(single)};
+        if constexpr (std::is_same_v<Stored, bf16>) return {bits_of_bf16(single)};
+    }
+}
+
+/// Exact.
+template <class T, class Stored>
+TESSERA_HOST_DEVICE inline T widen_to(Stored value) {
+    if constexpr (std::is_same_v<Stored, f16>) {
+        return T(float_of_f16(value.bits));
+    } else if constexpr (std::is_same_v<Stored, bf16>) {
+        return T(float_of_bf16(value.bits));
+    } else {
+        return T(value);
+    }
+}
+
+template <class T>
+struct TypeTag {
+    using type = T;
+};
+
+/// f(TypeTag<Stored>()) for the type of `format` under vectors of T.
+template <class T, class F>
+auto with_stored(ValueFormat format, F&& f) {
+    if (format == ValueFormat::f16) return f(TypeTag<f16>());
+    if (format == ValueFormat::bf16) return f(TypeTag<bf16>());
+    if (sizeof(T) == 8 && format == ValueFormat::f32) return f(TypeTag<float>());
+    return f(TypeTag<T>());
+}
+
+inline constexpr Index block_sizes[] = {1, 2, 3, 4, 6};
+
+/// f(std::integral_constant<int, B>()) for a block size of the list.
+template <class F>
+auto with_block(Index block, F&& f) {
+    if (block == 2) return f(std::integral_constant<int, 2>());
+    if (block == 3) return f(std::integral_constant<int, 3>());
+    if (block == 4) return f(std::integral_constant<int, 4>());
+    if (block == 6) return f(std::integral_constant<int, 6>());
+    return f(std::integral_constant<int, 1>());
+}
+
+}  // namespace tessera

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "support/test.hpp"
+
+/// Matrices that the formats are tested with.
+namespace tessera::test {
+
+/// The options of a text such as "sbell:3,slice=64".
+inline FormatOptions format(const std::string& text) { return parse_format(Spec::parse(text)); }
+
+/// Random rows of 0..`longest` entries, values in [-1, 1).
+template <class T>
+CsrMatrix<T> random_csr(std::mt19937_64& random, Index rows, Index columns, Index longest) {
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<T>> values;
+    for (Index i = 0; i < rows; ++i) {
+        std::set<Index> row;
+        const Index length = Index(random() % std::uint64_t(std::min(longest, columns) + 1));
+        while (Index(row.size()) < length) row.insert(Index(random() % std::uint64_t(columns)));
+        pattern.emplace_back(row.begin(), row.end());
+        values.push_back(random_vector<T>(random, row.size()));
+    }
+    return make_csr<T>(rows, columns, pattern, values);
+}
+
+/// Full `block` x `block` blocks, random block rows of 0..`longest` blocks.
+template <class T>
+CsrMatrix<T> random_blocks(std::mt19937_64& random, Index block_rows, Index block_columns,
+                           Index block, Index longest) {
+    const CsrMatrix<T> graph = random_csr<T>(random, block_rows, block_columns, longest);
+    const CsrView<T> g = graph.view();
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<T>> values;
+    for (Index i = 0; i < block_rows * block; ++i) {
+        std::vector<Index> row;
+        for (Offset k = g.row_offsets[i / block]; k < g.row_offsets[i / block + 1]; ++k) {
+            for (Index c = 0; c < block; ++c) row.push_back(g.column_indices[k] * block + c);
+        }
+        values.push_back(random_vector<T>(random, row.size()));
+        pattern.push_back(row);
+    }
+    return make_csr<T>(block_rows * block, block_columns * block, pattern, values);
+}
+
+/// Shapes that matter: none, empty rows, around slices and warps, sizes that no block divides, a
+/// long row.
+template <class T>
+std::vector<CsrMatrix<T>> format_matrices(std::mt19937_64& random) {
+    std::vector<CsrMatrix<T>> all;
+    for (const auto& [rows, columns, longest] :
+         std::vector<std::array<Index, 3>>{{0, 0, 0}, {0, 5, 0}, {5, 0, 0}, {1, 1, 1}, {7, 5, 0}}) {
+        all.push_back(random_csr<T>(random, rows, columns, longest));
+    }
+    all.push_back(random_csr<T>(random, 61, 47, 9));
+    all.push_back(random_csr<T>(random, 3, 200, 200));
+    all.push_back(random_blocks<T>(random, 33, 33, 3, 12));
+    if (fewer_run()) return all;
+    all.push_back(random_csr<T>(random, 1031, 1029, 30));
+    for (const Index block : {2, 4, 6}) {
+        all.push_back(random_blocks<T>(random, 130, 97, block, 11));
+    }
+    return all;
+}
+
+template <class T>
+CsrMatrix<T> to_host_csr(const Context& context, const CsrMatrix<T>& matrix) {
+    const CsrView<T> a = matrix.view();
+    CsrMatrix<T> to(host(), a.rows, a.columns, a.nonzeros);
+    copy_to_host(context, a.row_offsets_span(), to.row_offsets().view());
+    copy_to_host(context, a.column_indices_span(), to.column_indices().view());
+    copy_to_host(context, a.values_span(), to.values().view());
+    return to;
+}
+
+/// `count` elements at `from`, in the memory of `context`.
+template <class T>
+std::vector<T> host_copy(const Context& context, const T* from, Offset count) {
+    std::vector<T> to(static_cast<std::size_t>(count));
+    if (from != nullptr && count > 0) {
+        copy_to_host(context, std::span<const T>(from, to.size()), std::span<T>(to));
+    }
+    return to;
+}
+
+/// A sliced matrix in host memory.
+template <class T>
+struct HostSliced {
+    std::vector<Offset> slice_offsets;
+    std::vector<Index> row_lengths, block_columns, permutation;
+    std::vector<std::uint8_t> entry_bits;
+    std::vector<std::byte> values;
+    SlicedView<T> view;
+};
+
+template <class T>
+HostSliced<T> host_sliced(const Context& context, const SlicedMatrix<T>& matrix) {
+    HostSliced<T> host;
+    host.view = matrix.view();
+    SlicedPattern& a = host.view.pattern;
+    const Offset slots = matrix.facts().stored_blocks, area = Offset(a.block) * a.block;
+    const Offset bytes = matrix.options().values == ValueFormat::working ? Offset(sizeof(T))
+                         : matrix.options().values == ValueFormat::f32   ? 4
+                                                                         : 2;
+    host.slice_offsets = host_copy(context, a.slice_offsets, Offset(a.slices) + 1);
+    host.row_lengths = host_copy(context, a.row_lengths, Offset(a.slices) * a.slice_height);
+    host.block_columns = host_copy(context, a.block_columns, slots);
+    if (a.permutation != nullptr) {
+        host.permutation = host_copy(context, a.permutation, a.block_rows());
+        a.permutation = host.permutation.data();
+    }
+    if (a.entry_bits != nullptr) {
+        host.entry_bits = host_copy(context, a.entry_bits, slots * ((area + 7) / 8));
+        a.entry_bits = host.entry_bits.data();
+    }
+    host.values =
+        host_copy(context, static_cast<const std::byte*>(host.view.values), slots * area * bytes);
+    a.slice_offsets = host.slice_offsets.data();
+    a.row_lengths = host.row_lengths.data();
+    a.block_columns = host.block_columns.data();
+    host.view.values = host.values.data();
+    return host;
+}
+
+}  // namespace tessera::test
