@@ -122,6 +122,25 @@ TESSERA_API SolveReport richardson(const Context& context, const Operator<T>& ma
                                    const Operator<T>* preconditioner, std::span<const T> b,
                                    std::span<T> x, const SolveOptions& options = {});
 
+struct RefinementOptions {
+    std::string inner = "cg";  ///< As `solve` names it; works in single precision.
+    double inner_rtol = 1e-3;  ///< Of the inner residual, for each correction.
+};
+
+/// Iterative refinement (Cao, Zhang et al., sbell-polynomial-pcg-elasticity, Algorithm 5):
+///   r = b - A x,  L c = r / s to inner_rtol in single precision,  x += s c,
+/// s the power of two next below ||r||; residuals and corrections in double. `low_matrix` is L,
+/// A rounded to float; `preconditioner` that of L. It converges where the condition number of L
+/// is well below 2^24; else it ends as stagnated once a correction no longer takes 10 % off the
+/// residual. `iterations` and `residuals` are those of the inner solver, whose products count with
+/// those of A as operator_applications; `restarts` counts the corrections behind the first one. b^T
+/// b must be within the range of double. Each correction allocates; Side::left does not apply.
+TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
+                                   const Operator<float>& low_matrix,
+                                   const Operator<float>* preconditioner, std::span<const double> b,
+                                   std::span<double> x, const RefinementOptions& refinement_options,
+                                   const SolveOptions& options = {});
+
 /// The solver named by a text: cg, fcg, bicgstab, idr[:s][,seed=,angle=,smoothing],
 /// gmres[:restart], richardson. Throws InvalidArgument for another name or option.
 template <class T>

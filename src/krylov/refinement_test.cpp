@@ -1,0 +1,151 @@
+#include "krylov/test_systems.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// As `run`, by refinement; the preconditioner is a diagonal in float.
+Solved<double> refine(const Context& context, const CsrMatrix<double>& matrix,
+                      const std::vector<double>& b, const SolveOptions& options = {},
+                      const std::vector<double>& start = {},
+                      const RefinementOptions& refinement_options = {}) {
+    const CsrView<double> host = matrix.view();
+    CsrMatrix<float> rounded(Context::cpu(1), host.rows, host.columns, host.nonzeros);
+    std::copy_n(host.row_offsets, host.rows + 1, rounded.row_offsets().data());
+    std::copy_n(host.column_indices, host.nonzeros, rounded.column_indices().data());
+    std::copy_n(host.values, host.nonzeros, rounded.values().data());
+    const Diagonal<float> m(context, inverse_diagonal(rounded));
+    const CsrMatrix<double> there = copy_to(context, matrix.view());
+    const CsrMatrix<float> rounded_there = copy_to(context, rounded.view());
+    const CsrOperator<double> a(context, there.view());
+    const CsrOperator<float> low(context, rounded_there.view());
+    const Buffer<double> right = copy_to_buffer(context, b);
+    Buffer<double> x =
+        copy_to_buffer(context, start.empty() ? std::vector<double>(b.size()) : start);
+    Solved<double> solved;
+    solved.report =
+        refinement(context, a, low, &m, right.view(), x.view(), refinement_options, options);
+    solved.x = copy_to_host(context, x);
+    return solved;
+}
+
+}  // namespace
+
+TEST(refinement, reaches_what_double_precision_can) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(40);
+    const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    SolveOptions options;
+    options.rtol = 1e-13;
+    for (const std::string inner : {"cg", "fcg", "bicgstab", "idr:2"}) {
+        const auto solved = refine(context(), matrix, b, options, {}, {.inner = inner});
+        EXPECT_EQ(solved.report.status, Status::converged) << inner << solved.report.message;
+        const Residual found = residual(matrix, b, solved.x);
+        EXPECT_LE(found.norm, 1e-13 * norm(b) + found.rounding) << inner;
+        EXPECT_NEAR(solved.report.true_relative_residual, found.norm / norm(b),
+                    found.rounding / norm(b));
+        EXPECT_GE(solved.report.restarts, 3) << "13 digits by 3 at a time";
+        EXPECT_EQ(Offset(solved.report.residuals.size()), solved.report.iterations + 1);
+    }
+}
+
+TEST(refinement, a_correction_gains_the_digits_asked_for) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(24);
+    const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    SolveOptions options;
+    options.rtol = 0.9e-8;
+    const auto coarse = refine(context(), matrix, b, options, {}, {.inner_rtol = 1e-2});
+    const auto fine = refine(context(), matrix, b, options, {}, {.inner_rtol = 1e-4});
+    // The last correction may fall just short: the inner residual is that of a rounded matrix.
+    EXPECT_LE(coarse.report.restarts + 1, 8 / 2 + 1);
+    EXPECT_LE(fine.report.restarts + 1, 8 / 4 + 1);
+    EXPECT_LT(fine.report.restarts, coarse.report.restarts);
+    // b - A x at both ends of each correction, in either precision.
+    EXPECT_EQ(coarse.report.operator_applications,
+              coarse.report.iterations + 1 + 3 * (coarse.report.restarts + 1));
+}
+
+TEST(refinement, starts_where_it_is_told) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(16);
+    const auto exact = random_vector<double>(random, std::size_t(matrix.rows()));
+    const auto b = rounded_product(matrix, exact);
+    const auto solved = refine(context(), matrix, b, {}, exact);
+    EXPECT_EQ(solved.report.status, Status::converged);
+    EXPECT_EQ(solved.report.iterations, 0);
+    EXPECT_TRUE(same_bits(solved.x, exact));
+    const auto zero = refine(context(), matrix, std::vector<double>(b.size()), {}, exact);
+    EXPECT_EQ(zero.report.status, Status::converged);
+    EXPECT_EQ(norm(zero.x), 0);
+}
+
+TEST(refinement, scales_small_and_large_residuals) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(16);
+    auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    const auto plain = refine(context(), matrix, b);
+    for (const double factor : {std::ldexp(1.0, -300), std::ldexp(1.0, 300)}) {
+        auto scaled = b;
+        for (double& value : scaled) value *= factor;
+        auto found = refine(context(), matrix, scaled);
+        EXPECT_EQ(found.report.iterations, plain.report.iterations);
+        for (double& value : found.x) value /= factor;
+        EXPECT_TRUE(same_bits(found.x, plain.x)) << factor;
+    }
+}
+
+TEST(refinement, ends_as_it_is_told) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(30);
+    const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    SolveOptions few;
+    few.max_iterations = 7;
+    const auto stopped = refine(context(), matrix, b, few);
+    EXPECT_EQ(stopped.report.status, Status::max_iterations);
+    EXPECT_EQ(stopped.report.iterations, 7);
+    SolveOptions watched;
+    watched.check_interval = 1;
+    Offset seen = 0;
+    watched.observer = [&seen](const Progress& progress) {
+        EXPECT_GE(progress.iterations, seen);
+        seen = progress.iterations;
+        return progress.iterations < 30;
+    };
+    const auto interrupted = refine(context(), matrix, b, watched);
+    EXPECT_EQ(interrupted.report.status, Status::interrupted);
+    EXPECT_LE(interrupted.report.true_relative_residual, 1);
+    SolveOptions no_time;
+    no_time.max_seconds = 0;
+    EXPECT_EQ(refine(context(), matrix, b, no_time).report.status, Status::max_seconds);
+    auto spoilt = b;
+    spoilt[3] = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(refine(context(), matrix, spoilt).report.status, Status::non_finite);
+}
+
+// Two nearly equal rows: rounded to float the matrix is singular or indefinite.
+TEST(refinement, what_float_cannot_hold_ends_without_harm) {
+    const CsrMatrix<double> matrix = matrix_of<double>(40, [](Index i, Index j) {
+        return i / 2 != j / 2 ? 0.0 : i == j ? 1.0 : 1 - 1e-12;
+    });
+    auto random = generator();
+    const auto b = random_vector<double>(random, 40);
+    const auto solved = refine(context(), matrix, b);
+    EXPECT_NE(solved.report.status, Status::converged);
+    EXPECT_FALSE(solved.report.message.empty());
+    EXPECT_LE(residual(matrix, b, solved.x).norm, norm(b) * (1 + 1e-10));
+}
+
+TEST(refinement, wrong_arguments_are_refused) {
+    const CsrMatrix<double> matrix = laplacian_1d<double>(5);
+    const std::vector<double> b(5, 1.0);
+    EXPECT_THROW(refine(context(), matrix, std::vector<double>(4, 1.0)), InvalidArgument);
+    EXPECT_THROW(refine(context(), matrix, b, {}, {}, {.inner = "cgs"}), InvalidArgument);
+    EXPECT_THROW(refine(context(), matrix, b, {}, {}, {.inner_rtol = 0}), InvalidArgument);
+    EXPECT_THROW(refine(context(), matrix, b, {}, {}, {.inner_rtol = 1}), InvalidArgument);
+    SolveOptions options;
+    options.rtol = -1;
+    EXPECT_THROW(refine(context(), matrix, b, options), InvalidArgument);
+}
+
+}  // namespace tessera::test
