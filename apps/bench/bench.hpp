@@ -40,6 +40,7 @@ void add_timing(Json& row, const Context& context, const Timing& timing, double 
 struct NamedMatrix {
     std::string name;
     CsrMatrix<double> matrix;
+    std::vector<double> load;  ///< The right-hand side of a generated problem; may be empty.
 };
 NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder);
 
@@ -72,6 +73,15 @@ struct SpmvBench {
 };
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
           const std::vector<std::string>& matrices, const SpmvBench& bench);
+struct SolveBench {
+    /// Each "SOLVER PRECONDITIONER FORMAT", as `tessera solve` has them; in them {b} stands for the
+    /// block size that suits the matrix, and the format cusparse_csr for the product of cuSPARSE.
+    std::vector<std::string> ways;
+    double rtol = 1e-8;
+    int runs = 3;  ///< Timed, each from x = 0; the median counts.
+};
+Json solves(const Context& context, const Context& cpu, const std::string& folder,
+            const std::vector<std::string>& matrices, const SolveBench& bench);
 struct StudyOptions {
     std::vector<int> bounds;                 ///< 1 is scalar Jacobi.
     std::string solver = "idr:4,smoothing";  ///< As in the program of the paper.

@@ -194,6 +194,54 @@ std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>
     return peers;
 }
 
+namespace {
+
+class CusparseCsr final : public Operator<double> {
+  public:
+    CusparseCsr(const Context& context, const CsrView<double>& a)
+        : rows_(a.rows),
+          offsets_(narrow(context, a.row_offsets, Offset(a.rows) + 1)),
+          vectors_(context, a, a.values, const_cast<double*>(a.values)) {
+        constexpr auto index = CUSPARSE_INDEX_32I;
+        TESSERA_CUSPARSE(cusparseCreateCsr, &matrix_, a.rows, a.columns, a.nonzeros,
+                         offsets_.data(), const_cast<Index*>(a.column_indices),
+                         const_cast<double*>(a.values), index, index, CUSPARSE_INDEX_BASE_ZERO,
+                         CUDA_R_64F);
+        std::size_t bytes = 0;
+        TESSERA_CUSPARSE(cusparseSpMV_bufferSize, vectors_.handle, transpose, &one, matrix_,
+                         vectors_.x, &zero, vectors_.y, CUDA_R_64F, algorithm, &bytes);
+        scratch_ = Buffer<std::byte>(context, Offset(std::max<std::size_t>(bytes, 16)));
+        TESSERA_CUSPARSE(cusparseSpMV_preprocess, vectors_.handle, transpose, &one, matrix_,
+                         vectors_.x, &zero, vectors_.y, CUDA_R_64F, algorithm, scratch_.data());
+    }
+    Index rows() const override { return rows_; }
+    Index columns() const override { return rows_; }
+    void apply(const Context&, std::span<const double> x, std::span<double> y) const override {
+        TESSERA_CUSPARSE(cusparseDnVecSetValues, vectors_.x, const_cast<double*>(x.data()));
+        TESSERA_CUSPARSE(cusparseDnVecSetValues, vectors_.y, y.data());
+        TESSERA_CUSPARSE(cusparseSpMV, vectors_.handle, transpose, &one, matrix_, vectors_.x, &zero,
+                         vectors_.y, CUDA_R_64F, algorithm,
+                         const_cast<std::byte*>(scratch_.data()));
+    }
+
+  private:
+    static constexpr double one = 1, zero = 0;
+    static constexpr auto transpose = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    static constexpr auto algorithm = CUSPARSE_SPMV_CSR_ALG1;
+    Index rows_;
+    Buffer<int> offsets_;
+    Vectors<double> vectors_;
+    cusparseSpMatDescr_t matrix_ = nullptr;
+    Buffer<std::byte> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator<double>> cusparse_csr_operator(const Context& context,
+                                                        const CsrView<double>& matrix) {
+    return std::make_unique<CusparseCsr>(context, matrix);
+}
+
 template std::vector<SpmvPeer> cusparse_products<float>(const Context&, const CsrView<float>&,
                                                         Index, const float*, float*);
 template std::vector<SpmvPeer> cusparse_products<double>(const Context&, const CsrView<double>&,

@@ -89,10 +89,11 @@ NamedMatrix load(const Context& cpu, const std::string& name, const std::string&
     for (const char* ending : {"", ".mtx.gz", ".mtx", ".petsc"}) {
         const std::string path = (folder.empty() ? "" : folder + "/") + name + ending;
         if (std::filesystem::is_regular_file(path)) {
-            return {name, io::read_matrix<double>(cpu, path)};
+            return {name, io::read_matrix<double>(cpu, path), {}};
         }
     }
-    return {name, problems::generate<double>(cpu, Spec::parse(name)).matrix};
+    auto problem = problems::generate<double>(cpu, Spec::parse(name));
+    return {name, std::move(problem.matrix), std::move(problem.load)};
 }
 
 CsrMatrix<float> to_float(const Context& cpu, const CsrMatrix<double>& matrix) {

@@ -76,6 +76,15 @@ int main(int argc, char** argv) {
     spmv->add_flag("--peers", spmv_options.peers, "Also cuSPARSE");
     spmv->add_flag("--conversions", spmv_options.conversions, "Also from CSR and back");
     spmv->add_option("--seconds", spmv_options.seconds, "Measure each row at least so long");
+    CLI::App* solve = on_matrices(app.add_subcommand("solve", "Time to a true residual"));
+    bench::SolveBench solve_options;
+    solve
+        ->add_option("--way", solve_options.ways,
+                     "'SOLVER PRECONDITIONER FORMAT'; {b}: the block that suits the matrix; a "
+                     "format cusparse_csr is cuSPARSE's")
+        ->required();
+    solve->add_option("--rtol", solve_options.rtol, "Relative residual");
+    solve->add_option("--runs", solve_options.runs, "Timed ones")->check(CLI::Range(1, 100));
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
     study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
@@ -111,7 +120,8 @@ int main(int argc, char** argv) {
             batched->parsed()  ? bench::batched(context, batched_options)
             : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, jacobi_options)
             : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices, spmv_options)
-                             : bench::study(context, cpu, folder, matrices, options, before, save);
+            : solve->parsed()  ? bench::solves(context, cpu, folder, matrices, solve_options)
+                              : bench::study(context, cpu, folder, matrices, options, before, save);
         if (json == "-") std::cout << result.dump(1) << "\n";
         save(result);
         if (result.value("failed_checks", 0) > 0) return 1;

@@ -22,4 +22,9 @@ template <class T>
 std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>& matrix,
                                         Index block, const T* x, T* y);
 
+/// y = A x by cuSPARSE's CSR product (algorithm 1, preprocessed), for solvers. `matrix` must
+/// outlive it. Throws DeviceError where there is no such library.
+std::unique_ptr<Operator<double>> cusparse_csr_operator(const Context& context,
+                                                        const CsrView<double>& matrix);
+
 }  // namespace tessera::bench

@@ -141,6 +141,9 @@ TESSERA_API SolveReport refinement(const Context& context, const Operator<double
                                    std::span<double> x, const RefinementOptions& refinement_options,
                                    const SolveOptions& options = {});
 
+/// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for another one.
+TESSERA_API RefinementOptions parse_refinement(Spec spec);
+
 /// The solver named by a text: cg, fcg, bicgstab, idr[:s][,seed=,angle=,smoothing],
 /// gmres[:restart], richardson. Throws InvalidArgument for another name or option.
 template <class T>

@@ -185,6 +185,21 @@ class Refinement {
 
 }  // namespace
 
+RefinementOptions parse_refinement(Spec spec) {
+    RefinementOptions options;
+    if (spec.name() != "refinement") {
+        throw InvalidArgument("'" + spec.name() + "' is not refinement");
+    }
+    options.inner = spec.word(std::size_t(0), options.inner);
+    options.inner_rtol = spec.real("rtol", options.inner_rtol, 1e-6, 0.9);
+    spec.finish();
+    const auto names = solver_names();
+    if (std::find(names.begin(), names.end(), options.inner) == names.end()) {
+        throw InvalidArgument(unknown_word_message("solver", options.inner, names));
+    }
+    return options;
+}
+
 SolveReport refinement(const Context& context, const Operator<double>& matrix,
                        const Operator<float>& low_matrix, const Operator<float>* preconditioner,
                        std::span<const double> b, std::span<double> x,
