@@ -11,7 +11,8 @@ namespace tessera::cuda {
 
 inline constexpr int spmv_threads = 256;
 /// Thread blocks that a multiprocessor must hold. With the 64 registers this leaves a thread, the
-/// loads of a batch are all issued before the first is used; unasked the compiler takes 32.
+/// loads of a batch are all issued before the first is used; unasked the compiler takes 32. One
+/// less where the steps from value to value are no constants and take registers, too.
 inline constexpr int spmv_residency = 4;
 
 /// Block rows that a thread of lanes_kernel walks: those that make its loads 4 bytes wide.
@@ -131,7 +132,7 @@ constexpr int blocks_under_way() {
 /// the threads of a warp are on adjacent positions. `Height`: of the slices, 0: any. The columns of
 /// a batch of blocks are loaded while the batch before it is multiplied.
 template <int B, int Lanes, bool Pairs, bool Stays, int Height, class Stored, class T>
-__global__ void __launch_bounds__(spmv_threads, spmv_residency)
+__global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : spmv_residency - 1)
     lanes_kernel(SlicedTask<Stored, T> task) {
     constexpr int rows = rows_a_thread<Stored>;
     constexpr int groups = spmv_threads / Lanes;
