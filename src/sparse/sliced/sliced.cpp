@@ -14,14 +14,14 @@ bool is_one_slice(MatrixFormat format) {
            format == MatrixFormat::bell;
 }
 
-bool is_16_bit(ValueFormat format) {
-    return format == ValueFormat::f16 || format == ValueFormat::bf16;
-}
-
 template <class T>
 Offset value_bytes(ValueFormat format) {
     return with_stored<T>(format,
                           [](auto tag) { return Offset(sizeof(typename decltype(tag)::type)); });
+}
+
+bool is_16_bit(ValueFormat format) {
+    return format == ValueFormat::f16 || format == ValueFormat::bf16;
 }
 
 /// Where the blocks of a matrix go.
@@ -37,14 +37,16 @@ struct Arrangement {
 /// Lanes that share a block row on a GPU: as many as leave each some six blocks (measured:
 /// docs/decisions/sliced-formats.md), more where there are few rows.
 int choose_lanes(const FormatOptions& options, Offset block_rows, Offset blocks) {
-    constexpr Offset threads_that_fill_a_gpu = 1 << 16;
+    constexpr Offset threads_that_fill_a_gpu = 1 << 17;
     const double mean = double(blocks) / double(std::max<Offset>(1, block_rows));
     int lanes = 1;
     if (options.format == MatrixFormat::bcsr) {
         while (lanes < 32 && 2 * lanes < mean * options.block) lanes *= 2;
         return lanes;
     }
-    while (lanes < 4 && 12 * lanes < mean) lanes *= 2;
+    if (!is_16_bit(options.values)) {
+        while (lanes < 4 && 12 * lanes < mean) lanes *= 2;
+    }
     while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_that_fill_a_gpu)
         lanes *= 2;
     return lanes;

@@ -38,7 +38,8 @@ void multiply(const Context& context, const SlicedMatrix<T>& matrix, std::type_i
     const double vectors = double(matrix.columns()) + (beta == T(0) ? 1.0 : 2.0) * matrix.rows();
     const Phase phase(context, "spmv", double(facts.read_bytes) + vectors * sizeof(T));
     select(context, &cpu::multiply<T>, TESSERA_IF_CUDA(cuda::multiply<T>))(
-        context, matrix.view(), matrix.options(), alpha, x.data(), beta, y.data());
+        context, matrix.view(), matrix.options(), facts.read_bytes, alpha, x.data(), beta,
+        y.data());
 }
 
 template <class T>

@@ -11,7 +11,8 @@ namespace tessera::cuda {
 
 inline constexpr int spmv_threads = 256;
 /// Thread blocks that a multiprocessor must hold. With the 64 registers this leaves a thread, the
-/// loads of a batch are all issued before the first is used; unasked the compiler takes 32.
+/// loads of a batch are all issued before the first is used; unasked the compiler takes 32. One
+/// less where the steps from value to value are no constants and take registers, too.
 inline constexpr int spmv_residency = 4;
 
 /// Block rows that a thread of lanes_kernel walks: those that make its loads 4 bytes wide.
@@ -25,31 +26,53 @@ struct alignas(sizeof(Element) * Count) Adjacent {
 };
 
 /// *from where `wanted`, else zero: one predicated instruction, so that many reads can be under
-/// way. For what is read once in a product: it takes no place in L1, which x needs.
-template <class Element>
+/// way. For what is read once in a product: it takes no place in L1, which x needs, and leaves L2
+/// early, unless it `Stays` there.
+template <bool Stays = false, class Element>
 __device__ __forceinline__ Element load_once(const Element* from, bool wanted = true) {
     Element to;
     if constexpr (sizeof(Element) == 8) {
         unsigned long long bits = 0;
-        asm volatile(
-            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b64 %0, [%1]; }"
-            : "+l"(bits)
-            : "l"(from), "r"(int(wanted)));
+        if constexpr (Stays) {
+            asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.b64 %0, [%1]; }"
+                         : "+l"(bits)
+                         : "l"(from), "r"(int(wanted)));
+        } else {
+            asm volatile(
+                "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b64 %0, "
+                "[%1]; }"
+                : "+l"(bits)
+                : "l"(from), "r"(int(wanted)));
+        }
         memcpy(&to, &bits, 8);
     } else if constexpr (sizeof(Element) == 4) {
         unsigned bits = 0;
-        asm volatile(
-            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b32 %0, [%1]; }"
-            : "+r"(bits)
-            : "l"(from), "r"(int(wanted)));
+        if constexpr (Stays) {
+            asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.b32 %0, [%1]; }"
+                         : "+r"(bits)
+                         : "l"(from), "r"(int(wanted)));
+        } else {
+            asm volatile(
+                "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b32 %0, "
+                "[%1]; }"
+                : "+r"(bits)
+                : "l"(from), "r"(int(wanted)));
+        }
         memcpy(&to, &bits, 4);
     } else {
         static_assert(sizeof(Element) == 2);
         unsigned short bits = 0;
-        asm volatile(
-            "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b16 %0, [%1]; }"
-            : "+h"(bits)
-            : "l"(from), "r"(int(wanted)));
+        if constexpr (Stays) {
+            asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.b16 %0, [%1]; }"
+                         : "+h"(bits)
+                         : "l"(from), "r"(int(wanted)));
+        } else {
+            asm volatile(
+                "{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.L1::no_allocate.b16 %0, "
+                "[%1]; }"
+                : "+h"(bits)
+                : "l"(from), "r"(int(wanted)));
+        }
         memcpy(&to, &bits, 2);
     }
     return to;
@@ -108,8 +131,8 @@ constexpr int blocks_under_way() {
 /// in turn; their sums are added in the order of the threads. They lie in different warps, so that
 /// the threads of a warp are on adjacent positions. `Height`: of the slices, 0: any. The columns of
 /// a batch of blocks are loaded while the batch before it is multiplied.
-template <int B, int Lanes, bool Pairs, int Height, class Stored, class T>
-__global__ void __launch_bounds__(spmv_threads, spmv_residency)
+template <int B, int Lanes, bool Pairs, bool Stays, int Height, class Stored, class T>
+__global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : spmv_residency - 1)
     lanes_kernel(SlicedTask<Stored, T> task) {
     constexpr int rows = rows_a_thread<Stored>;
     constexpr int groups = spmv_threads / Lanes;
@@ -137,8 +160,8 @@ __global__ void __launch_bounds__(spmv_threads, spmv_residency)
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
             const unsigned at = unsigned(u * Lanes) * height;
-            to[u] =
-                load_once(reinterpret_cast<const Columns*>(columns + at), k + u * Lanes < longest);
+            to[u] = load_once<Stays>(reinterpret_cast<const Columns*>(columns + at),
+                                     k + u * Lanes < longest);
         }
     };
     Columns column[batch];
@@ -153,8 +176,8 @@ __global__ void __launch_bounds__(spmv_threads, spmv_residency)
 #pragma unroll
             for (int e = 0; e < B * B; ++e) {
                 const Stored* const from = values + unsigned(u * Lanes * B * B + e) * height;
-                value[u][e] =
-                    load_once(reinterpret_cast<const Values*>(from), k + u * Lanes < longest);
+                value[u][e] = load_once<Stays>(reinterpret_cast<const Values*>(from),
+                                               k + u * Lanes < longest);
             }
         }
 #pragma unroll
@@ -262,7 +285,7 @@ __global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T
     if (here && lane == 0) store_y<B>(task, p, sums);
 }
 
-template <int B, int Lanes, int Height, class Stored, class T>
+template <int B, int Lanes, bool Stays, int Height, class Stored, class T>
 void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     const SlicedPattern& a = task.matrix;
     const int positions = spmv_threads / Lanes * rows_a_thread<Stored>;
@@ -273,10 +296,10 @@ void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     if constexpr (B % 2 == 0) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
         if (aligned && a.columns % B == 0) {
-            return run(lanes_kernel<B, Lanes, true, Height, Stored, T>);
+            return run(lanes_kernel<B, Lanes, true, Stays, Height, Stored, T>);
         }
     }
-    run(lanes_kernel<B, Lanes, false, Height, Stored, T>);
+    run(lanes_kernel<B, Lanes, false, Stays, Height, Stored, T>);
 }
 
 /// Slices of the height that is chosen where none is asked for have kernels of their own, with
@@ -284,10 +307,12 @@ void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
 template <int B, int Lanes, class Stored, class T>
 void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     constexpr int usual = 32 * rows_a_thread<Stored>;
-    if (task.matrix.slice_height == usual) {
-        launch_lanes<B, Lanes, usual>(context, task);
+    if (task.matrix.slice_height != usual) {
+        launch_lanes<B, Lanes, false, 0>(context, task);
+    } else if (task.stays) {
+        launch_lanes<B, Lanes, true, usual>(context, task);
     } else {
-        launch_lanes<B, Lanes, 0>(context, task);
+        launch_lanes<B, Lanes, false, usual>(context, task);
     }
 }
 

@@ -157,8 +157,8 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 
 template <class T>
-void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions&, T alpha,
-              const T* x, T beta, T* y) {
+void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions&, Offset,
+              T alpha, const T* x, T beta, T* y) {
     const SlicedPattern& pattern = matrix.pattern;
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
@@ -176,10 +176,10 @@ void multiply(const Context& context, const SlicedView<T>& matrix, const FormatO
     });
 }
 
-template void multiply<float>(const Context&, const SlicedView<float>&, const FormatOptions&, float,
-                              const float*, float, float*);
+template void multiply<float>(const Context&, const SlicedView<float>&, const FormatOptions&,
+                              Offset, float, const float*, float, float*);
 template void multiply<double>(const Context&, const SlicedView<double>&, const FormatOptions&,
-                               double, const double*, double, double*);
+                               Offset, double, const double*, double, double*);
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

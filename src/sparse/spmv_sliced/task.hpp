@@ -13,6 +13,7 @@ struct SlicedTask {
     const T* x;
     T beta;
     T* y;
+    bool stays;  ///< The matrix is still in the L2 cache when its next product begins.
 };
 
 /// The product with values kept as Stored; compiled in a file for each few of them.
