@@ -5,8 +5,7 @@ Arrow, tridiagonal, random block diagonal, Laplace; blocks of 1..32 rows, impose
 on the arrow, whose one dense row a single thread walks in `cached`, the shared extractions are
 faster at every size from 2 on; `shared_multiple` is the fastest of the paper's three everywhere, or
 within 5 % of it; what Tessera uses takes at most twice as long on the arrow as on the tridiagonal.
-The dense row is the first one and its columns are sorted, so that every extraction here leaves it
-right behind its block; none has a long way to it, as it had in a dense last row.
+The dense row is the last one, and its block at its end, where a thread that walks comes last.
 """
 from measured_results import Figure, common
 

@@ -260,17 +260,18 @@ void apply_uniform_ring(const RingArguments<T>& a) {
         }
     }
     if (a.vectors > 1) return launch_apply_ring<true, 1, 2, 4, 4, false>(a, 4);
-    const auto one_group = [&] { launch_apply_ring<true, 1, 1, 1, 12, false>(a, all); };
+    const auto one_group = [&](unsigned r) { launch_apply_ring<true, 1, 1, 1, 12, false>(a, r); };
     const auto two_groups = [&](unsigned r) { launch_apply_ring<true, 2, 1, 1, 8, false>(a, r); };
     const auto four_groups = [&](unsigned r) { launch_apply_ring<true, 4, 1, 1, 8, false>(a, r); };
     switch (bytes_of(a.blocks.format)) {
         case 8:
-            return n <= 3 ? four_groups(all) : n <= 6 ? two_groups(all) : one_group();
+            return n <= 3 ? four_groups(all) : n <= 6 ? two_groups(all) : one_group(all);
         case 4:
             if (n <= 7) return four_groups(n <= 4 ? 1 : all);
-            return n <= 20 ? two_groups(all) : one_group();
+            return n <= 20 ? two_groups(all) : one_group(all);
         default:
-            return n <= 23 ? four_groups(n <= 11 ? 1 : all) : two_groups(4);
+            if (n <= 23) return four_groups(n <= 11 ? 1 : all);
+            return n <= 26 ? two_groups(4) : one_group(1);
     }
 }
 
