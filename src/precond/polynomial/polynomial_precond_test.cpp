@@ -58,7 +58,12 @@ const std::vector<std::string> variants = {"neumann:4",
                                            "least_squares:6,bound=gershgorin",
                                            "least_squares:6,precision=f32",
                                            "least_squares:6,precision=f32,scaling=block_jacobi:2",
-                                           "chebyshev:6,precision=f32,scaling=none"};
+                                           "chebyshev:6,precision=f32,scaling=none",
+                                           "least_squares:6,format=sbell",
+                                           "least_squares:6,format=sell:32,precision=f32",
+                                           "least_squares:6,format=sbell:2,values=f32",
+                                           "chebyshev:6,values=bf16",
+                                           "chebyshev:6,precision=f32,values=f16"};
 
 }  // namespace
 
@@ -139,6 +144,16 @@ TEST(polynomial_precond, single_precision_costs_two_percent_of_iterations_on_com
                 EXPECT_LE(report.true_relative_residual, 1e-8);
             }
         }
+    }
+    // Rounded values are those of another matrix: no noise.
+    const Case slender_body = problem(there, "cantilever2d:8,element=t3");
+    const SolveReport full = solve(there, slender_body, "least_squares:6");
+    for (const auto& [values, most] : std::vector<std::pair<std::string, double>>{
+             {"f32", 1.02}, {"f16", 1.05}, {"bf16", 1.05}}) {
+        const SolveReport report =
+            solve(there, slender_body, "least_squares:6,format=sbell:2,values=" + values);
+        EXPECT_EQ(report.status, Status::converged) << values << report.message;
+        EXPECT_LE(double(report.iterations), most * double(full.iterations) + 1) << values;
     }
     const Case slender = problem(there, "cantilever2d:6,element=t3");
     EXPECT_EQ(solve(there, slender, "least_squares:6,precision=f32", 1e-10).status,
@@ -245,6 +260,8 @@ TEST(polynomial_precond, texts) {
               "chebyshev:4,bound=2.5,lower=ratio:30,precision=f32,scaling=jacobi");
     EXPECT_EQ(describe("chebyshev:4,lower=0.01,scaling=none"),
               "chebyshev:4,bound=lanczos:10,lower=0.01,scaling=none");
+    EXPECT_EQ(describe("least_squares:2,format=sbell:2,values=f16"),
+              "least_squares:2,bound=lanczos:10,format=sbell:2,values=f16,scaling=jacobi");
     EXPECT_EQ(describe("least_squares:2,alpha=1,beta=0,scaling=block_jacobi:3,bound=lanczos:20"),
               "least_squares:2,alpha=1,beta=0,bound=lanczos:20,scaling=block_jacobi:3");
     // What it says makes the same again.
@@ -254,7 +271,8 @@ TEST(polynomial_precond, texts) {
           "least_squares:6,bound=-1", "least_squares:6,bound=lanczos:0", "least_squares:6,lower=1",
           "chebyshev:6,lower=ratio:1", "chebyshev:6,lower=3,bound=2", "chebyshev:6,alpha=1",
           "least_squares:6,scaling=rows", "least_squares:6,scaling=block_jacobi:65",
-          "least_squares:6,precision=f16", "least_squares:6,sing=1"}) {
+          "least_squares:6,precision=f16", "least_squares:6,sing=1",
+          "least_squares:6,format=slices", "least_squares:6,values=f8"}) {
         EXPECT_THROW(describe(wrong), InvalidArgument) << wrong;
     }
 }
