@@ -160,8 +160,9 @@ TEST(polynomial_precond, single_precision_costs_two_percent_of_iterations_on_com
               Status::converged);
 }
 
-/// Two materials in stripes: rounded values cost at most 2 % (f32), 5 % (f16) and 10 % (bf16, which
-/// has three bits less) of iterations, with the same true residual.
+/// Two materials in stripes: rounded values cost at most 2 % (f32) and 5 % (16 bits) of iterations,
+/// with the same true residual. With a contrast of 1e6 the iterations in full precision themselves
+/// differ by 3 % between instruction sets, so that twice as much more is allowed.
 TEST(polynomial_precond, rounded_values_with_contrast_and_incompressibility) {
     const Context there = context();
     for (const CellShape shape : {CellShape::quadrilateral, CellShape::triangle,
@@ -181,16 +182,18 @@ TEST(polynomial_precond, rounded_values_with_contrast_and_incompressibility) {
             model.forces = {{"right", {0, -1, 0}}};
             elasticity::System assembled = elasticity::assemble(host(), model);
             const Case system{copy_to(there, assembled.matrix.view()), assembled.load};
+            const double noise = contrast > 1e3 ? 0.06 : 0;
             // With the stiff stripes rounding alone keeps the residual above 1e-8.
-            const double rtol = contrast > 1e3 ? 1e-6 : 1e-8;
+            const double rtol = contrast > 1e3 ? 1e-5 : 1e-8;
             const SolveReport full = solve(there, system, "least_squares:6", rtol);
             EXPECT_EQ(full.status, Status::converged) << full.message;
             for (const auto& [values, most] : std::vector<std::pair<std::string, double>>{
-                     {"f32", 1.02}, {"f16", 1.05}, {"bf16", 1.1}}) {
+                     {"f32", 1.02}, {"f16", 1.05}, {"bf16", 1.05}}) {
                 const SolveReport report =
                     solve(there, system, "least_squares:6,format=sbell,values=" + values, rtol);
                 EXPECT_EQ(report.status, Status::converged) << values << report.message;
-                EXPECT_LE(double(report.iterations), most * double(full.iterations) + 1) << values;
+                EXPECT_LE(double(report.iterations), (most + noise) * double(full.iterations) + 1)
+                    << values;
                 EXPECT_LE(report.true_relative_residual, rtol);
             }
         }
