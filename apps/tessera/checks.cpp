@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "memory.hpp"
 #include "tessera/tessera.hpp"
 #include "text.hpp"
 
@@ -36,8 +37,7 @@ void try_options(Spec solver, const Spec& preconditioner) {
     } else {
         tessera::solve<double>(host, solver, matrix, nullptr, b, x);
     }
-    const std::string& name = preconditioner.name();
-    if (name != "none" && name != "jacobi" && name != "block_jacobi") {
+    if (is_polynomial(preconditioner.name())) {
         parse_polynomial(preconditioner);  // Ends that are given fit their own matrix only.
         return;
     }

@@ -59,9 +59,12 @@ Preconditioners (--precond):
   neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal
               [:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
               [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
+              [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
                            polynomials of the scaled matrix, for cg and symmetric positive definite
                            ones; DEGREE 1..16 (6): products an application, better even; bound and
-                           lower: ends of the spectrum (lanczos:10; chebyshev: ratio:30)
+                           lower: ends of the spectrum (lanczos:10; chebyshev: ratio:30);
+                           precision: of vectors and values; values: stored (then not csr); format:
+                           that of --format
 Formats (--format):
   csr[,lanes=N]
   ell, ellr                ELLPACK, the second skips its pads

@@ -22,11 +22,6 @@ Offset scalar_count(Spec solver, Offset rows) {
     return rows * (name == "bicgstab" ? 10 : 7);
 }
 
-bool is_polynomial(const Spec& preconditioner) {
-    const std::string& name = preconditioner.name();
-    return name != "none" && name != "jacobi" && name != "block_jacobi";
-}
-
 /// A scaled copy of the matrix (with precision=f32 one in each precision) and vectors.
 Offset polynomial_bytes(Spec preconditioner, Offset rows, Offset nonzeros, Offset matrix,
                         Offset bytes_per_value) {
@@ -45,6 +40,11 @@ Offset block_entries_a_row(Spec preconditioner) {
 
 }  // namespace
 
+bool is_polynomial(const std::string& preconditioner) {
+    return preconditioner != "none" && preconditioner != "jacobi" &&
+           preconditioner != "block_jacobi";
+}
+
 MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, Spec solver,
                            Spec preconditioner) {
     const Offset n = rows;
@@ -52,7 +52,7 @@ MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, 
     need.matrix =
         (n + 1) * Offset(sizeof(Offset)) + nonzeros * (bytes_per_value + Offset(sizeof(Index)));
     need.preconditioner =
-        is_polynomial(preconditioner)
+        is_polynomial(preconditioner.name())
             ? polynomial_bytes(std::move(preconditioner), n, nonzeros, need.matrix, bytes_per_value)
             : n * block_entries_a_row(std::move(preconditioner)) * bytes_per_value;
     need.vectors = scalar_count(std::move(solver), n) * bytes_per_value;

@@ -12,6 +12,9 @@ struct MemoryNeed {
     Offset total() const { return matrix + preconditioner + vectors; }
 };
 
+/// Whether this is the name of a polynomial preconditioner.
+bool is_polynomial(const std::string& preconditioner);
+
 /// Estimates from sizes alone. Blocks count as full, so the preconditioner's part is an upper
 /// bound.
 MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, Spec solver,

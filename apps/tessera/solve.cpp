@@ -76,8 +76,7 @@ class Run {
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
         context_.reset_phases();
         context_.time_phases();
-        const auto preconditioner =
-            make_preconditioner<T>(context_, Spec::parse(arguments_.preconditioner), matrix_);
+        const auto preconditioner = make_preconditioner();
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
         const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
         refuse_overflow(report_.blocks);
@@ -128,6 +127,19 @@ class Run {
             matrix_ = uploaded_.view();
             system_.matrix = {};
         }
+    }
+
+    /// A polynomial takes the format of the matrix unless it names one.
+    std::unique_ptr<Preconditioner<T>> make_preconditioner() const {
+        Spec spec = Spec::parse(arguments_.preconditioner);
+        if (!is_polynomial(spec.name()) || !Spec(spec).word("format", "").empty()) {
+            return tessera::make_preconditioner<T>(context_, spec, matrix_);
+        }
+        PolynomialOptions options = parse_polynomial(spec);
+        const ValueFormat values = options.format.values;
+        options.format = format_;
+        options.format.values = values;
+        return std::make_unique<PolynomialPreconditioner<T>>(context_, matrix_, options);
     }
 
     void iterate(const Operator<T>& matrix, const Operator<T>* preconditioner) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "tessera/formats.hpp"
 #include "tessera/precond.hpp"
 
 namespace tessera {
@@ -91,6 +92,9 @@ struct PolynomialOptions {
     PolynomialScaling scaling = PolynomialScaling::jacobi;
     Index block_bound = default_block_bound;  ///< Natural blocks of at most so many rows.
     bool single_precision = false;  ///< The polynomial in float, whatever the matrix is in.
+    /// Of the scaled matrix in products. Rounded values (format.values) beside vectors in full are
+    /// those of another matrix, but a symmetric one; they need a format other than csr.
+    FormatOptions format{.format = MatrixFormat::csr};
 };
 
 /// Of a polynomial preconditioner.
@@ -142,7 +146,8 @@ class TESSERA_API PolynomialPreconditioner final : public Preconditioner<T>, pub
 
 /// Options from a text: KIND[:DEGREE][,bound=lanczos:K|gershgorin|VALUE]
 /// [,lower=ratio:R|ritz|VALUE][,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
-/// and for least_squares [,alpha=0.5][,beta=-0.5]. Throws InvalidArgument for another one.
+/// [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]] (csr, with other values sbell) and for
+/// least_squares [,alpha=0.5][,beta=-0.5]. Throws InvalidArgument for another one.
 TESSERA_API PolynomialOptions parse_polynomial(Spec preconditioner);
 
 }  // namespace tessera

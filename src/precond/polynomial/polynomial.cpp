@@ -21,10 +21,16 @@ constexpr double mending = 1.25;
 template <class C>
 class Inner {
   public:
-    Inner(const Context& context, const CsrView<C>& matrix)
+    Inner(const Context& context, const CsrView<C>& matrix, const FormatOptions& format)
         : matrix_(matrix),
-          operator_(context, matrix),
-          polynomial_(context, operator_, std::vector<PolynomialTerm>(2)) {}
+          operator_(make_operator<C>(context, matrix, format)),
+          polynomial_(context, *operator_, std::vector<PolynomialTerm>(2)) {}
+
+    /// Takes the values that the matrix has now.
+    void refresh(const Context& context) {
+        auto* sliced = dynamic_cast<SlicedOperator<C>*>(operator_.get());
+        if (sliced != nullptr) sliced->matrix().update(context, matrix_);
+    }
 
     /// Sets the ends and the terms; waits.
     void prepare(const Context& context, const PolynomialOptions& options,
@@ -32,7 +38,7 @@ class Inner {
         const Phase phase(context, "bounds", 0);
         std::optional<RitzValues> ritz;
         if (options.upper == UpperEnd::lanczos || reads_ritz(options)) {
-            ritz = lanczos<C>(context, operator_, options.lanczos_steps, 1, polynomial_.work());
+            ritz = lanczos<C>(context, *operator_, options.lanczos_steps, 1, polynomial_.work());
         }
         double upper = options.upper_value;
         if (options.upper == UpperEnd::gershgorin) upper = gershgorin_bound(context, matrix_);
@@ -79,7 +85,7 @@ class Inner {
     }
 
     CsrView<C> matrix_;
-    CsrOperator<C> operator_;
+    std::unique_ptr<Operator<C>> operator_;
     MatrixPolynomial<C> polynomial_;
     double smallest_ritz_ = 0;
 };
@@ -111,6 +117,10 @@ struct PolynomialPreconditioner<T>::State {
         : options(given), rows(matrix.rows) {
         options.uses_lower = options.uses_lower || options.kind == PolynomialKind::chebyshev;
         check(options);
+        if (options.format.values != ValueFormat::working &&
+            options.format.format == MatrixFormat::csr) {
+            options.format.format = MatrixFormat::sbell;
+        }
         require(matrix.rows == matrix.columns, "polynomial: the matrix must be square");
         if (options.scaling == PolynomialScaling::jacobi) {
             scaling.emplace(where, matrix);
@@ -125,16 +135,24 @@ struct PolynomialPreconditioner<T>::State {
             copy(where, from.row_offsets_span(), rounded.row_offsets().view());
             copy(where, from.column_indices_span(), rounded.column_indices().view());
             square = Buffer<T>(where, 1);
-            inner_single = std::make_unique<Inner<float>>(where, rounded.view());
+            round(where, from);
+            inner_single = std::make_unique<Inner<float>>(where, rounded.view(), options.format);
             narrow_in = Buffer<float>(where, rows);
             narrow_out = Buffer<float>(where, rows);
         } else {
             if (!scaling) own = copy_of(where, matrix);
-            inner = std::make_unique<Inner<T>>(where, scaling ? scaling->matrix() : own.view());
+            inner = std::make_unique<Inner<T>>(where, scaling ? scaling->matrix() : own.view(),
+                                               options.format);
         }
         scaled = Buffer<T>(where, rows);
         if (options.scaling == PolynomialScaling::block_jacobi) result = Buffer<T>(where, rows);
-        prepare(where, matrix);
+        prepare(where);
+    }
+
+    void round(const Context& where, const CsrView<T>& from) {
+        if constexpr (std::is_same_v<T, double>) {
+            convert<double, float>(where, from.values_span(), rounded.values().view());
+        }
     }
 
     static CsrMatrix<T> copy_of(const Context& where, const CsrView<T>& from) {
@@ -145,18 +163,13 @@ struct PolynomialPreconditioner<T>::State {
         return to;
     }
 
-    /// `matrix` has been scaled already where it is.
-    void prepare(const Context& where, const CsrView<T>& matrix) {
+    void prepare(const Context& where) {
         report.degree = options.degree;
         if (scaling) {
             report.not_positive = scaling->not_positive();
             report.first_not_positive = scaling->first_not_positive();
         }
         if (single) {
-            if constexpr (std::is_same_v<T, double>) {
-                const CsrView<T> from = scaling ? scaling->matrix() : matrix;
-                convert<double, float>(where, from.values_span(), rounded.values().view());
-            }
             inner_single->prepare(where, options, report);
         } else {
             inner->prepare(where, options, report);
@@ -171,7 +184,13 @@ struct PolynomialPreconditioner<T>::State {
                     "polynomial: update needs a matrix of the pattern that it was set up with");
             copy(where, matrix.values_span(), own.values().view());
         }
-        prepare(where, matrix);
+        if (single) {
+            round(where, scaling ? scaling->matrix() : matrix);
+            inner_single->refresh(where);
+        } else {
+            inner->refresh(where);
+        }
+        prepare(where);
     }
 
     void apply_single(const Context& where, std::span<const T> r, std::span<T> z) {

@@ -69,6 +69,38 @@ void read_ends(Spec& spec, PolynomialOptions& options) {
     }
 }
 
+constexpr std::array value_formats = {ValueFormat::working, ValueFormat::f32, ValueFormat::f16,
+                                      ValueFormat::bf16};
+
+void read_format(Spec& spec, FormatOptions& format) {
+    const std::string name = spec.word("format", "");
+    if (!name.empty()) format = parse_format(Spec::parse(name));
+    std::vector<std::string> words;
+    for (const ValueFormat values : value_formats) words.emplace_back(to_string(values));
+    const std::string values = spec.word("values", words[0], words);
+    for (const ValueFormat one : value_formats) {
+        if (values == to_string(one)) format.values = one;
+    }
+}
+
+/// What read_format takes back.
+std::string format_text(const FormatOptions& format) {
+    std::string text;
+    if (format.format != MatrixFormat::csr) {
+        text += std::string(",format=") + to_string(format.format);
+        const bool blocks = format.format == MatrixFormat::sbell ||
+                            format.format == MatrixFormat::bell ||
+                            format.format == MatrixFormat::bcsr;
+        if (blocks && format.block > 0) text += ":" + std::to_string(format.block);
+        if (format.format == MatrixFormat::sell && format.slice_height > 0) {
+            text += ":" + std::to_string(format.slice_height);
+        }
+    }
+    if (format.values != ValueFormat::working)
+        text += std::string(",values=") + to_string(format.values);
+    return text;
+}
+
 }  // namespace
 
 PolynomialOptions parse_polynomial(Spec spec) {
@@ -93,6 +125,7 @@ PolynomialOptions parse_polynomial(Spec spec) {
         throw InvalidArgument(
             unknown_word_message("scaling", scaling, {"jacobi", "block_jacobi:B", "none"}));
     }
+    read_format(spec, options.format);
     options.single_precision = spec.word("precision", "working", {"working", "f32"}) == "f32";
     if (options.kind == PolynomialKind::least_squares) {
         options.alpha = spec.real("alpha", options.alpha, 1e-3, 100);
@@ -119,6 +152,7 @@ std::string PolynomialPreconditioner<T>::describe() const {
                 : given.lower == LowerEnd::ritz ? std::string("ritz")
                                                 : text_of(given.lower_value);
     }
+    text += format_text(given.format);
     if (given.single_precision) text += ",precision=f32";
     text += ",scaling=";
     return text + (given.scaling == PolynomialScaling::jacobi ? "jacobi"
