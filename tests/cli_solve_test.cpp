@@ -74,6 +74,23 @@ TEST_F(cli_solve, every_solver_and_preconditioner_runs) {
     }
 }
 
+TEST_F(cli_solve, refinement_corrects_in_single_precision) {
+    for (const std::string preconditioner : {"none", "jacobi", "block_jacobi:4", "chebyshev:2"}) {
+        const Json json = solve_json({"poisson2d:12", "--solver", "refinement:fcg,rtol=1e-2",
+                                      "--precond", preconditioner, "--rtol", "1e-12"});
+        EXPECT_EQ(json["status"], "converged") << preconditioner;
+        EXPECT_EQ(json["solver"], "refinement:fcg,rtol=1e-2");
+        EXPECT_LE(json["true_relative_residual"].get<double>(), 1e-12);
+        EXPECT_GE(json["restarts"].get<int>(), 4);
+    }
+    const Outcome narrow = solve({"poisson2d:5", "--solver", "refinement", "--precision", "f32"});
+    EXPECT_EQ(narrow.code, 2);
+    expect_contains(narrow.err, "--precision f64");
+    const Outcome unknown = solve({"poisson2d:5", "--solver", "refinement:cgs"});
+    EXPECT_EQ(unknown.code, 2);
+    expect_contains(unknown.err, "did you mean 'cg'");
+}
+
 TEST_F(cli_solve, every_format_runs) {
     const int csr = solve_json({"elasticity2d:6", "--rhs", "ones"})["iterations"];
     for (const std::string format : {"csr,lanes=2", "ell", "ellr", "sell:32,sort_window=all",

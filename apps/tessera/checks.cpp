@@ -34,6 +34,8 @@ void try_options(Spec solver, const Spec& preconditioner) {
     std::vector<double> x(1);
     if (solver.name() == "auto") {
         solver.finish();
+    } else if (solver.name() == "refinement") {
+        parse_refinement(solver);
     } else {
         tessera::solve<double>(host, solver, matrix, nullptr, b, x);
     }
@@ -69,7 +71,17 @@ void check_arguments(const SolveArguments& arguments) {
     if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
         throw InvalidArgument("--rtol and --atol must be finite");
     }
-    check_name("solver", Spec::parse(arguments.solver).name(), solver_names(), "auto");
+    std::vector<std::string> solvers = solver_names();
+    solvers.emplace_back("refinement");
+    const std::string solver = Spec::parse(arguments.solver).name();
+    check_name("solver", solver, solvers, "auto");
+    if (solver == "refinement" && arguments.precision == "f32") {
+        throw InvalidArgument(
+            "--solver refinement needs --precision f64: its corrections are in f32 already");
+    }
+    if (solver == "refinement" && arguments.side == "left") {
+        throw InvalidArgument("--solver refinement knows no --side left");
+    }
     check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
                preconditioner_names(), "none");
     check_mesh_arguments(arguments.mesh);

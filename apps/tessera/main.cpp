@@ -148,8 +148,9 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("--seed", to.seed, "Of random right-hand sides that name none")
         ->check(whole_number());
     command.add_option("--solver", to.solver,
-                       "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], richardson; auto: cg "
-                       "for a symmetric matrix with a positive diagonal, else idr:4");
+                       "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], richardson, "
+                       "refinement[:SOLVER] (corrections in f32); auto: cg for a symmetric matrix "
+                       "with a positive diagonal, else idr:4");
     command.add_option("--side", to.side, "Of the preconditioner")
         ->check(one_of({"right", "left"}));
     command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")

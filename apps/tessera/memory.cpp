@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/blocks.hpp"
+#include "tessera/krylov.hpp"
 #include "text.hpp"
 
 namespace tessera::cli {
@@ -55,6 +56,11 @@ MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, 
         is_polynomial(preconditioner.name())
             ? polynomial_bytes(std::move(preconditioner), n, nonzeros, need.matrix, bytes_per_value)
             : n * block_entries_a_row(std::move(preconditioner)) * bytes_per_value;
+    if (solver.name() == "refinement") {
+        // The matrix, the vectors of the inner solver and the preconditioner in float on top.
+        need.matrix += (n + 1) * Offset(sizeof(Offset)) + nonzeros * 8;
+        solver = Spec::parse(parse_refinement(solver).inner);
+    }
     need.vectors = scalar_count(std::move(solver), n) * bytes_per_value;
     return need;
 }

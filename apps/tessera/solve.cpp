@@ -76,25 +76,10 @@ class Run {
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
         context_.reset_phases();
         context_.time_phases();
-        const auto preconditioner = make_preconditioner();
-        report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
-        const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
-        refuse_overflow(report_.blocks);
-        report_.polynomial = describe_polynomial(preconditioner.get());
-        const bool not_positive = report_.polynomial.not_positive > 0;
-        const bool refused =
-            !not_positive && singular.count > 0 && stops_at_singular(arguments_.preconditioner);
-        if (not_positive) {
-            report_.solve = refusal(report_.polynomial);
-        } else if (refused) {
-            report_.solve = refusal(singular, report_.blocks.count);
-        } else {
-            iterate(*matrix, preconditioner.get());
-            report_.polynomial = describe_polynomial(preconditioner.get());
-        }
+        const SingularBlocks refused = refines() ? refine(*matrix) : iterate(*matrix);
         finish();
-        if (refused) {
-            std::fputs(refusal_text(singular, arguments_.command_line).c_str(), stderr);
+        if (refused.count > 0) {
+            std::fputs(refusal_text(refused, arguments_.command_line).c_str(), stderr);
         }
         return exit_code();
     }
@@ -130,24 +115,77 @@ class Run {
     }
 
     /// A polynomial takes the format of the matrix unless it names one.
-    std::unique_ptr<Preconditioner<T>> make_preconditioner() const {
+    bool refines() const { return solver_.name() == "refinement"; }
+
+    template <class P>
+    std::unique_ptr<Preconditioner<P>> make_preconditioner(const CsrView<P>& matrix) const {
         Spec spec = Spec::parse(arguments_.preconditioner);
         if (!is_polynomial(spec.name()) || !Spec(spec).word("format", "").empty()) {
-            return tessera::make_preconditioner<T>(context_, spec, matrix_);
+            return tessera::make_preconditioner<P>(context_, spec, matrix);
         }
         PolynomialOptions options = parse_polynomial(spec);
         const ValueFormat values = options.format.values;
         options.format = format_;
         options.format.values = values;
-        return std::make_unique<PolynomialPreconditioner<T>>(context_, matrix_, options);
+        return std::make_unique<PolynomialPreconditioner<P>>(context_, matrix, options);
     }
 
-    void iterate(const Operator<T>& matrix, const Operator<T>* preconditioner) {
+    SingularBlocks iterate(const Operator<T>& matrix) {
+        return precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
+            run([&](const SolveOptions& options) {
+                return tessera::solve(context_, solver_, matrix, preconditioner,
+                                      std::as_const(vectors_.b).view(), x_.view(), options);
+            });
+        });
+    }
+
+    /// With a preconditioner of the matrix in float.
+    SingularBlocks refine([[maybe_unused]] const Operator<T>& matrix) {
+        if constexpr (std::is_same_v<T, float>) {
+            throw InvalidArgument("--solver refinement corrects in float what --precision f64 has");
+        } else {
+            CsrMatrix<float> low(context_, matrix_.rows, matrix_.columns, matrix_.nonzeros);
+            copy(context_, matrix_.row_offsets_span(), low.row_offsets().view());
+            copy(context_, matrix_.column_indices_span(), low.column_indices().view());
+            convert<T, float>(context_, matrix_.values_span(), low.values().view());
+            const auto product = make_operator<float>(context_, low.view(), format_);
+            return precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
+                run([&](const SolveOptions& options) {
+                    return refinement(context_, matrix, *product, preconditioner,
+                                      std::as_const(vectors_.b).view(), x_.view(),
+                                      parse_refinement(solver_), options);
+                });
+            });
+        }
+    }
+
+    /// Sets up the preconditioner of a matrix, and calls `use` with it unless it must not be used:
+    /// then says why in the report; singular blocks that a policy stops at are returned.
+    template <class P>
+    SingularBlocks precondition(const CsrView<P>& matrix,
+                                const std::function<void(const Operator<P>*)>& use) {
+        const auto preconditioner = make_preconditioner<P>(matrix);
+        report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
+        const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
+        refuse_overflow(report_.blocks);
+        report_.polynomial = describe_polynomial(preconditioner.get());
+        if (report_.polynomial.not_positive > 0) {
+            report_.solve = refusal(report_.polynomial);
+            return {};
+        }
+        if (singular.count > 0 && stops_at_singular(arguments_.preconditioner)) {
+            report_.solve = refusal(singular, report_.blocks.count);
+            return singular;
+        }
+        use(preconditioner.get());
+        report_.polynomial = describe_polynomial(preconditioner.get());
+        return {};
+    }
+
+    void run(const std::function<SolveReport(const SolveOptions&)>& solve) {
         Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
         const InterruptGuard guard;
-        report_.solve = tessera::solve(context_, solver_, matrix, preconditioner,
-                                       std::as_const(vectors_.b).view(), x_.view(),
-                                       solve_options(arguments_, monitor));
+        report_.solve = solve(solve_options(arguments_, monitor));
         monitor.finish();
         solved_ = true;
         const Status status = report_.solve.status;
