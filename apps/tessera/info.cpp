@@ -71,8 +71,8 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
     const std::string block = std::to_string(facts("sbell,slice=32").block);
     std::vector<NamedFormat> formats;
     for (const std::string& name :
-         {std::string("csr"), std::string("ell"), std::string("sell:32"), "bell:" + block,
-          "bcsr:" + block, "sbell:" + block + ",slice=32",
+         {std::string("csr"), std::string("ell"), std::string("sell:32,sort_window=1"),
+          "bell:" + block, "bcsr:" + block, "sbell:" + block + ",slice=32,sort_window=1",
           "sbell:" + block + ",slice=32,sort_window=all"}) {
         formats.push_back({name, facts(name)});
     }

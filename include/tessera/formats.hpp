@@ -39,8 +39,9 @@ struct FormatOptions {
     /// Block rows of a slice. 0: 32 on a GPU (64 for 16-bit values), as many as fill a cache line
     /// on the CPU.
     Index slice_height = 0;
-    /// Block rows are sorted by descending length within windows of so many; 1: not, 0: all.
-    Index sort_window = 1;
+    /// Block rows are sorted by descending length within windows of so many; 1: not, 0: all, -1:
+    /// within 1024 where pads would otherwise be more than a tenth (sell, sbell).
+    Index sort_window = -1;
     ValueFormat values = ValueFormat::working;
     /// GPU: threads that share a block row, a power of two: up to 32 (csr, bcsr), up to 4 (others).
     /// 0: chosen from the number and the length of the rows.

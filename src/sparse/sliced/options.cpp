@@ -48,10 +48,10 @@ void parse_slices(Spec& spec, FormatOptions& options) {
     } else {
         options.slice_height = Index(spec.integer("slice", 0, 1, largest_slice));
     }
-    if (spec.word("sort_window", "1") == "all") {
+    if (spec.word("sort_window", "") == "all") {
         options.sort_window = 0;
     } else {
-        options.sort_window = Index(spec.integer("sort_window", 1, 1, largest_window));
+        options.sort_window = Index(spec.integer("sort_window", -1, 1, largest_window));
     }
     options.threads = int(spec.integer("threads", 0, 32, 1024));
     if (options.threads % 32 != 0) {
@@ -133,7 +133,7 @@ std::string to_string(const FormatOptions& options) {
     if (options.format == MatrixFormat::sbell && options.slice_height > 0) {
         text += ",slice=" + number(options.slice_height);
     }
-    if (has_slices(options.format) && options.sort_window != 1) {
+    if (has_slices(options.format) && options.sort_window >= 0) {
         text += ",sort_window=" +
                 (options.sort_window == 0 ? std::string("all") : number(options.sort_window));
     }

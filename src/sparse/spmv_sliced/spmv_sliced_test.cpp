@@ -12,15 +12,30 @@ std::vector<std::string> formats() {
                                       "ellr,lanes=4",
                                       "sell:96,threads=32",
                                       "bcsr:3,lanes=8",
-                                      "sbell:2",
+                                      "sbell:2,sort_window=1",
+                                      "sbell:3,slice=64,sort_window=1",
                                       "sbell:3,lanes=2,slice=64,sort_window=all"};
     if (test::fewer_run()) return texts;
-    for (const char* text :
-         {"ellr", "sell:32", "sell:64,threads=128", "sell:5,sort_window=16", "bell:2",
-          "bell:3,lanes=2", "bcsr:1", "bcsr:2,lanes=1", "bcsr:3,lanes=32", "bcsr:6",
-          "sbell:1,slice=16", "sbell:2,lanes=2", "sbell:3,lanes=1", "sbell:3,lanes=4",
-          "sbell:3,slice=96,threads=96", "sbell:3,slice=7", "sbell:4,sort_window=50", "sbell:6",
-          "sbell:6,lanes=4,slice=32"}) {
+    for (const char* text : {"ellr",
+                             "sbell:2",
+                             "sell:32",
+                             "sell:64,threads=128",
+                             "sell:5,sort_window=16",
+                             "bell:2",
+                             "bell:3,lanes=2",
+                             "bcsr:1",
+                             "bcsr:2,lanes=1",
+                             "bcsr:3,lanes=32",
+                             "bcsr:6",
+                             "sbell:1,slice=16",
+                             "sbell:2,lanes=2",
+                             "sbell:3,lanes=1",
+                             "sbell:3,lanes=4",
+                             "sbell:3,slice=96,threads=96",
+                             "sbell:3,slice=7",
+                             "sbell:4,sort_window=50",
+                             "sbell:6",
+                             "sbell:6,lanes=4,slice=32"}) {
         texts.emplace_back(text);
     }
     return texts;
@@ -152,8 +167,9 @@ void check_strangers(const std::string& text) {
 
 TEST(spmv_sliced, pads_read_no_strangers) {
     for (const std::string text :
-         {"ellr", "sell:32", "bell:3", "bcsr:3", "sbell:3,lanes=1", "sbell:3,lanes=4",
-          "sbell:3,values=f16", "sbell:3,slice=7", "sbell:6", "sbell:3,slice=32,sort_window=all"}) {
+         {"ellr", "sbell:2", "sell:32", "bell:3", "bcsr:3", "sbell:3,lanes=1", "sbell:3,lanes=4",
+          "sbell:3,values=f16,sort_window=1", "sbell:3,slice=7", "sbell:6",
+          "sbell:3,slice=32,sort_window=all"}) {
         check_strangers<double>(text);
         check_strangers<float>(text);
     }
