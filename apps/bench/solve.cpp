@@ -26,6 +26,18 @@ Way parse_way(const std::string& text) {
     return way;
 }
 
+/// A polynomial takes the format of the products, as in `tessera solve`, unless it names its own.
+void take_format(Way& way) {
+    const Spec spec = Spec::parse(way.preconditioner);
+    const auto polynomials = polynomial_names();
+    const bool polynomial =
+        std::find(polynomials.begin(), polynomials.end(), spec.name()) != polynomials.end();
+    if (!polynomial || !Spec(spec).word("format", "").empty()) return;
+    if (way.format != "csr" && way.format != "cusparse_csr") {
+        way.preconditioner += ",format=" + way.format;
+    }
+}
+
 /// A matrix and a right-hand side in the memory of a Context.
 struct LoadedSystem {
     std::string name;
@@ -131,7 +143,8 @@ Json measured_way(const Context& context, const LoadedSystem& system, const std:
     for (auto at = suited.find("{b}"); at != std::string::npos; at = suited.find("{b}")) {
         suited.replace(at, 3, std::to_string(system.block));
     }
-    const Way way = parse_way(suited);
+    Way way = parse_way(suited);
+    take_format(way);
     Solver solver(context, system, way);
     SolveOptions options;
     options.rtol = bench.rtol;
