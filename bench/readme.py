@@ -118,6 +118,85 @@ def solves():
     return "\n".join(lines)
 
 
+def products(document):
+    """SBELL beside the fastest format of cuSPARSE."""
+    names = {
+        "elasticity2d:400,free": "400 x 400 quadrilaterals",
+        "elasticity2d:1600,free": "1600 x 1600 quadrilaterals",
+        "elasticity3d:54,free": "54^3 hexahedra",
+        "elasticity3d:90,free": "90^3 hexahedra",
+        "elasticity2d:727,element=t3,jitter=0.4,free": "727 x 727 x 2 triangles, jittered",
+        "elasticity3d:58,element=tet4,jitter=0.4,free": "58^3 x 6 tetrahedra, jittered",
+    }
+    lines = [
+        f"Products y = A x on {document['device']} in SBELL, milliseconds (and times as fast as the "
+        "fastest format of cuSPARSE: CSR by both algorithms, sliced ELLPACK, BSR):",
+        "",
+        "| Mesh | Nonzeros | FP64 | FP32 | FP16 values, FP32 vectors |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for matrix, name in names.items():
+        rows = [row for row in document["rows"] if row["matrix"] == matrix]
+        block = 2 if "2d" in matrix else 3
+
+        def best(kind, of):
+            return min(
+                row["milliseconds"]
+                for row in rows
+                if row["type"] == kind and row["implementation"].startswith(of)
+            )
+
+        def own(kind, more=""):
+            return next(
+                row["milliseconds"]
+                for row in rows
+                if row["type"] == kind and row["implementation"] == f"sbell:{block}{more}"
+            )
+
+        cells = [
+            f"{own(kind):.4f} ({best(kind, 'cusparse') / own(kind):.2f})" for kind in ("f64", "f32")
+        ]
+        cells.append(f"{own('f32', ',values=f16'):.4f}")
+        lines.append(f"| {name} | {rows[0]['nonzeros']:,} | " + " | ".join(cells) + " |")
+    return lines + [""]
+
+
+def elasticity():
+    lines = products(load("h200/spmv_elasticity.json"))
+    document = load("h200/solve_elasticity.json")
+    matrix = "elasticity3d:90"
+    rows = [row for row in document["rows"] if row["matrix"] == matrix]
+    base = next(row for row in rows if row["format"] == "cusparse_csr")
+    lines += [
+        f"`{matrix}` ({base['rows']:,} unknowns) to a true relative residual of 1e-8, FP64 outside:",
+        "",
+        "| Solver | Preconditioner | Format | Iterations | Setup | Solve |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    wanted = [
+        ("cg", "jacobi", "cusparse_csr"),
+        ("cg", "jacobi", "csr"),
+        ("cg", "jacobi", "sbell:3"),
+        ("cg", "least_squares:6,format=sbell:3", "sbell:3"),
+        ("cg", "least_squares:6,values=f16,format=sbell:3", "sbell:3"),
+        ("cg", "chebyshev:6,precision=f32,format=sbell:3", "sbell:3"),
+        ("cg", "chebyshev:6,precision=f32,values=f16,format=sbell:3", "sbell:3"),
+        ("refinement", "chebyshev:6,values=f16,format=sbell:3", "sbell:3"),
+    ]
+    for solver, preconditioner, format in wanted:
+        row = next(
+            row
+            for row in rows
+            if (row["solver"], row["preconditioner"], row["format"])
+            == (solver, preconditioner, format)
+        )
+        lines.append(
+            f"| `{solver}` | `{preconditioner.replace(',format=sbell:3', '')}` | `{format}` "
+            f"| {row['iterations']} | {1000 * row['setup_seconds']:.1f} ms | {row['seconds']:.3f} s |"
+        )
+    return "\n".join(lines)
+
+
 def batched():
     bench = load("h200/batched.json")
     rows = {
@@ -159,6 +238,7 @@ def main(arguments):
         "first_run": first_run,
         "block_jacobi": block_jacobi,
         "solves": solves,
+        "elasticity": elasticity,
         "batched": batched,
     }
     after = re.sub(
