@@ -1,7 +1,8 @@
 """What the figures share: measured rows, claims, drawing.
 
 Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json,
-block_jacobi*.json or study.json (RESULTS: default bench/results/h200), lays the paper's findings
+block_jacobi*.json, study.json, spmv_elasticity*.json or solve_elasticity*.json (RESULTS: default
+bench/results/h200; files without rows do not count), lays the paper's findings
 (NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; without
 matplotlib it says so and draws nothing), prints each claim with the numbers behind it, and exits
 with 1 when one does not hold.
@@ -16,7 +17,7 @@ colours = ("#0b5394", "#cc4125", "#38761d", "#b45f06", "#674ea7", "#666666")
 
 
 class Figure:
-    def __init__(self, script, description, bench="batched"):
+    def __init__(self, script, description, bench="batched", by=None):
         arguments = sys.argv[1:]
         if len(arguments) > 2 or any(a.startswith("-") for a in arguments):
             sys.exit(f"{description}\nusage: {pathlib.Path(script).name} [RESULTS [PICTURES]]")
@@ -26,8 +27,11 @@ class Figure:
         self.pictures = pathlib.Path(arguments[1] if arguments[1:] else root / "docs/figures")
         paths = sorted(self.folder.glob(f"{bench}*.json"))
         if not paths:
-            sys.exit(f"{self.folder} holds no {bench}*.json; bench/{bench}.sh measures them")
+            sys.exit(f"{self.folder} holds no {bench}*.json; bench/{by or bench}.sh measures them")
         documents = [json.loads(path.read_text()) for path in paths]
+        documents = [document for document in documents if "rows" in document]
+        if not documents:
+            sys.exit(f"{self.folder}: no {bench}*.json holds rows")
         self.device = documents[0]["device"]
         self.copy_gbps = max(document.get("copy_gbps", 0) for document in documents)
         self.rows = [row for document in documents for row in document["rows"]]
