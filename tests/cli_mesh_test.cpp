@@ -208,6 +208,17 @@ TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
     expect_contains(convert.err, "is a mesh, not a matrix");
 }
 
+TEST_F(cli_mesh, what_is_not_solved_is_not_drawn) {
+    const Outcome outcome = solve({"bar.msh", "--fix", "left", "--load", "right=1,0",
+                                   "--max-iterations", "2", "--vtu", "bar.vtu"});
+    EXPECT_EQ(outcome.code, 3);
+    expect_contains(outcome.err, "bar.vtu was not written");
+    EXPECT_EQ(outcome.out.find("displacement at most"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(path("bar.vtu")));
+    expect_contains(refusal({"bar.msh", "--fix", "left", "--load", "right=1,0", "--rhs", "ones"}),
+                    "--rhs takes the place of the loads");
+}
+
 TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
     const std::string good = bar_file(2, 1);
     const auto replaced = [&](const std::string& from, const std::string& to) {

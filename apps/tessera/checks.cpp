@@ -85,6 +85,13 @@ void check_arguments(const SolveArguments& arguments) {
     check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
                preconditioner_names(), "none");
     check_mesh_arguments(arguments.mesh);
+    const MeshArguments& mesh = arguments.mesh;
+    if (!arguments.right_hand_side.empty() &&
+        !(mesh.load.empty() && mesh.traction.empty() && mesh.body_force.empty())) {
+        throw InvalidArgument(
+            "--rhs takes the place of the loads: leave out --load, --traction and --body-force, or "
+            "--rhs");
+    }
     try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
     if (parse_format(Spec::parse(arguments.format)).values != ValueFormat::working) {
         throw InvalidArgument("--format " + arguments.format +

@@ -49,6 +49,7 @@ constexpr const char* methods_help =
   bicgstab, richardson
   gmres[:RESTART]          RESTART 1..10000 (30)
   idr[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)
+  refinement[:SOLVER][,rtol=1e-3]  corrections in f32 by one of these (cg), without options
 Preconditioners (--precond):
   none
   jacobi[,singular=stop|identity|shift|generalised]

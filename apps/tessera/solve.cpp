@@ -30,11 +30,13 @@ std::string singular_system_message(const SolveReport& solve, bool knows_solutio
 
 /// What the x of a solve that did not converge is, and where it went.
 void note_what_x_is(const SolveArguments& arguments) {
+    const std::string& vtu = arguments.mesh.vtu;
     std::fprintf(stderr,
                  "tessera: x is the better of the last iterate and where the last restart began; "
-                 "%s\n",
+                 "%s%s\n",
                  arguments.out.empty() ? "it was not written (--out FILE)"
-                                       : ("it was written to " + arguments.out).c_str());
+                                       : ("it was written to " + arguments.out).c_str(),
+                 vtu.empty() ? "" : ("; " + vtu + " was not written").c_str());
 }
 
 SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
@@ -217,7 +219,9 @@ class Run {
         }
         if (wants_report) measure_copy_rate();
         std::string failures;
-        if (solved_ && system_.structure) finish_body(x, failures);
+        if (report_.solve.status == Status::converged && system_.structure) {
+            finish_body(x, failures);
+        }
         write_results(x, failures);
         if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
             note_what_x_is(arguments_);

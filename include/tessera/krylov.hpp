@@ -131,10 +131,11 @@ struct RefinementOptions {
 ///   r = b - A x,  L c = r / s to inner_rtol in single precision,  x += s c,
 /// s the power of two next below ||r||; residuals and corrections in double. `low_matrix` is L,
 /// A rounded to float; `preconditioner` that of L. It converges where the condition number of L
-/// is well below 2^24; else it ends as stagnated once a correction no longer takes 10 % off the
-/// residual. `iterations` and `residuals` are those of the inner solver, whose products count with
-/// those of A as operator_applications; `restarts` counts the corrections behind the first one. b^T
-/// b must be within the range of double. Each correction allocates; Side::left does not apply.
+/// is well below 2^24; else it ends as stagnated where the first correction does not take 10 % off
+/// the residual, and as accuracy_lost where a later one does not. `iterations` and `residuals` are
+/// those of the inner solver, whose products count with those of A as operator_applications;
+/// `restarts` counts the corrections behind the first one. b^T b must be within the range of
+/// double. Each correction allocates; Side::left does not apply.
 TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
                                    const Operator<float>& low_matrix,
                                    const Operator<float>* preconditioner, std::span<const double> b,

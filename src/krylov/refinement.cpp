@@ -141,6 +141,8 @@ class Refinement {
         if (!std::isfinite(now)) return Status::non_finite;
         if (report_.iterations >= options_.max_iterations) return Status::max_iterations;
         if (now > (1 - worthwhile) * before) {
+            // Those before gained: what is left is rounding.
+            if (corrections_ > 1) return Status::accuracy_lost;
             message_ =
                 "Corrections in single precision no longer shorten the residual: the matrix is too "
                 "ill-conditioned for them; take another solver in double precision.";

@@ -123,6 +123,17 @@ TEST(refinement, ends_as_it_is_told) {
     EXPECT_EQ(refine(context(), matrix, spoilt).report.status, Status::non_finite);
 }
 
+TEST(refinement, knows_the_limit_of_rounding) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(40);
+    const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    SolveOptions options;
+    options.rtol = 1e-18;
+    const auto solved = refine(context(), matrix, b, options);
+    EXPECT_EQ(solved.report.status, Status::accuracy_lost);
+    EXPECT_LE(solved.report.true_relative_residual, 1e-13);
+}
+
 // Two nearly equal rows: rounded to float the matrix is singular or indefinite.
 TEST(refinement, what_float_cannot_hold_ends_without_harm) {
     const CsrMatrix<double> matrix = matrix_of<double>(40, [](Index i, Index j) {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdio>
 
 #include "base/dispatch.hpp"
 #include "precond/polynomial/optimal_weights.hpp"
@@ -9,6 +10,12 @@ namespace tessera {
 namespace {
 
 using Terms = std::vector<PolynomialTerm>;
+
+std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", value);
+    return text;
+}
 
 Terms neumann(int count, double omega) {
     return Terms(std::size_t(count), PolynomialTerm{0, omega, 1});
@@ -88,8 +95,11 @@ std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree, do
     // NaN, of a matrix that is not positive definite, goes through and shows in the result.
     require(!(upper <= 0) && !std::isinf(upper),
             "polynomial_terms: the upper end of the spectrum must be positive and finite");
-    require(!(lower < 0) && !(lower >= upper),
-            "polynomial_terms: the lower end must not be negative, and below the upper one");
+    if (lower < 0 || lower >= upper) {
+        throw InvalidArgument("the lower end of the spectrum (" + number(lower) +
+                              ") must not be negative, and below the upper one (" + number(upper) +
+                              "); lower=ratio:30 is a thirtieth of that");
+    }
     const int count = degree + 1;
     switch (kind) {
         case PolynomialKind::neumann:
