@@ -14,7 +14,7 @@ the copy rate says little; "large" are the others.
   apply           0.90 of the copy rate; large rows.
   Ginkgo          times as fast as in ginkgo_block_jacobi.csv: `ginkgo_bars`.
   narrow          apply of adaptive and f16 storage beside that of working storage: 1.15 times the
-                  ratio of their bytes where the stored inverses are large.
+                  ratio of their bytes where the working inverses are large.
   vectors         16 vectors beside one: 1.25 times the ratio of their bytes; large rows.
   shared_multiple at most 1.05 times the time of the fastest of the papers' extractions.
   arrow           at most 2 times the time of tridiagonal, in either extraction that may be chosen.
@@ -168,7 +168,7 @@ def narrow_and_vectors(results, bars):
         if row["precision"] != "working" and row["vectors"] == 1:
             base = results.like(row, precision="working")
             vectors = 2 * row["rows"] * (8 if row["type"] == "f64" else 4)
-            most = 1.15 if row["bytes"] - vectors > large else None
+            most = 1.15 if base["bytes"] - vectors > large else None
             bars.add("narrow", text(row), over_bytes(row, base), most=most)
     for row in results.select(op="apply", implementation="tessera", vectors=16):
         base = results.like(row, vectors=1)

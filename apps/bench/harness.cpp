@@ -49,7 +49,7 @@ Timing measure(const Context& context, const std::function<void()>& work, double
         once = std::max(1e-7, seconds_of(context, warm_up, work));
     }
     const std::size_t fewest = slow ? 3 : 9;
-    // A sample is long enough that the events around it, some 5 us, do not count.
+    // A sample is long enough that the events around it do not count.
     const int inside = int(std::clamp(1e-3 / once, 1.0, double(std::min<Offset>(runs, 200))));
     std::vector<double> samples;
     double total = 0;
