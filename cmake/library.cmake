@@ -6,6 +6,14 @@ find_path(TESSERA_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
 find_path(TESSERA_FMT_INCLUDE fmt/format-inl.h REQUIRED)
 find_path(TESSERA_FAST_FLOAT_INCLUDE fast_float/fast_float.h REQUIRED)
 find_path(TESSERA_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+find_path(TESSERA_AMD_INCLUDE suitesparse/amd.h REQUIRED)
+if(BUILD_SHARED_LIBS)  # Debian's static library is not for shared ones.
+  find_library(TESSERA_AMD_LIBRARY amd REQUIRED)
+  find_library(TESSERA_SUITESPARSE_LIBRARY suitesparseconfig REQUIRED)
+else()
+  find_library(TESSERA_AMD_LIBRARY libamd.a REQUIRED)
+  find_library(TESSERA_SUITESPARSE_LIBRARY libsuitesparseconfig.a REQUIRED)
+endif()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
 list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
@@ -26,7 +34,7 @@ target_include_directories(tessera_internal INTERFACE ${PROJECT_SOURCE_DIR}/src
                            ${PROJECT_SOURCE_DIR}/include)
 target_include_directories(tessera_internal SYSTEM INTERFACE ${TESSERA_HIGHWAY_INCLUDE}
                            ${TESSERA_FMT_INCLUDE} ${TESSERA_FAST_FLOAT_INCLUDE}
-                           ${TESSERA_JSON_INCLUDE})
+                           ${TESSERA_JSON_INCLUDE} ${TESSERA_AMD_INCLUDE})
 set(tile_mask 0)  # Bit w/2 for the register width w.
 foreach(width IN LISTS TESSERA_TILES)
   math(EXPR remainder "${width} % 2")
@@ -50,7 +58,8 @@ target_include_directories(tessera PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(tessera PUBLIC cxx_std_20)
 target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> OpenMP::OpenMP_CXX
-                      ZLIB::ZLIB)
+                      ZLIB::ZLIB ${TESSERA_AMD_LIBRARY} ${TESSERA_SUITESPARSE_LIBRARY}
+                      ${CMAKE_DL_LIBS})
 if(TESSERA_WITH_CUDA)
   target_link_libraries(tessera PRIVATE CUDA::cudart_static)
   target_include_directories(tessera SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

@@ -13,6 +13,7 @@
 #include "tessera/mesh.hpp"
 #include "tessera/meshes.hpp"
 #include "tessera/operator.hpp"
+#include "tessera/ordering.hpp"
 #include "tessera/polynomial.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"

@@ -1,0 +1,90 @@
+#include "sparse/matching/cycles.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include "sparse/matching/entries.hpp"
+
+namespace tessera::matching {
+
+namespace {
+
+/// The scaled entry; zero where none is stored.
+template <class T>
+double scaled(const CsrView<T>& matrix, std::span<const double> scaling, Index i, Index j) {
+    const Offset k = find_entry(matrix, i, j);
+    return k < 0 ? 0. : scaling[i] * double(matrix.values[k]) * scaling[j];
+}
+
+template <class T>
+double log_determinant(const CsrView<T>& matrix, std::span<const double> scaling, Index i,
+                       Index j) {
+    constexpr double least = 1e-300;  // Of a singular pair, so that one does not hide the others.
+    const double off = scaled(matrix, scaling, i, j);
+    const double size =
+        std::abs(scaled(matrix, scaling, i, i) * scaled(matrix, scaling, j, j) - off * off);
+    return std::log2(std::max(size, least));
+}
+
+/// Position of the row with the largest diagonal entry; the first of equal ones.
+template <class T>
+std::size_t largest_diagonal(const CsrView<T>& matrix, std::span<const double> scaling,
+                             const std::vector<Index>& cycle) {
+    std::size_t best = 0;
+    double largest = -1;
+    for (std::size_t p = 0; p < cycle.size(); ++p) {
+        const double size = std::abs(scaled(matrix, scaling, cycle[p], cycle[p]));
+        if (size > largest) {
+            largest = size;
+            best = p;
+        }
+    }
+    return best;
+}
+
+/// The position in a cycle where its pairs start.
+template <class T>
+std::size_t best_cut(const CsrView<T>& matrix, std::span<const double> scaling,
+                     const std::vector<Index>& cycle) {
+    const std::size_t n = cycle.size();
+    if (n % 2 == 1) return largest_diagonal(matrix, scaling, cycle) + 1;
+    double product[2] = {0, 0};
+    for (std::size_t p = 0; p < n; ++p) {
+        product[p % 2] += log_determinant(matrix, scaling, cycle[p], cycle[(p + 1) % n]);
+    }
+    return product[1] > product[0] ? 1 : 0;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<Index> cut_cycles(const CsrView<T>& matrix, std::span<const double> scaling,
+                              std::span<const Index> column_of_row) {
+    std::vector<Index> partner(column_of_row.size());
+    std::iota(partner.begin(), partner.end(), 0);
+    std::vector<char> seen(column_of_row.size(), 0);
+    std::vector<Index> cycle;
+    for (Index start = 0; start < matrix.rows; ++start) {
+        cycle.clear();
+        for (Index i = start; i >= 0 && !seen[i]; i = column_of_row[i]) {
+            seen[i] = 1;
+            cycle.push_back(i);
+        }
+        const std::size_t n = cycle.size();
+        if (n < 2) continue;
+        const std::size_t cut = n == 2 ? 0 : best_cut(matrix, scaling, cycle);
+        for (std::size_t p = 0; p + 1 < n; p += 2) {
+            const Index i = cycle[(cut + p) % n], j = cycle[(cut + p + 1) % n];
+            partner[i] = j;
+            partner[j] = i;
+        }
+    }
+    return partner;
+}
+
+template std::vector<Index> cut_cycles<float>(const CsrView<float>&, std::span<const double>,
+                                              std::span<const Index>);
+template std::vector<Index> cut_cycles<double>(const CsrView<double>&, std::span<const double>,
+                                               std::span<const Index>);
+
+}  // namespace tessera::matching

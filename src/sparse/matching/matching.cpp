@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/dispatch.hpp"
+#include "base/parallel.hpp"
+#include "base/phases.hpp"
+#include "sparse/matching/cycles.hpp"
+#include "sparse/matching/shortest_paths.hpp"
+#include "sparse/matching/symmetry.hpp"
+#include "tessera/ordering.hpp"
+
+namespace tessera {
+
+namespace {
+
+using matching::infinite;
+
+template <class T>
+void check_input(const Context& cpu, const CsrView<T>& matrix, const char* who) {
+    const std::string name = who;
+    if (cpu.on_gpu()) throw InvalidArgument(name + " works in host memory: give it a CPU context");
+    if (matrix.rows != matrix.columns) throw InvalidArgument(name + ": the matrix must be square");
+    const auto check = [&](Offset first, Offset last) {
+        for (Offset k = first; k < last; ++k) {
+            if (!std::isfinite(matrix.values[k])) {
+                throw InvalidArgument(name + ": the matrix holds values that are not finite");
+            }
+        }
+    };
+    parallel_ranges(cpu.threads(), matrix.nonzeros, check);
+}
+
+/// log2 of the largest entry of each row, and what each entry lacks to it. Rows and columns that
+/// `kept` does not name are left out; `kept` is ascending.
+struct LogCosts {
+    std::vector<double> row_largest;
+    std::vector<Offset> row_offsets;
+    std::vector<Index> columns;
+    std::vector<double> costs;
+
+    matching::Costs view() const {
+        return {Index(row_largest.size()), row_offsets.data(), columns.data(), costs.data()};
+    }
+};
+
+template <class T>
+void log_costs_of_row(std::span<const T> values, double& largest, double* costs) {
+    T top = 0;
+    for (const T value : values) top = std::max(top, std::abs(value));
+    largest = top > 0 ? std::log2(double(top)) : 0;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+        const double size = std::abs(double(values[k]));
+        costs[k] = size > 0 ? std::max(largest - std::log2(size), 0.) : infinite;
+    }
+}
+
+template <class T>
+LogCosts log_costs(const Context& cpu, const CsrView<T>& matrix) {
+    LogCosts logs;
+    logs.row_largest.resize(std::size_t(matrix.rows));
+    logs.costs.resize(std::size_t(matrix.nonzeros));
+    const auto fill = [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            const Offset begin = matrix.row_offsets[i], end = matrix.row_offsets[i + 1];
+            log_costs_of_row<T>({matrix.values + begin, std::size_t(end - begin)},
+                                logs.row_largest[i], logs.costs.data() + begin);
+        }
+    };
+    parallel_ranges(cpu.threads(), matrix.rows, fill, 1024);
+    return logs;
+}
+
+/// The rows and columns `kept` (ascending) of a matrix.
+template <class T>
+LogCosts log_costs(const Context& cpu, const CsrView<T>& matrix, const std::vector<Index>& kept) {
+    std::vector<Index> place(std::size_t(matrix.rows), -1);
+    for (std::size_t i = 0; i < kept.size(); ++i) place[kept[i]] = Index(i);
+    std::vector<T> values;
+    LogCosts logs;
+    logs.row_offsets.push_back(0);
+    for (const Index i : kept) {
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const Index j = place[matrix.column_indices[k]];
+            if (j < 0) continue;
+            logs.columns.push_back(j);
+            values.push_back(matrix.values[k]);
+        }
+        logs.row_offsets.push_back(Offset(values.size()));
+    }
+    logs.row_largest.resize(kept.size());
+    logs.costs.resize(values.size());
+    const auto fill = [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            const Offset begin = logs.row_offsets[i], end = logs.row_offsets[i + 1];
+            log_costs_of_row<T>({values.data() + begin, std::size_t(end - begin)},
+                                logs.row_largest[i], logs.costs.data() + begin);
+        }
+    };
+    parallel_ranges(cpu.threads(), Offset(kept.size()), fill, 1024);
+    return logs;
+}
+
+ProductMatching product_matching(const LogCosts& logs, const matching::Costs& costs) {
+    matching::Assignment assigned = matching::ShortestPaths(costs).solve();
+    ProductMatching found;
+    found.cardinality = assigned.cardinality;
+    found.column_of_row = std::move(assigned.column_of_row);
+    found.row_exponents = std::move(assigned.row_dual);
+    found.column_exponents = std::move(assigned.column_dual);
+    for (std::size_t i = 0; i < logs.row_largest.size(); ++i) {
+        found.row_exponents[i] -= logs.row_largest[i];
+    }
+    return found;
+}
+
+template <class T>
+ProductMatching match_all(const Context& cpu, const CsrView<T>& matrix) {
+    const LogCosts logs = log_costs(cpu, matrix);
+    return product_matching(
+        logs, {matrix.rows, matrix.row_offsets, matrix.column_indices, logs.costs.data()});
+}
+
+double clamped_power(double exponent) { return std::exp2(std::clamp(exponent, -1000., 1000.)); }
+
+/// s_i = 1 / max_k |a_ik| s_k over the rows k that are matched, for the others.
+template <class T>
+void scale_unmatched(const CsrView<T>& matrix, const std::vector<Index>& column_of_row,
+                     std::vector<double>& scaling) {
+    for (Index i = 0; i < matrix.rows; ++i) {
+        if (column_of_row[i] >= 0) continue;
+        double largest = -infinite;
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const Index j = matrix.column_indices[k];
+            if (column_of_row[j] < 0 || matrix.values[k] == T(0)) continue;
+            largest = std::max(
+                largest, std::log2(std::abs(double(matrix.values[k]))) + std::log2(scaling[j]));
+        }
+        scaling[i] = largest > -infinite ? clamped_power(-largest) : 1;
+    }
+}
+
+/// Of a structurally singular symmetric matrix the rows (and columns) that a matching of largest
+/// cardinality matches have a perfect matching among themselves, and there is no entry between two
+/// of the others: with it the cardinality would be larger.
+template <class T>
+ProductMatching match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
+                                   const ProductMatching& first) {
+    std::vector<Index> kept;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        if (first.column_of_row[i] >= 0) kept.push_back(i);
+    }
+    const LogCosts logs = log_costs(cpu, matrix, kept);
+    const ProductMatching part = product_matching(logs, logs.view());
+    ProductMatching whole;
+    whole.cardinality = part.cardinality;
+    whole.column_of_row.assign(std::size_t(matrix.rows), -1);
+    whole.row_exponents.assign(std::size_t(matrix.rows), 0);
+    whole.column_exponents.assign(std::size_t(matrix.rows), 0);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        const Index j = part.column_of_row[i];
+        whole.column_of_row[kept[i]] = j < 0 ? -1 : kept[j];
+        whole.row_exponents[kept[i]] = part.row_exponents[i];
+        whole.column_exponents[kept[i]] = part.column_exponents[i];
+    }
+    return whole;
+}
+
+}  // namespace
+
+template <class T>
+ProductMatching maximum_product_matching(const Context& cpu, const CsrView<T>& matrix) {
+    check_input(cpu, matrix, "maximum_product_matching");
+    const Phase phase(cpu, "matching", 0);
+    return match_all(cpu, matrix);
+}
+
+template <class T>
+SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) {
+    check_input(cpu, matrix, "match_symmetric");
+    const Phase phase(cpu, "matching", 0);
+    matching::check_symmetry(cpu, matrix, "match_symmetric");
+    ProductMatching found = match_all(cpu, matrix);
+    if (found.cardinality < matrix.rows) found = match_matched_rows(cpu, matrix, found);
+
+    SymmetricMatching result;
+    result.structural_rank = found.cardinality;
+    result.scaling.resize(std::size_t(matrix.rows));
+    for (Index i = 0; i < matrix.rows; ++i) {
+        result.scaling[i] = clamped_power((found.row_exponents[i] + found.column_exponents[i]) / 2);
+    }
+    if (found.cardinality < matrix.rows) {
+        scale_unmatched(matrix, found.column_of_row, result.scaling);
+    }
+    result.partner = matching::cut_cycles(matrix, result.scaling, found.column_of_row);
+    for (Index i = 0; i < matrix.rows; ++i) result.pairs += result.partner[i] > i;
+    return result;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                               \
+    template ProductMatching maximum_product_matching<T>(const Context&, const CsrView<T>&); \
+    template SymmetricMatching match_symmetric<T>(const Context&, const CsrView<T>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera
