@@ -7,6 +7,7 @@
 #include "tessera/csr.hpp"
 #include "tessera/elasticity.hpp"
 #include "tessera/error.hpp"
+#include "tessera/factor.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/io.hpp"
 #include "tessera/krylov.hpp"
