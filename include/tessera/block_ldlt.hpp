@@ -53,8 +53,8 @@ struct BlockLdltOptions {
 /// What a setup found and did.
 struct BlockLdltReport {
     Index block_rows = 0;
-    Index padding = 0;  ///< Empty slots of the grid of blocks.
-    Index pairs = 0;    ///< Matched pairs of rows, kept in one block each.
+    Index padding = 0;          ///< Empty slots of the grid of blocks.
+    Index pairs = 0;            ///< Matched pairs of rows, kept in one block each.
     Index structural_rank = 0;  ///< With matching, else 0.
     Index levels = 0;
     Offset stored_blocks = 0;  ///< Of the lower triangle with its diagonal.
@@ -63,11 +63,11 @@ struct BlockLdltReport {
     Offset bytes = 0;          ///< In the memory of the Context.
 
     BlockLdltStage stage = BlockLdltStage::none;
-    int sweeps = 0;       ///< Run by the last start of the jacobi method.
-    int best_sweep = 0;   ///< The one that was kept, from 1.
-    int restarts = 0;     ///< With epsilon raised.
-    double epsilon = 0;   ///< Of the factor that is applied; in its last sweep.
-    Index perturbed = 0;  ///< Pivots that were too small, of the last factorisation.
+    int sweeps = 0;             ///< Run by the last start of the jacobi method.
+    int best_sweep = 0;         ///< The one that was kept, from 1.
+    int restarts = 0;           ///< With epsilon raised.
+    double epsilon = 0;         ///< Of the factor that is applied; in its last sweep.
+    Index perturbed = 0;        ///< Pivots that were too small, of the last factorisation.
     double smallest_pivot = 0;  ///< In magnitude, before that.
     /// ||(M - A) w|| / ||A w|| for the scaled matrix and random w (two vectors), after each sweep
     /// or of the level factor.

@@ -40,7 +40,8 @@ class BlockFactor {
     void take_absolute(const Context& context);
 
     /// z = S P^T M^-1 P S r; `sweeps` 0: exact triangular solves.
-    void solve(const Context& context, std::span<const T> scale, int sweeps, const T* r, T* z) const;
+    void solve(const Context& context, std::span<const T> scale, int sweeps, const T* r,
+               T* z) const;
 
     const Grid& grid() const { return grid_; }
     Index levels() const { return Index(level_offsets_.size()) - 1; }
@@ -55,9 +56,7 @@ class BlockFactor {
     const Buffer<T>& v() const { return sets_[std::size_t(current_)].v; }
     const Buffer<T>& inverses() const { return sets_[std::size_t(current_)].inverses; }
     const Buffer<T>& factors() const { return sets_[std::size_t(current_)].factors; }
-    const Buffer<Index>& permutations() const {
-        return sets_[std::size_t(current_)].permutations;
-    }
+    const Buffer<Index>& permutations() const { return sets_[std::size_t(current_)].permutations; }
 
   private:
     /// V and what belongs to F. A level factor has one set, sweeps three: the last one, the next

@@ -32,8 +32,9 @@ CsrMatrix<T> symmetric_csr(Index rows, const SymmetricEntries& lower) {
 }
 
 /// About `around` random entries a row in the lower triangle, uniform in [-1, 1); diagonal +-[0.5,
-/// 2), or none at all in three of ten rows.
-inline SymmetricEntries random_indefinite(std::mt19937_64& random, Index rows, double around) {
+/// 2), or none at all in three of ten rows (or `empty` of 1).
+inline SymmetricEntries random_indefinite(std::mt19937_64& random, Index rows, double around,
+                                          double empty = 0.3) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     SymmetricEntries entries;
     for (Index i = 0; i < rows; ++i) {
@@ -41,7 +42,7 @@ inline SymmetricEntries random_indefinite(std::mt19937_64& random, Index rows, d
         for (int e = 0; e < others && i > 0; ++e) {
             entries[{i, Index(random() % std::uint64_t(i))}] = uniform(random);
         }
-        if (uniform(random) < -0.4) continue;
+        if (uniform(random) < 2 * empty - 1) continue;
         const double size = 1.25 + 0.75 * uniform(random);
         entries[{i, i}] = uniform(random) < 0 ? -size : size;
     }
