@@ -41,6 +41,13 @@ constexpr const char* problems_help =
   plate_hole:N[,element=q4|t3]
   block_diagonal:N,K[,seed=1]                    dense blocks of K rows
   random_blocks:N[,sizes=1-32][,condition=10][,seed=1]
+Symmetric indefinite (but circuit, and shell without shift):
+  kkt:N[,spread=4][,delta=0][,entries=3][,seed=1]         interior point, N variables
+  qpband:N  bordered:N[,rows=20][,density=0.3][,spread=3][,seed=1]   quadratic programmes
+  stokes:N[,beta=0]  darcy:N[,contrast=4][,seed=1]         N x N cells; beta: stabilised
+  helmholtz:N[,kh=0.6]  shell:N[,thickness=0.01][,shift=0]           N x N points
+  schroedinger:N[,atoms=6][,shift=0.6][,seed=1]            N x N x N points
+  circuit:N[,spread=2][,leak=0.001][,seed=1]               N x N points
 )";
 
 constexpr const char* methods_help =

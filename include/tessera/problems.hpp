@@ -57,9 +57,42 @@ struct Problem {
 ///     A quarter of a plate of width 8 with a hole of radius 1 under the traction (1, 0) on its
 ///     right side, N x 2 N cells, as meshes::plate_with_hole; E = 1, nu = 0.3, plane stress. Nodes
 ///     on a line of symmetry keep one unknown, so there is no natural block.
+///   kkt:N[,spread=4][,delta=0][,entries=3][,seed=1]
+///     [-Theta J^T; J delta I] of an interior point method: N variables, Theta = 10^u with u
+///     uniform in [-spread, spread), and M = N / 2 constraints (1 at least) with `entries` numbers
+///     +-1 at random variables; each variable has a 1 at a random constraint besides. Indefinite,
+///     N negative eigenvalues; spread=1 is mild.
+///   qpband:N
+///     [H J^T; J 0], H = tridiagonal (-1, 2, -1) of N variables, M = N / 3 constraints (1 at least)
+///     e_i - e_(i + M). Indefinite, M negative eigenvalues.
+///   bordered:N[,rows=20][,density=0.3][,spread=3][,seed=1]
+///     [H J^T; J 0], H = diag(10^u), u uniform in [-spread, spread), N variables; J has `rows`
+///     dense rows: normal numbers in the share `density` of their places, plus 1 at (i, i).
+///     Indefinite, `rows` negative eigenvalues.
+///   stokes:N[,beta=0]
+///     Stokes flow in the closed unit square, N x N cells (2 at least), velocities on inner faces
+///     and pressures in cells (marker and cell): [A B^T; B -beta I], A the 5-point Laplacian with
+///     no slip on walls, B minus the divergence. Where beta = 0 the last pressure is left out.
+///     Indefinite, as many negative eigenvalues as pressures.
+///   darcy:N[,contrast=4][,seed=1]
+///     Flow in a porous square on the same unknowns (lowest-order Raviart-Thomas elements, lumped):
+///     [M B^T; B 0], M = h^2 times the mean of 1 / k on both sides of a face, k = 10^u in each
+///     cell, u uniform in [-contrast / 2, contrast / 2), B scaled by h^2.
+///   helmholtz:N[,kh=0.6]
+///     Five-point Laplacian as poisson2d, less kh^2 I: waves with 2 pi / kh points a wave length.
+///   schroedinger:N[,atoms=6][,shift=0.6][,seed=1]
+///     -1/2 Laplace(u) + V u + sum of 2 w w^T u - shift u on N^3 points at the distance h = 0.6;
+///     V = -sum over the atoms of 3 exp(-d^2 / 1.2), w = exp(-d) for d < 2.2 h, normalised: dense
+///     blocks around the atoms, which are in the middle half of the cube. Indefinite.
+///   shell:N[,thickness=0.01][,shift=0]
+///     thickness L^2 + L - shift I with L = poisson2d:N (13 points): a plate under tension;
+///     positive definite without shift, indefinite with, for example, 0.8.
+///   circuit:N[,spread=2][,leak=0.001][,seed=1]
+///     Conductances 10^u, u uniform in [-spread, spread), between neighbours of N x N points, and
+///     `leak` to the ground at each. Symmetric positive definite.
 ///
 /// Points of a grid are numbered with the first axis slowest. Random numbers are Philox 4x32-10
-/// keyed by the seed and the number of the row (block_diagonal) or block (random_blocks).
+/// keyed by the seed and the number of the row, block, entry, cell or edge.
 /// Throws InvalidArgument for another name, option or size, and for more than 2^31 - 1 unknowns.
 template <class T>
 TESSERA_API Problem<T> generate(const Context& cpu, Spec problem);

@@ -3,39 +3,12 @@
 #include <limits>
 
 #include "base/parallel.hpp"
-#include "base/philox.hpp"
+#include "problems/draws.hpp"
 #include "problems/generators.hpp"
 
 namespace tessera::problems {
 
 namespace {
-
-/// Random numbers of one block (or row): they depend on the seed, its number and their position.
-class Draws {
-  public:
-    Draws(std::uint64_t seed, Offset stream) : seed_(seed), stream_(std::uint64_t(stream)) {}
-
-    /// Uniform in [-1, 1).
-    double symmetric() {
-        const philox::Words next = philox::words(seed_, stream_, at_++);
-        return 2 * philox::unit_interval<double>(next.words[0], next.words[1]) - 1;
-    }
-
-    /// Uniform in low..high.
-    Index integer(Index low, Index high) {
-        const std::uint64_t choices = std::uint64_t(high - low) + 1;
-        return low + Index((choices * philox::words(seed_, stream_, at_++).words[0]) >> 32);
-    }
-
-  private:
-    std::uint64_t seed_;
-    std::uint64_t stream_;
-    std::uint64_t at_ = 0;
-};
-
-std::uint64_t seed_of(Spec& spec) {
-    return std::uint64_t(spec.integer("seed", 1, 0, std::numeric_limits<Offset>::max()));
-}
 
 struct SizeRange {
     Index low;

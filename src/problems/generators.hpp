@@ -30,6 +30,24 @@ template <class T>
 Problem<T> cantilever(const Context& cpu, Spec& spec, int dimensions);
 template <class T>
 Problem<T> plate_hole(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> kkt(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> qpband(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> bordered(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> stokes(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> darcy(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> helmholtz(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> schroedinger(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> shell(const Context& cpu, Spec& spec);
+template <class T>
+Problem<T> circuit(const Context& cpu, Spec& spec);
 
 /// The largest value of `jitter`, which leaves elements a hundredth away from flat.
 inline constexpr double largest_jitter = 0.99;

@@ -29,6 +29,15 @@ constexpr Generator<T> generators[] = {
     {"cantilever2d", [](const Context& cpu, Spec& spec) { return cantilever<T>(cpu, spec, 2); }},
     {"cantilever3d", [](const Context& cpu, Spec& spec) { return cantilever<T>(cpu, spec, 3); }},
     {"plate_hole", [](const Context& cpu, Spec& spec) { return plate_hole<T>(cpu, spec); }},
+    {"kkt", [](const Context& cpu, Spec& spec) { return kkt<T>(cpu, spec); }},
+    {"qpband", [](const Context& cpu, Spec& spec) { return qpband<T>(cpu, spec); }},
+    {"bordered", [](const Context& cpu, Spec& spec) { return bordered<T>(cpu, spec); }},
+    {"stokes", [](const Context& cpu, Spec& spec) { return stokes<T>(cpu, spec); }},
+    {"darcy", [](const Context& cpu, Spec& spec) { return darcy<T>(cpu, spec); }},
+    {"helmholtz", [](const Context& cpu, Spec& spec) { return helmholtz<T>(cpu, spec); }},
+    {"schroedinger", [](const Context& cpu, Spec& spec) { return schroedinger<T>(cpu, spec); }},
+    {"shell", [](const Context& cpu, Spec& spec) { return shell<T>(cpu, spec); }},
+    {"circuit", [](const Context& cpu, Spec& spec) { return circuit<T>(cpu, spec); }},
 };
 
 }  // namespace

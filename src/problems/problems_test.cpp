@@ -30,6 +30,7 @@ void expect_in(const std::string& part, const std::string& text) {
 std::vector<std::string> all_at(const std::string& size) {
     std::vector<std::string> texts;
     for (const std::string& name : problems::names()) {
+        if (size == "1" && (name == "stokes" || name == "darcy")) continue;  // Without a face.
         texts.push_back(name + ":" + size + (name == "block_diagonal" ? ",4" : ""));
     }
     texts.push_back("elasticity2d:" + size + ",free");
@@ -102,17 +103,36 @@ TEST(problems, sizes_that_cannot_be_numbered_are_refused) {
     for (const std::string text :
          {"poisson2d:46341", "poisson3d:1291", "convection3d:1291", "elasticity2d:32768",
           "elasticity3d:895", "elasticity3d:894,free", "elasticity3d:2147483647",
-          "random_blocks:100000000,sizes=30"}) {
+          "random_blocks:100000000,sizes=30", "kkt:1500000000", "stokes:26755", "schroedinger:1291",
+          "shell:46341"}) {
         expect_in(text + " has more than 2^31 - 1 unknowns", refusal(text));
     }
 }
 
 TEST(problems, equal_for_every_number_of_threads) {
-    for (const std::string text :
-         {"poisson2d:150", "poisson3d:20", "convection3d:20", "arrow:90000", "tridiagonal:90000",
-          "block_diagonal:20001,10", "random_blocks:1000,condition=1e6", "elasticity2d:90",
-          "elasticity3d:18", "elasticity3d:17,free", "elasticity2d:90,element=t3,jitter=0.5",
-          "elasticity3d:12,element=tet4", "cantilever3d:5", "plate_hole:40"}) {
+    for (const std::string text : {"poisson2d:150",
+                                   "poisson3d:20",
+                                   "convection3d:20",
+                                   "arrow:90000",
+                                   "tridiagonal:90000",
+                                   "block_diagonal:20001,10",
+                                   "random_blocks:1000,condition=1e6",
+                                   "elasticity2d:90",
+                                   "elasticity3d:18",
+                                   "elasticity3d:17,free",
+                                   "elasticity2d:90,element=t3,jitter=0.5",
+                                   "elasticity3d:12,element=tet4",
+                                   "cantilever3d:5",
+                                   "plate_hole:40",
+                                   "kkt:9000",
+                                   "qpband:9000",
+                                   "bordered:6000",
+                                   "stokes:50",
+                                   "darcy:50",
+                                   "helmholtz:70",
+                                   "schroedinger:15",
+                                   "shell:70,shift=0.8",
+                                   "circuit:70"}) {
         SCOPED_TRACE(text);
         const auto one = make<double>(text, 1);
         for (const int threads : {2, 5}) {

@@ -1,0 +1,326 @@
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "sparse/matching/cycles.hpp"
+#include "sparse/test_symmetric_matrices.hpp"
+#include "tessera/ordering.hpp"
+
+namespace tessera {
+namespace {
+
+/// The bound on scaled entries that the certificate allows for rounding.
+constexpr double slack = 1e-12;
+
+/// log2 |s_i a_ij s_j|, or -inf.
+template <class T>
+double log_scaled(const CsrView<T>& matrix, Offset k, double row, double column) {
+    return matrix.values[k] == T(0) ? -std::numeric_limits<double>::infinity()
+                                    : std::log2(std::abs(double(matrix.values[k]))) + row + column;
+}
+
+/// Kuhn's algorithm: the largest number of rows that can be matched on nonzero entries.
+template <class T>
+Index structural_rank(const CsrView<T>& matrix) {
+    std::vector<Index> row_of_column(std::size_t(matrix.rows), -1), visited(row_of_column);
+    std::function<bool(Index, Index)> extend = [&](Index i, Index walk) {
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const Index j = matrix.column_indices[k];
+            if (matrix.values[k] == T(0) || visited[j] == walk) continue;
+            visited[j] = walk;
+            if (row_of_column[j] < 0 || extend(row_of_column[j], walk)) {
+                row_of_column[j] = i;
+                return true;
+            }
+        }
+        return false;
+    };
+    Index rank = 0;
+    for (Index i = 0; i < matrix.rows; ++i) rank += extend(i, i);
+    return rank;
+}
+
+/// Proves a matching best: no product of one entry of each of the matched rows and columns exceeds
+/// 2^-(sum of their exponents), which the matched entries reach. Where the cardinality is full this
+/// holds among all matchings.
+template <class T>
+void expect_certificate(const CsrView<T>& matrix, const ProductMatching& found) {
+    std::vector<char> taken(std::size_t(matrix.rows), 0);
+    Index matched = 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        bool met = found.column_of_row[i] < 0;
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const Index j = matrix.column_indices[k];
+            const double size =
+                log_scaled(matrix, k, found.row_exponents[i], found.column_exponents[j]);
+            ASSERT_LE(size, slack) << "row " << i << ", column " << j;
+            if (j != found.column_of_row[i]) continue;
+            met = true;
+            ASSERT_NEAR(size, 0, slack) << "row " << i << ", column " << j;
+            ASSERT_FALSE(taken[j]) << "column " << j << " is matched twice";
+            taken[j] = 1;
+            ++matched;
+        }
+        ASSERT_TRUE(met) << "row " << i << " is matched where it has no entry";
+    }
+    EXPECT_EQ(matched, found.cardinality);
+}
+
+template <class T>
+void expect_scaled(const CsrView<T>& matrix, const SymmetricMatching& found) {
+    for (Index i = 0; i < matrix.rows; ++i) {
+        double largest = -std::numeric_limits<double>::infinity();
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            largest =
+                std::max(largest, log_scaled(matrix, k, std::log2(found.scaling[i]),
+                                             std::log2(found.scaling[matrix.column_indices[k]])));
+        }
+        ASSERT_LE(largest, slack) << "row " << i;
+        // A row without a match among rows that have one may touch only larger entries.
+        if (found.structural_rank == matrix.rows) {
+            ASSERT_NEAR(largest, 0, slack) << "row " << i;
+        }
+    }
+    Index pairs = 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        const Index j = found.partner[i];
+        ASSERT_EQ(found.partner[j], i);
+        if (i == j) continue;
+        pairs += i < j;
+        const auto row = std::span(matrix.column_indices + matrix.row_offsets[i],
+                                   matrix.column_indices + matrix.row_offsets[i + 1]);
+        ASSERT_TRUE(std::ranges::binary_search(row, j)) << "pair " << i << ", " << j;
+    }
+    EXPECT_EQ(pairs, found.pairs);
+}
+
+template <class T>
+SymmetricMatching checked(const CsrMatrix<T>& matrix) {
+    const ProductMatching general = maximum_product_matching(test::host(), matrix.view());
+    expect_certificate(matrix.view(), general);
+    const SymmetricMatching found = match_symmetric(test::host(), matrix.view());
+    expect_scaled(matrix.view(), found);
+    EXPECT_EQ(general.cardinality, found.structural_rank);
+    return found;
+}
+
+double log_product(const CsrView<double>& matrix, const ProductMatching& found) {
+    double sum = 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            if (matrix.column_indices[k] == found.column_of_row[i]) {
+                sum += std::log2(std::abs(matrix.values[k]));
+            }
+        }
+    }
+    return sum;
+}
+
+TEST(matching, identity_and_nothing) {
+    test::SymmetricEntries identity(7);
+    for (Index i = 0; i < 7; ++i) identity.add(i, i, 1);
+    const SymmetricMatching found = checked(identity.matrix());
+    EXPECT_EQ(found.pairs, 0);
+    EXPECT_EQ(found.structural_rank, 7);
+    for (Index i = 0; i < 7; ++i) EXPECT_EQ(found.scaling[i], 1);
+
+    const SymmetricMatching empty = checked(test::SymmetricEntries(0).matrix());
+    EXPECT_TRUE(empty.partner.empty());
+    const SymmetricMatching without = checked(test::SymmetricEntries(3).matrix());
+    EXPECT_EQ(without.structural_rank, 0);
+    EXPECT_EQ(without.scaling, std::vector<double>(3, 1));
+}
+
+TEST(matching, permuted_diagonal) {
+    auto random = test::generator();
+    std::vector<Index> permutation(50);
+    std::iota(permutation.begin(), permutation.end(), 0);
+    std::shuffle(permutation.begin(), permutation.end(), random);
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (const Index column : permutation) {
+        pattern.push_back({column});
+        values.push_back({std::exp2(double(random() % 80) - 40)});
+    }
+    const auto matrix = test::make_csr<double>(50, 50, pattern, values);
+    const ProductMatching found = maximum_product_matching(test::host(), matrix.view());
+    expect_certificate(matrix.view(), found);
+    EXPECT_EQ(found.column_of_row, permutation);
+}
+
+TEST(matching, blocks_that_swap_two_rows_are_pairs) {
+    test::SymmetricEntries entries(10);
+    for (Index i = 0; i < 10; i += 2) entries.add(i, i + 1, i + 1);
+    const SymmetricMatching found = checked(entries.matrix());
+    EXPECT_EQ(found.pairs, 5);
+    for (Index i = 0; i < 10; ++i) EXPECT_EQ(found.partner[i], i ^ 1);
+}
+
+TEST(matching, a_triangle_without_diagonal_leaves_a_zero) {
+    test::SymmetricEntries entries(3);
+    entries.add(0, 1, 1).add(1, 2, 2).add(0, 2, 4);
+    SymmetricMatching found = checked(entries.matrix());
+    EXPECT_EQ(found.pairs, 1);
+    // The scaled triangle has three ones: its only perfect matchings are the two 3-cycles.
+    entries.add(2, 2, 1e-3);
+    found = checked(entries.matrix());
+    EXPECT_EQ(found.pairs, 1);
+    EXPECT_EQ(found.partner[2], 2);  // The row with a diagonal entry stays alone.
+}
+
+TEST(matching, cycles_are_cut_where_pairs_are_best) {
+    // The pairs (1, 2) and (3, 0) of the cycle 0-1-2-3: the first has the determinant 1 1 - 1 1.
+    test::SymmetricEntries entries(4);
+    entries.add(0, 1, 1).add(1, 2, 1).add(2, 3, 1).add(0, 3, 1).add(1, 1, 1).add(2, 2, 1);
+    const std::vector<double> scaling(4, 1);
+    const std::vector<Index> cycle{1, 2, 3, 0};
+    const auto matrix = entries.matrix();
+    EXPECT_EQ(matching::cut_cycles<double>(matrix.view(), scaling, cycle),
+              (std::vector<Index>{1, 0, 3, 2}));
+    entries.add(1, 1, 0).add(2, 2, 0).add(0, 0, 1);
+    const auto other = entries.add(1, 1, -1).matrix();  // Now (0, 1) and (2, 3): -2; -1 otherwise.
+    EXPECT_EQ(matching::cut_cycles<double>(other.view(), scaling, cycle),
+              (std::vector<Index>{1, 0, 3, 2}));
+    const auto turned = entries.add(1, 1, 0).add(3, 3, -1).matrix();  // (3, 0): -2.
+    EXPECT_EQ(matching::cut_cycles<double>(turned.view(), scaling, cycle),
+              (std::vector<Index>{3, 2, 1, 0}));
+
+    test::SymmetricEntries odd(5);
+    for (Index i = 0; i < 5; ++i) odd.add(i, (i + 1) % 5, 1);
+    odd.add(2, 2, 0.5).add(4, 4, -0.75).add(1, 1, 0.75);
+    EXPECT_EQ(matching::cut_cycles<double>(odd.matrix().view(), std::vector<double>(5, 1),
+                                           std::vector<Index>{1, 2, 3, 4, 0}),
+              (std::vector<Index>{4, 1, 3, 2, 0}));  // 1 alone, the first of the largest.
+    EXPECT_EQ(matching::cut_cycles<double>(odd.matrix().view(), std::vector<double>(5, 1),
+                                           std::vector<Index>{-1, 1, 3, 2, 4}),
+              (std::vector<Index>{0, 1, 3, 2, 4}));  // A row that is not matched stays alone.
+}
+
+TEST(matching, arrow_and_dense_row) {
+    test::SymmetricEntries arrow(200), dense(200);
+    for (Index i = 0; i < 199; ++i) arrow.add(i, i, 2).add(i, 199, 1 + i % 7);
+    EXPECT_LE(checked(arrow.matrix()).pairs, 1);
+    for (Index i = 0; i < 200; ++i) dense.add(i, 100, i % 13 + 1.).add(i, (i + 1) % 200, 0.5);
+    EXPECT_EQ(checked(dense.matrix()).structural_rank, 200);
+}
+
+TEST(matching, saddle_points_match_constraints_with_variables) {
+    auto random = test::generator();
+    for (const double range : {0., 3., 13.}) {
+        SCOPED_TRACE(range);
+        const auto matrix = test::random_kkt(random, 300, 150, range).matrix();
+        const SymmetricMatching found = checked(matrix);
+        EXPECT_EQ(found.structural_rank, structural_rank(matrix.view()));
+        // A row with a zero on the diagonal is alone at most where an odd cycle leaves it.
+        EXPECT_GE(found.pairs, 100);
+    }
+}
+
+TEST(matching, cardinality_is_the_structural_rank) {
+    auto random = test::generator();
+    int singular = 0;
+    for (int round = 0; round < 60; ++round) {
+        const Index rows = 1 + Index(random() % 120);
+        const auto matrix = test::random_symmetric(random, rows, 0.5 + round % 4, 10).matrix();
+        const Index rank = structural_rank(matrix.view());
+        singular += rank < rows;
+        EXPECT_EQ(checked(matrix).structural_rank, rank);
+    }
+    EXPECT_GT(singular, 10);
+}
+
+TEST(matching, stored_zeros_are_no_entries) {
+    test::SymmetricEntries entries(3);
+    entries.add(0, 0, 0).add(0, 1, 2).add(1, 1, 3).add(2, 2, 0);
+    const SymmetricMatching found = checked(entries.matrix());
+    EXPECT_EQ(found.structural_rank, 2);
+    EXPECT_EQ(found.partner[0], 1);
+}
+
+TEST(matching, extreme_sizes) {
+    auto random = test::generator();
+    checked(test::random_symmetric(random, 400, 6, 29).matrix());  // e^+-20
+    checked(test::random_symmetric(random, 400, 6, 29).matrix<float>());
+    // Scalings so large are cut at 2^1000; the exponents of the matching are not.
+    const auto beyond = test::random_symmetric(random, 100, 4, 1020).matrix();
+    expect_certificate(beyond.view(), maximum_product_matching(test::host(), beyond.view()));
+    for (const double s : match_symmetric(test::host(), beyond.view()).scaling) {
+        EXPECT_GE(s, 0x1p-1000);
+        EXPECT_LE(s, 0x1p1000);
+    }
+}
+
+TEST(matching, the_product_follows_a_scaling_of_rows_and_columns) {
+    auto random = test::generator();
+    auto matrix = test::random_symmetric(random, 300, 5, 8).matrix();
+    const ProductMatching before = maximum_product_matching(test::host(), matrix.view());
+    double shift = 0;
+    std::vector<double> power(300);
+    for (double& p : power) p = double(random() % 40) - 20;
+    const CsrView<double> a = matrix.view();
+    for (Index i = 0; i < 300; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            matrix.values().data()[k] *= std::exp2(power[i] + power[a.column_indices[k]]);
+        }
+    }
+    const ProductMatching after = maximum_product_matching(test::host(), matrix.view());
+    expect_certificate(matrix.view(), after);
+    ASSERT_EQ(before.cardinality, after.cardinality);
+    if (after.cardinality == 300) {
+        for (const double p : power) shift += 2 * p;
+        EXPECT_EQ(before.column_of_row, after.column_of_row);
+        EXPECT_NEAR(log_product(matrix.view(), after), log_product(a, before), 1e-9);
+    }
+}
+
+TEST(matching, threads_do_not_matter) {
+    auto random = test::generator();
+    const auto matrix = test::random_kkt(random, 40000, 20000, 6).matrix();
+    const SymmetricMatching one = match_symmetric(test::host(1), matrix.view());
+    const SymmetricMatching three = match_symmetric(test::host(3), matrix.view());
+    EXPECT_EQ(one.scaling, three.scaling);
+    EXPECT_EQ(one.partner, three.partner);
+}
+
+std::string refusal(const CsrMatrix<double>& matrix) {
+    try {
+        match_symmetric(test::host(), matrix.view());
+    } catch (const InvalidArgument& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(matching, what_is_not_symmetric_is_refused) {
+    const auto missing = test::make_csr<double>(3, 3, {{0, 2}, {1}, {2}}, {{1, 2}, {1}, {1}});
+    EXPECT_NE(refusal(missing).find("entry (0, 2) is stored, but not (2, 0)"), std::string::npos)
+        << refusal(missing);
+    const auto other = test::make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2.01, 1}});
+    EXPECT_NE(refusal(other).find("entry (0, 1) differs from (1, 0)"), std::string::npos)
+        << refusal(other);
+    const auto rounded = test::make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2 + 1e-15, 1}});
+    EXPECT_EQ(refusal(rounded), "accepted");
+    EXPECT_NE(refusal(test::make_csr<double>(1, 2, {{0}}, {{1}})).find("square"),
+              std::string::npos);
+    const auto infinite = test::make_csr<double>(1, 1, {{0}}, {{HUGE_VAL}});
+    EXPECT_NE(refusal(infinite).find("not finite"), std::string::npos);
+}
+
+TEST(matching, real_symmetric_matrices) {
+    if (test::matrix_folder().empty()) GTEST_SKIP() << "TESSERA_TEST_MATRICES is not set";
+    for (const std::string name : {"stokes64", "tuma2", "bloweybq", "aug3dcqp", "sqd_ksip_3x3_it10",
+                                   "sqd_stcqp1_3x3_it10", "kkt_cvxqp3", "kkt_boyd1", "bcsstk38"}) {
+        SCOPED_TRACE(name);
+        const std::string path = test::matrix_folder() + "/" + name + ".mtx.gz";
+        if (FILE* file = std::fopen(path.c_str(), "rb")) {
+            std::fclose(file);
+        } else {
+            continue;
+        }
+        const auto matrix = io::read_matrix<double>(test::host(), path);
+        checked(matrix);
+    }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "support/test.hpp"
+
+/// Symmetric matrices that matchings and orderings are tested with.
+namespace tessera::test {
+
+/// Entries by position; `add` sets an entry and its mirror image.
+class SymmetricEntries {
+  public:
+    explicit SymmetricEntries(Index rows) : rows_(std::size_t(rows)) {}
+
+    SymmetricEntries& add(Index i, Index j, double value) {
+        rows_[i][j] = rows_[j][i] = value;
+        return *this;
+    }
+
+    template <class T = double>
+    CsrMatrix<T> matrix() const {
+        std::vector<std::vector<Index>> pattern(rows_.size());
+        std::vector<std::vector<T>> values(rows_.size());
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            for (const auto& [column, value] : rows_[i]) {
+                pattern[i].push_back(column);
+                values[i].push_back(T(value));
+            }
+        }
+        return make_csr<T>(Index(rows_.size()), Index(rows_.size()), pattern, values);
+    }
+
+  private:
+    std::vector<std::map<Index, double>> rows_;
+};
+
+/// About `entries` entries a row off the diagonal, sizes 2^(-range..range), a third of the
+/// diagonal.
+inline SymmetricEntries random_symmetric(std::mt19937_64& random, Index rows, double entries,
+                                         double range) {
+    std::uniform_real_distribution<double> exponent(-range, range);
+    const auto value = [&] { return std::exp2(exponent(random)) * (random() % 2 ? 1 : -1); };
+    SymmetricEntries all(rows);
+    for (Index k = 0; k < Index(entries * rows / 2); ++k) {
+        const Index i = Index(random() % std::uint64_t(rows));
+        const Index j = Index(random() % std::uint64_t(rows));
+        if (i != j) all.add(i, j, value());
+    }
+    for (Index i = 0; i < rows; ++i) {
+        if (random() % 3 == 0) all.add(i, i, value());
+    }
+    return all;
+}
+
+/// [-H J^T; J 0], H = diag(2^(-range..range)), J with three entries +-1 a row and one a column.
+inline SymmetricEntries random_kkt(std::mt19937_64& random, Index variables, Index constraints,
+                                   double range) {
+    std::uniform_real_distribution<double> exponent(-range, range);
+    SymmetricEntries all(variables + constraints);
+    for (Index i = 0; i < variables; ++i) {
+        all.add(i, i, -std::exp2(exponent(random)));
+        all.add(i, variables + Index(random() % std::uint64_t(constraints)), 1);
+    }
+    for (Index c = 0; c < constraints; ++c) {
+        for (int k = 0; k < 3; ++k) {
+            all.add(Index(random() % std::uint64_t(variables)), variables + c,
+                    random() % 2 ? 1 : -1);
+        }
+    }
+    return all;
+}
+
+}  // namespace tessera::test
