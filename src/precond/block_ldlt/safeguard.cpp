@@ -10,11 +10,11 @@ namespace tessera {
 namespace {
 
 constexpr double default_epsilon = 0.1;
-constexpr double growth = 2;           ///< Of the reconstruction error, that ends the sweeps.
-constexpr double largest_error = 0.5;  ///< Above it sweeps start again with
-constexpr double raise_epsilon = 3;    ///< a larger epsilon,
-constexpr int most_restarts = 2;       ///< so many times.
-constexpr double good_probe = 1e-3;    ///< A preconditioner that gets there is taken.
+constexpr double growth = 2;            ///< Of the reconstruction error, that ends the sweeps.
+constexpr double largest_error = 0.5;   ///< Above it sweeps start again with
+constexpr double raise_epsilon = 3;     ///< a larger epsilon,
+constexpr int most_restarts = 2;        ///< so many times.
+constexpr double good_probe = 1e-3;     ///< A preconditioner that gets there is taken.
 constexpr double clearly_better = 0.9;  ///< A later stage's residual over an earlier one's.
 
 std::string short_number(double number) {
