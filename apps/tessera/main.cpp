@@ -64,6 +64,14 @@ Preconditioners (--precond):
               [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
               [,singular=stop|identity|shift|generalised]
                            BOUND 1..64 (32), FILE: sizes of blocks; precision: of the inverses
+  block_ldlt[:K][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=E][,delta=0.95]
+              [,epsilon_unit=max|norm1|block][,pivoting=complete|rook|bunch_kaufman|static]
+              [,matching=on|off][,ordering=amd|metis|rcm|natural][,safeguard=on|off]
+              [,solve_sweeps=0][,absolute]
+                           incomplete LDL^T of a symmetric, possibly indefinite matrix (CPU), for
+                           gmres, sqmr, with absolute for minres; K 1, 4, 8, 16 or 32 (8): rows of
+                           a block; epsilon (0.1 for jacobi): lower bound of pivots; solve_sweeps:
+                           iterations in place of triangular solves
   neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal
               [:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
               [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]

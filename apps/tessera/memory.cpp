@@ -32,6 +32,7 @@ Offset polynomial_bytes(Spec preconditioner, Offset rows, Offset nonzeros, Offse
 
 Offset block_entries_a_row(Spec preconditioner) {
     if (preconditioner.name() == "jacobi") return 1;
+    // block_ldlt states its own need once it knows its pattern.
     if (preconditioner.name() != "block_jacobi") return 0;
     const Offset bound =
         preconditioner.integer(std::size_t(0), default_block_bound, 1, largest_block_bound);
@@ -43,7 +44,7 @@ Offset block_entries_a_row(Spec preconditioner) {
 
 bool is_polynomial(const std::string& preconditioner) {
     return preconditioner != "none" && preconditioner != "jacobi" &&
-           preconditioner != "block_jacobi";
+           preconditioner != "block_jacobi" && preconditioner != "block_ldlt";
 }
 
 MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, Spec solver,

@@ -27,6 +27,12 @@ SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunRepor
 }
 
 template <class T>
+BlockLdltReport describe_block_ldlt(const Preconditioner<T>* preconditioner) {
+    const auto* ldlt = dynamic_cast<const BlockLdlt<T>*>(preconditioner);
+    return ldlt == nullptr ? BlockLdltReport() : ldlt->report();
+}
+
+template <class T>
 PolynomialReport describe_polynomial(const Preconditioner<T>* preconditioner) {
     const auto* polynomial = dynamic_cast<const PolynomialPreconditioner<T>*>(preconditioner);
     return polynomial == nullptr ? PolynomialReport() : polynomial->report();
@@ -114,6 +120,8 @@ std::string shifted_command(std::vector<std::string> command_line) {
 }
 
 template SingularBlocks describe_blocks<float>(const Preconditioner<float>*, RunReport::Blocks&);
+template BlockLdltReport describe_block_ldlt<float>(const Preconditioner<float>*);
+template BlockLdltReport describe_block_ldlt<double>(const Preconditioner<double>*);
 template PolynomialReport describe_polynomial<float>(const Preconditioner<float>*);
 template PolynomialReport describe_polynomial<double>(const Preconditioner<double>*);
 template SingularBlocks describe_blocks<double>(const Preconditioner<double>*, RunReport::Blocks&);

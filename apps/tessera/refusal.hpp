@@ -23,6 +23,10 @@ SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunRepor
 /// Throws InvalidArgument where an inverse holds a value beyond the format it was to be stored in.
 void refuse_overflow(const RunReport::Blocks& blocks);
 
+/// What the setup of block_ldlt did; block_rows 0 for other preconditioners.
+template <class T>
+BlockLdltReport describe_block_ldlt(const Preconditioner<T>* preconditioner);
+
 /// The ends of the spectrum that a polynomial works with; degree 0 for other preconditioners.
 template <class T>
 PolynomialReport describe_polynomial(const Preconditioner<T>* preconditioner);

@@ -170,6 +170,7 @@ class Run {
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
         const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
         refuse_overflow(report_.blocks);
+        report_.block_ldlt = describe_block_ldlt(preconditioner.get());
         report_.polynomial = describe_polynomial(preconditioner.get());
         if (report_.polynomial.not_positive > 0) {
             report_.solve = refusal(report_.polynomial);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/block_ldlt.hpp"
 #include "tessera/krylov.hpp"
 #include "tessera/polynomial.hpp"
 
@@ -26,6 +27,7 @@ struct RunReport {
     } blocks;
     SolveReport solve;
     PolynomialReport polynomial;  ///< Of a polynomial preconditioner only.
+    BlockLdltReport block_ldlt;   ///< Of block_ldlt only; block_rows 0 otherwise.
     /// Of the body that a mesh describes.
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is of no mesh.

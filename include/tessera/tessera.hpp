@@ -2,11 +2,13 @@
 
 /// All of Tessera's public API.
 #include "tessera/batched.hpp"
+#include "tessera/block_ldlt.hpp"
 #include "tessera/blocks.hpp"
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"
 #include "tessera/elasticity.hpp"
 #include "tessera/error.hpp"
+#include "tessera/factor.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/io.hpp"
 #include "tessera/krylov.hpp"

@@ -47,6 +47,35 @@ Json blocks_json(const RunReport::Blocks& blocks) {
     return json;
 }
 
+Json factor_json(const BlockLdltReport& ldlt) {
+    Json reconstruction = Json::array(), probes = Json::object();
+    for (const double error : ldlt.reconstruction) reconstruction.push_back(number(error));
+    for (const auto stage : {BlockLdltStage::jacobi, BlockLdltStage::level,
+                             BlockLdltStage::block_jacobi, BlockLdltStage::none}) {
+        const double residual = ldlt.probe[int(stage)];
+        if (residual >= 0) probes[to_string(stage)] = number(residual);
+    }
+    return {{"block_rows", ldlt.block_rows},
+            {"padding", ldlt.padding},
+            {"pairs", ldlt.pairs},
+            {"structural_rank", ldlt.structural_rank},
+            {"levels", ldlt.levels},
+            {"stored_blocks", ldlt.stored_blocks},
+            {"stored_share", number(ldlt.stored_share)},
+            {"triples", ldlt.triples},
+            {"bytes", ldlt.bytes},
+            {"stage", to_string(ldlt.stage)},
+            {"sweeps", ldlt.sweeps},
+            {"best_sweep", ldlt.best_sweep},
+            {"restarts", ldlt.restarts},
+            {"epsilon", number(ldlt.epsilon)},
+            {"perturbed", ldlt.perturbed},
+            {"smallest_pivot", number(ldlt.smallest_pivot)},
+            {"reconstruction", std::move(reconstruction)},
+            {"probes", std::move(probes)},
+            {"probe_products", ldlt.probe_products}};
+}
+
 }  // namespace
 
 std::string to_json(const RunReport& report) {
@@ -88,6 +117,7 @@ std::string to_json(const RunReport& report) {
         {"peak_memory_bytes", report.peak_memory_bytes},
         {"copy_bytes_per_second", report.copy_rate > 0 ? number(report.copy_rate) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
+    if (report.block_ldlt.block_rows > 0) json["block_ldlt"] = factor_json(report.block_ldlt);
     if (report.polynomial.degree > 0) {
         json["polynomial"] = {{"degree", report.polynomial.degree},
                               {"lower", number(report.polynomial.lower)},

@@ -91,6 +91,30 @@ std::string polynomial_text(const PolynomialReport& polynomial) {
     return result;
 }
 
+/// "2,500 block rows in 87 levels, 12,345 blocks (0.20 % of dense), 310 pairs".
+std::string factor_text(const BlockLdltReport& ldlt) {
+    return plural(ldlt.block_rows, "block row") + " in " + plural(ldlt.levels, "level") + ", " +
+           plural(ldlt.stored_blocks, "stored block") +
+           text(" (%.2f %% of dense), ", 100 * ldlt.stored_share) + plural(ldlt.pairs, "pair");
+}
+
+/// "jacobi, sweep 8 of 8, epsilon 0.07, 12 pivots raised, reconstruction error 2.1e-02".
+std::string stage_text(const BlockLdltReport& ldlt) {
+    std::string result = to_string(ldlt.stage);
+    if (ldlt.stage == BlockLdltStage::none) return result;
+    if (ldlt.stage == BlockLdltStage::jacobi) {
+        result += text(", sweep %d of %d", ldlt.best_sweep, ldlt.sweeps);
+    }
+    result += text(", epsilon %.2g, ", ldlt.epsilon) + plural(ldlt.perturbed, "pivot") + " raised";
+    if (!ldlt.reconstruction.empty()) {
+        const double error = ldlt.stage == BlockLdltStage::jacobi
+                                 ? *std::ranges::min_element(ldlt.reconstruction)
+                                 : ldlt.reconstruction.back();
+        result += text(", reconstruction error %.1e", error);
+    }
+    return result;
+}
+
 std::string phase_table(const RunReport& report) {
     if (report.phases.empty()) return {};
     std::size_t width = 5;
@@ -136,6 +160,11 @@ std::string to_table(const RunReport& report) {
     }
     if (report.polynomial.degree > 0) {
         line("polynomial", polynomial_text(report.polynomial));
+    }
+    if (report.block_ldlt.block_rows > 0) {
+        line("factor", factor_text(report.block_ldlt));
+        line("stage", stage_text(report.block_ldlt));
+        line("safeguard", report.block_ldlt.outcome);
     }
     line("device", report.device);
     line("iterations", std::to_string(solve.iterations) + " (" +

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <sstream>
 
+#include "tessera/block_ldlt.hpp"
 #include "tessera/polynomial.hpp"
 
 namespace tessera {
@@ -102,7 +103,7 @@ BlockPartition partition(const Context& context, const CsrView<T>& matrix, Index
 }  // namespace
 
 std::vector<std::string> preconditioner_names() {
-    return {"none",          "jacobi",    "block_jacobi", "neumann",
+    return {"none",          "jacobi",    "block_jacobi", "block_ldlt",        "neumann",
             "least_squares", "chebyshev", "chebyshev4",   "chebyshev4_optimal"};
 }
 
@@ -127,6 +128,10 @@ std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, S
         preconditioner.finish();
         return std::make_unique<BlockJacobi<T>>(context, matrix,
                                                 partition(context, matrix, bound, blocks), options);
+    }
+    if (name == "block_ldlt") {
+        return std::make_unique<BlockLdlt<T>>(context, matrix,
+                                              parse_block_ldlt(std::move(preconditioner)));
     }
     const std::vector<std::string> names = preconditioner_names();
     if (std::ranges::find(names, name) == names.end()) {

@@ -50,10 +50,10 @@ std::string message(const std::string& text) {
 }  // namespace
 
 TEST(make_preconditioner, names) {
-    EXPECT_EQ(
-        preconditioner_names(),
-        (std::vector<std::string>{"none", "jacobi", "block_jacobi", "neumann", "least_squares",
-                                  "chebyshev", "chebyshev4", "chebyshev4_optimal"}));
+    EXPECT_EQ(preconditioner_names(),
+              (std::vector<std::string>{"none", "jacobi", "block_jacobi", "block_ldlt", "neumann",
+                                        "least_squares", "chebyshev", "chebyshev4",
+                                        "chebyshev4_optimal"}));
     EXPECT_EQ(make("none"), nullptr);
     EXPECT_EQ(make("jacobi")->describe(), "jacobi,singular=stop");
     EXPECT_EQ(make("jacobi:singular=shift")->describe(), "jacobi,singular=shift");

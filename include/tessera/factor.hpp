@@ -1,0 +1,168 @@
+#pragma once
+
+#include "tessera/batched.hpp"
+
+/// Factorisations of many small dense matrices with pivoting, and what is done with the factors.
+///
+/// Matrices are column-major here (Layout::row_major is refused), of 0..128 rows, those of 1..32
+/// rows the fast ones. As everywhere in a batch, what a matrix gives does not depend, to the last
+/// bit, on its neighbours, on their order, on the plan, the stream or the number of threads.
+namespace tessera::batched {
+
+/// How the next pivot is chosen. Among candidates of equal magnitude the one of the smallest
+/// original row is taken, then that of the smallest original column.
+enum class Pivoting : std::uint8_t {
+    fixed,          ///< Static: pivots in the given order; nothing is exchanged.
+    partial,        ///< The largest of the next column; rows are exchanged. ldu.
+    bunch_kaufman,  ///< The next column and that of its largest element; L is not bounded. ldlt.
+    rook,           ///< An element that is the largest of its row and of its column. ldlt.
+    full            ///< The largest of all that is left (llt: largest diagonal element). ldu, llt,
+                    ///< ldlt (there also called complete, Bunch-Parlett).
+};
+/// "static", "partial", "bunch_kaufman", "rook", "full".
+TESSERA_API const char* to_string(Pivoting pivoting);
+
+/// What lies in the array f of a factored matrix of n rows; p and q are its permutations:
+/// row p[s], column q[s] of A is in position s.
+enum class Factorisation : std::uint8_t {
+    ldu,  ///< A(p, q) = L D U: L strictly below the diagonal, D on it, U strictly above; the
+          ///< diagonals of L and U are 1.
+    llt,  ///< A(p, p) = L L^T: L on and below the diagonal, 0 above.
+    ldlt  ///< A(p, p) = L D L^T: L strictly below the diagonal of 1, the pivots of D on it. A 2 x 2
+          ///< pivot on (s, s + 1) has its element off the diagonal at (s, s + 1), where nothing
+          ///< but such an element is not 0; L(s + 1, s) is 0 then.
+};
+TESSERA_API const char* to_string(Factorisation factorisation);
+
+/// The permutations of the matrices of a batch, I = Index or const Index: those of matrix b are the
+/// n_b values from rows + start_b and columns + start_b on, start_b = offsets[b], or b stride
+/// without offsets. Null arrays stand for identities.
+template <class I>
+struct PermutationsView {
+    I* rows = nullptr;     ///< rows[start_b + s] is the original row in position s.
+    I* columns = nullptr;  ///< The same of columns; only ldu with full pivoting exchanges any.
+    Offset stride = 0;
+    const Offset* offsets = nullptr;
+
+    template <class U>
+    requires(std::is_same_v<U, const I>) operator PermutationsView<U>() const {
+        return {rows, columns, stride, offsets};
+    }
+};
+
+/// Where a factorisation on a GPU keeps a matrix of up to 32 rows while it works on it. The bits of
+/// the results may differ.
+enum class Workspace : std::uint8_t { fastest, registers, shared_memory };
+
+/// Options of a factorisation.
+template <class T>
+struct FactorOptions {
+    /// tau, below which no pivot stays: a smaller one becomes tau with its sign (0 counts as
+    /// positive); of a 2 x 2 pivot the eigenvalues do, its eigenvectors stay; llt makes every pivot
+    /// below tau, negative ones too, tau. 0, less, or NaN: pivots stay what they are.
+    T threshold = T(0);
+    /// If not null, tau of matrix b is thresholds[b threshold_stride] instead, in the memory of the
+    /// Context, read when the factorisation runs; a stride of 0 makes it one tau for all.
+    const T* thresholds = nullptr;
+    Offset threshold_stride = 0;
+    /// Every tau is multiplied by max |a_ij| of its matrix (of the lower triangle for llt, ldlt).
+    bool relative = false;
+    Workspace workspace = Workspace::fastest;
+};
+
+/// What is told about each matrix: arrays of `count` in the memory of the Context; null where it is
+/// not wanted. A 2 x 2 pivot counts as its two eigenvalues.
+template <class T>
+struct FactorResults {
+    /// 0, or k: the pivot in position k (1-based) is the first that is 0 without a threshold (for
+    /// llt: not positive), or not finite. A pivot whose reciprocal is not finite counts as 0.
+    Index* info = nullptr;
+    Index* perturbed = nullptr;   ///< Number of pivots that the threshold changed.
+    T* perturbation = nullptr;    ///< The largest of these changes in magnitude; 0 without one.
+    T* smallest_pivot = nullptr;  ///< min |d| (llt: min d) before the threshold; infinity if n = 0.
+    Index* inertia = nullptr;  ///< 3 count: positive, negative, zero pivots, after the threshold.
+    T* log_determinant = nullptr;       ///< log |det A| from the pivots after the threshold.
+    Index* determinant_sign = nullptr;  ///< 1, -1, or 0 where a pivot is 0.
+};
+
+/// A_b(p, q) = L D U with static (fixed), partial or full pivoting; q is the identity but for full.
+/// `a` and `f` have equal counts and sizes; they are the same arrays (in place) or do not overlap.
+/// The permutations are written where arrays are given; those that a pivoting exchanges (rows for
+/// partial, both for full) must be. A batch with `sizes` needs a Plan of these sizes; without one
+/// it makes its own, which waits.
+///
+/// Elimination goes on behind a pivot that is 0: its column of L and row of U become 0 (so that
+/// with full pivoting the factors of a singular matrix are as good as any). Where a pivot is not
+/// finite, f is all NaN, the logarithm NaN, the smallest pivot 0, the perturbation infinite, the
+/// sign 0 and all pivots count as 0; the permutations are permutations, which ones is not said.
+///
+/// With a perturbation delta on the pivots (results.perturbation), |A(p, q) - L D U| stays below
+/// n eps |L| |D| |U| + delta I, to first order. |L| is at most 1 with partial and full pivoting,
+/// |U| with full. No wait. Throws InvalidArgument on views that disagree and on a pivoting that is
+/// not one of these.
+/// Source: Thuerck, Two-level pivoting for block incomplete LDL^T factorisations on GPUs; Higham,
+/// Accuracy and Stability of Numerical Algorithms, chapter 9.
+template <class T>
+TESSERA_API void ldu(const Context& context, Pivoting pivoting,
+                     const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
+                     const PermutationsView<Index>& permutations,
+                     const FactorResults<std::type_identity_t<T>>& results = {},
+                     const FactorOptions<std::type_identity_t<T>>& options = {},
+                     const Plan* plan = nullptr);
+
+/// A_b(p, p) = L L^T of symmetric positive (semi)definite matrices with static (fixed) or full
+/// (diagonal) pivoting; only the lower triangle of A is read. Everything else as in ldu, but that
+/// a pivot is skipped where it is not positive; |A(p, p) - L L^T| stays below
+/// n eps |L| |L|^T + delta I.
+template <class T>
+TESSERA_API void llt(const Context& context, Pivoting pivoting,
+                     const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
+                     const PermutationsView<Index>& permutations,
+                     const FactorResults<std::type_identity_t<T>>& results = {},
+                     const FactorOptions<std::type_identity_t<T>>& options = {},
+                     const Plan* plan = nullptr);
+
+/// A_b(p, p) = L D L^T of symmetric matrices, D of 1 x 1 and 2 x 2 pivots, with static (fixed),
+/// Bunch-Kaufman, rook or full pivoting; only the lower triangle of A is read. Static pivoting
+/// takes E = A(s..s+1, s..s+1) for a 2 x 2 pivot where |e_11| < alpha max |column| and
+/// ||E^-1|| |e_11| < 1, alpha = (1 + sqrt 17) / 8. |L| is at most 2.78 with rook and full pivoting.
+/// Everything else as in ldu; |A(p, p) - L D L^T| stays below n eps |L| |D| |L|^T plus the
+/// perturbations, 2 x 2 ones at most delta in the 2-norm each.
+/// Source: Higham, Accuracy and Stability of Numerical Algorithms, chapter 11; Thuerck as above.
+template <class T>
+TESSERA_API void ldlt(const Context& context, Pivoting pivoting,
+                      const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
+                      const PermutationsView<Index>& permutations,
+                      const FactorResults<std::type_identity_t<T>>& results = {},
+                      const FactorOptions<std::type_identity_t<T>>& options = {},
+                      const Plan* plan = nullptr);
+
+/// x_b = op(A_b)^-1 b_b for all vectors, from the factors of A_b: op(A) is A, or its transpose,
+/// which only ldu tells apart. `f` and `permutations` are what the factorisation wrote. `b` and `x`
+/// have equal numbers of vectors; they are the same arrays (in place) or do not overlap. A pivot of
+/// 0 gives elements that are not finite. The computed x solves (op(A) + E) x = b, where |E| is
+/// below 3 n eps P^T |L| |D| |U| Q^T. No wait but for a missing plan.
+template <class T>
+TESSERA_API void solve(const Context& context, Factorisation factorisation, Transpose transpose,
+                       const BatchView<const T>& f,
+                       const PermutationsView<const Index>& permutations,
+                       const VectorsView<std::type_identity_t<const T>>& b, const VectorsView<T>& x,
+                       const Plan* plan = nullptr);
+
+/// X_b = A_b^-1 from the factors of A_b: exactly symmetric for llt and ldlt. `f` and `x` have equal
+/// counts and sizes; they are the same arrays (in place) or do not overlap. A pivot of 0 gives
+/// elements that are not finite. No wait but for a missing plan.
+template <class T>
+TESSERA_API void inverse_from_factors(const Context& context, Factorisation factorisation,
+                                      const BatchView<std::type_identity_t<const T>>& f,
+                                      const PermutationsView<const Index>& permutations,
+                                      const BatchView<T>& x, const Plan* plan = nullptr);
+
+/// Replaces D by |D| in the factors that ldlt wrote: 1 x 1 pivots become positive, 2 x 2 ones get
+/// the absolute values of their eigenvalues. What solve and inverse_from_factors do with them then
+/// is positive definite, as a preconditioner of MINRES must be. No wait but for a missing plan.
+template <class T>
+TESSERA_API void take_absolute_pivots(const Context& context, const BatchView<T>& f,
+                                      const Plan* plan = nullptr);
+
+}  // namespace tessera::batched

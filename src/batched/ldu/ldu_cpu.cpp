@@ -1,0 +1,44 @@
+#include "batched/factor_sets.hpp"
+#include "batched/ldu/kernels.hpp"
+#include "batched/ldu/ldu_reference.hpp"
+
+namespace tessera::batched::cpu {
+
+namespace {
+
+double work(Index n) { return double(n) * n * (n + 4) + 4; }
+
+Offset scratch_lines(Index n) { return Offset(n) * n / 8 + 1; }
+
+template <class T>
+void factor_one(const FactorSet<T>& set, Index k) {
+    const Index n = set.n;
+    T* const m = set.scratch;
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < n; ++i) m[i + j * n] = set.a[k][i + j * set.a_leading_dimension];
+    }
+    const PivotRecord<T> record =
+        reference::ldu(n, set.pivoting, set.tau[k], m, set.rows[k], set.columns[k]);
+    for (Index j = 0; j < n; ++j) {
+        for (Index i = 0; i < n; ++i) set.f[k][i + j * set.f_leading_dimension] = m[i + j * n];
+    }
+    set.info[k] = record.info;
+    set.perturbed[k] = record.perturbed;
+    set.perturbation[k] = record.perturbation;
+    set.smallest[k] = record.smallest;
+}
+
+}  // namespace
+
+template <class T>
+void ldu(const Context& context, const FactorJob<T>& job) {
+    factor_batch(context, job, Factorisation::ldu, work, scratch_lines,
+                 [](const FactorSet<T>& set) {
+                     for (Index k = 0; k < set.count; ++k) factor_one(set, k);
+                 });
+}
+
+template void ldu<float>(const Context&, const FactorJob<float>&);
+template void ldu<double>(const Context&, const FactorJob<double>&);
+
+}  // namespace tessera::batched::cpu

@@ -1,0 +1,85 @@
+#include "batched/factor_checks.hpp"
+#include "batched/solve/kernels.hpp"
+
+namespace tessera::batched {
+
+namespace {
+
+/// Values of a matrix that a solve reads.
+double part_of(Factorisation factorisation) {
+    return factorisation == Factorisation::ldu ? 1 : 0.5;
+}
+
+}  // namespace
+
+template <class T>
+void solve(const Context& context, Factorisation factorisation, Transpose transpose,
+           const BatchView<const T>& f, const PermutationsView<const Index>& permutations,
+           const VectorsView<std::type_identity_t<const T>>& b, const VectorsView<T>& x,
+           const Plan* plan) {
+    const char* const name = "solve";
+    check_batch(name, f);
+    require_of(f.layout == Layout::column_major, name, "matrices must be column-major");
+    std::optional<Plan> own;
+    plan = plan_of(name, context, f, plan, own);
+    const Index rows = largest_of(f, plan);
+    check_permutations(name, f.count, rows, permutations);
+    require_of(b.vectors >= 0 && b.vectors == x.vectors, name,
+               "b and x must have equal numbers of vectors");
+    if (rows == 0 || b.vectors == 0) return;
+    check_values(name, rows, b);
+    check_values(name, rows, x);
+    require_of(b.vectors == 1 || (b.leading_dimension >= rows && x.leading_dimension >= rows), name,
+               "the leading dimension of b or x is smaller than the number of rows");
+    check_written(name, f.count, x);
+    const Phase phase(
+        context, name,
+        (part_of(factorisation) * values_of(f, plan) + 2.0 * b.vectors * values_of(f, plan, 1)) *
+            double(sizeof(T)));
+    select(context, &cpu::solve<T>, nullptr)(context, factorisation, transpose, f, permutations, b,
+                                             x, plan);
+}
+
+template <class T>
+void inverse_from_factors(const Context& context, Factorisation factorisation,
+                          const BatchView<std::type_identity_t<const T>>& f,
+                          const PermutationsView<const Index>& permutations, const BatchView<T>& x,
+                          const Plan* plan) {
+    const char* const name = "inverse_from_factors";
+    check_pair(name, f, x);
+    std::optional<Plan> own;
+    plan = plan_of(name, context, f, plan, own);
+    const Index rows = largest_of(f, plan);
+    check_values(name, rows, x);
+    check_permutations(name, f.count, rows, permutations);
+    if (rows == 0) return;
+    const Phase phase(context, name,
+                      (part_of(factorisation) + 1) * values_of(f, plan) * double(sizeof(T)));
+    select(context, &cpu::inverse_from_factors<T>, nullptr)(context, factorisation, f, permutations,
+                                                            x, plan);
+}
+
+template <class T>
+void take_absolute_pivots(const Context& context, const BatchView<T>& f, const Plan* plan) {
+    const char* const name = "take_absolute_pivots";
+    check_pair(name, f, f);
+    std::optional<Plan> own;
+    plan = plan_of(name, context, f, plan, own);
+    if (largest_of(f, plan) == 0) return;
+    const Phase phase(context, name, 4 * values_of(f, plan, 1) * double(sizeof(T)));
+    select(context, &cpu::take_absolute_pivots<T>, nullptr)(context, f, plan);
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                  \
+    template void solve<T>(const Context&, Factorisation, Transpose, const BatchView<const T>&, \
+                           const PermutationsView<const Index>&, const VectorsView<const T>&,   \
+                           const VectorsView<T>&, const Plan*);                                 \
+    template void inverse_from_factors<T>(                                                      \
+        const Context&, Factorisation, const BatchView<const T>&,                               \
+        const PermutationsView<const Index>&, const BatchView<T>&, const Plan*);                \
+    template void take_absolute_pivots<T>(const Context&, const BatchView<T>&, const Plan*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::batched

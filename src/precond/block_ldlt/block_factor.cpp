@@ -1,0 +1,291 @@
+#include "precond/block_ldlt/block_factor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/dispatch.hpp"
+#include "tessera/vector_ops.hpp"
+
+namespace tessera::block_ldlt {
+
+namespace {
+
+/// Seeds of the random vectors of the reconstruction error.
+constexpr std::uint64_t first_seed = 2018;
+constexpr int random_vectors = 2;
+
+template <class V>
+Buffer<V> to_buffer(const Context& context, std::vector<V>&& host) {
+    Buffer<V> buffer = copy_to_buffer(context, host);
+    host = {};
+    return buffer;
+}
+
+std::string megabytes(double bytes) {
+    return std::to_string(Offset(std::ceil(bytes / 1e6))) + " MB";
+}
+
+/// Bytes of all buffers.
+template <class T>
+Offset bytes_needed(const BlockPattern& pattern, Index k, Offset entries, Offset triples,
+                    BlockLdltMethod method) {
+    const double square = double(k) * k * sizeof(T);
+    const double sets = method == BlockLdltMethod::jacobi ? 3 : 1;
+    const double w = method == BlockLdltMethod::jacobi ? 2 : 1;
+    const double m = pattern.block_rows;
+    double bytes = double(pattern.blocks()) * (square * (sets + w) + 3 * sizeof(Index) + 24);
+    bytes += m * (2 * sets * square + k * (sets * sizeof(Index) + 4 * sizeof(T)) + 64);
+    bytes += double(triples) * 2 * sizeof(Index);
+    bytes += double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
+    return bytes < 9e18 ? Offset(bytes) : std::numeric_limits<Offset>::max();
+}
+
+void check_memory(const Context& context, Offset bytes, const BlockPattern& pattern, Index k) {
+    const Offset free = context.free_memory();
+    if (bytes <= free) return;
+    throw OutOfMemory("block_ldlt: " + std::to_string(pattern.blocks() + pattern.block_rows) +
+                      " blocks of " + std::to_string(k) + " x " + std::to_string(k) + " need " +
+                      megabytes(double(bytes)) + ", " + megabytes(double(free)) +
+                      " are free; take a smaller fill or smaller blocks, or method=level");
+}
+
+}  // namespace
+
+template <class T>
+BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern pattern,
+                            const CsrView<T>& matrix, batched::Pivoting pivoting,
+                            BlockLdltMethod method)
+    : grid_(std::move(grid)), pivoting_(pivoting), method_(method) {
+    if (context.on_gpu()) {
+        throw NotBuilt("block_ldlt has no CUDA kernels yet: take the CPU (--device cpu)");
+    }
+    const Index k = grid_.k, m = pattern.block_rows;
+    triples_ = count_triples(pattern, context.threads());
+    bytes_ = bytes_needed<T>(pattern, k, matrix.nonzeros / 2 + Offset(m) * k, triples_, method);
+    check_memory(context, bytes_, pattern, k);
+    list_triples(pattern, context.threads());
+    BlockEntries entries = find_entries(grid_, pattern, matrix);
+
+    const Offset blocks = pattern.blocks(), square = Offset(k) * k, slots = Offset(m) * k;
+    level_offsets_ = pattern.level_offsets;
+    column_offsets_host_ = pattern.column_offsets;
+    column_offsets_ = to_buffer(context, std::move(pattern.column_offsets));
+    rows_ = to_buffer(context, std::move(pattern.rows));
+    columns_ = to_buffer(context, std::move(pattern.columns));
+    row_offsets_ = to_buffer(context, std::move(pattern.row_offsets));
+    row_blocks_ = to_buffer(context, std::move(pattern.row_blocks));
+    triple_offsets_ = to_buffer(context, std::move(pattern.triple_offsets));
+    left_ = to_buffer(context, std::move(pattern.left));
+    right_ = to_buffer(context, std::move(pattern.right));
+    entry_offsets_ = to_buffer(context, std::move(entries.offsets));
+    source_ = to_buffer(context, std::move(entries.source));
+    places_ = to_buffer(context, std::move(entries.place));
+    row_slots_ = to_buffer(context, std::move(entries.row_slot));
+    column_slots_ = to_buffer(context, std::move(entries.column_slot));
+    slots_ = copy_to_buffer(context, grid_.slots);
+    values_ = Buffer<T>(context, source_.size());
+    thresholds_ = Buffer<T>(context, m);
+    const int sets = method == BlockLdltMethod::jacobi ? 3 : 1;
+    for (int s = 0; s < sets; ++s) {
+        sets_[std::size_t(s)] = {Buffer<T>(context, blocks * square),
+                                 Buffer<T>(context, m * square), Buffer<T>(context, m * square),
+                                 Buffer<Index>(context, slots)};
+        if (s < 2) w_[std::size_t(s)] = Buffer<T>(context, blocks * square);
+    }
+    perturbed_ = Buffer<Index>(context, m);
+    smallest_ = Buffer<T>(context, m);
+    for (Buffer<T>& vector : vectors_) vector = Buffer<T>(context, slots);
+    sums_ = Buffer<T>(context, 2);
+    view_ = {k,
+             m,
+             blocks,
+             column_offsets_.data(),
+             rows_.data(),
+             columns_.data(),
+             row_offsets_.data(),
+             row_blocks_.data(),
+             triple_offsets_.data(),
+             left_.data(),
+             right_.data(),
+             entry_offsets_.data(),
+             places_.data(),
+             values_.data()};
+}
+
+template <class T>
+void BlockFactor<T>::load(const Context& context, std::span<const T> scale,
+                          const CsrView<T>& matrix) {
+    cpu::gather_values(context, source_.size(), source_.data(), row_slots_.data(),
+                       column_slots_.data(), slots_.data(), scale.data(), matrix.values,
+                       values_.data());
+    const std::vector<T> values = copy_to_host(context, values_);
+    const std::vector<Offset> offsets = copy_to_host(context, entry_offsets_);
+    const std::vector<Index> row = copy_to_host(context, row_slots_);
+    const std::vector<Index> column = copy_to_host(context, column_slots_);
+    std::vector<double> sums(std::size_t(slots_.size()), 0);
+    largest_entry_ = 0;
+    for (std::size_t e = 0; e < values.size(); ++e) {
+        const double size = std::abs(double(values[e]));
+        largest_entry_ = std::max(largest_entry_, size);
+        sums[std::size_t(row[e])] += size;
+        if (row[e] != column[e]) sums[std::size_t(column[e])] += size;
+    }
+    norm1_ = sums.empty() ? 0 : *std::ranges::max_element(sums);
+    largest_of_block_.assign(std::size_t(view_.block_rows), 0);
+    for (std::size_t i = 0; i < largest_of_block_.size(); ++i) {
+        const auto item = std::size_t(view_.blocks) + i;
+        for (Offset e = offsets[item]; e < offsets[item + 1]; ++e) {
+            largest_of_block_[i] =
+                std::max(largest_of_block_[i], std::abs(double(values[std::size_t(e)])));
+        }
+    }
+}
+
+template <class T>
+void BlockFactor<T>::set_threshold(const Context& context, double epsilon, EpsilonUnit unit) {
+    std::vector<T> thresholds(std::size_t(view_.block_rows));
+    for (std::size_t i = 0; i < thresholds.size(); ++i) {
+        const double size = unit == EpsilonUnit::max     ? largest_entry_
+                            : unit == EpsilonUnit::norm1 ? norm1_
+                                                         : largest_of_block_[i];
+        // A zero block keeps its zero unit; without any bound its pivots could not be divided by.
+        thresholds[i] = T(epsilon * (size > 0 ? size : largest_entry_ > 0 ? largest_entry_ : 1));
+    }
+    copy_from_host(context, std::span<const T>(thresholds), thresholds_.view());
+}
+
+template <class T>
+void BlockFactor<T>::factor_blocks(const Context& context, Index first, Index last, Set& set) {
+    if (first == last) return;
+    const Index k = view_.k;
+    const Offset square = Offset(k) * k;
+    const auto factors =
+        batched::BatchView<T>::uniform(last - first, k, set.factors.data() + first * square);
+    const auto inverses =
+        batched::BatchView<T>::uniform(last - first, k, set.inverses.data() + first * square);
+    batched::PermutationsView<Index> permutations;
+    permutations.rows = set.permutations.data() + Offset(first) * k;
+    permutations.stride = k;
+    batched::FactorOptions<T> options;
+    options.thresholds = thresholds_.data() + first;
+    options.threshold_stride = 1;
+    batched::FactorResults<T> results;
+    results.perturbed = perturbed_.data() + first;
+    results.smallest_pivot = smallest_.data() + first;
+    batched::ldlt<T>(context, pivoting_, factors, factors, permutations, results, options);
+    batched::inverse_from_factors<T>(context, batched::Factorisation::ldlt, factors, permutations,
+                                     inverses);
+}
+
+template <class T>
+void BlockFactor<T>::factor_by_levels(const Context& context) {
+    current_ = kept_ = current_w_ = 0;
+    Set& set = sets_[0];
+    T* w = w_[0].data();
+    for (std::size_t l = 0; l + 1 < level_offsets_.size(); ++l) {
+        const Index first = level_offsets_[l], last = level_offsets_[l + 1];
+        cpu::schur_diagonals(context, view_, first, last, set.v.data(), w, set.factors.data());
+        factor_blocks(context, first, last, set);
+        cpu::schur_blocks(context, view_, column_offsets_host_[std::size_t(first)],
+                          column_offsets_host_[std::size_t(last)], set.v.data(), w,
+                          set.inverses.data(), set.v.data(), w);
+    }
+}
+
+template <class T>
+void BlockFactor<T>::factor_diagonal(const Context& context) {
+    current_ = kept_ = current_w_ = 0;
+    Set& set = sets_[0];
+    fill(context, T(0), set.v.view());
+    fill(context, T(0), w_[0].view());
+    cpu::schur_diagonals(context, view_, 0, view_.block_rows, set.v.data(), w_[0].data(),
+                         set.factors.data());
+    factor_blocks(context, 0, view_.block_rows, set);
+}
+
+template <class T>
+void BlockFactor<T>::start_sweeps() {
+    current_ = kept_ = current_w_ = 0;
+    first_sweep_ = true;
+}
+
+template <class T>
+void BlockFactor<T>::sweep(const Context& context) {
+    if (first_sweep_) {
+        fill(context, T(0), sets_[0].v.view());
+        fill(context, T(0), w_[0].view());
+    }
+    int next = 0;
+    while (next == current_ || next == kept_) ++next;
+    const Set& from = sets_[std::size_t(current_)];
+    Set& to = sets_[std::size_t(next)];
+    const T* w = w_[std::size_t(current_w_)].data();
+    cpu::schur_diagonals(context, view_, 0, view_.block_rows, from.v.data(), w, to.factors.data());
+    factor_blocks(context, 0, view_.block_rows, to);
+    cpu::schur_blocks(context, view_, 0, view_.blocks, from.v.data(), w, to.inverses.data(),
+                      to.v.data(), w_[std::size_t(1 - current_w_)].data());
+    current_ = next;
+    current_w_ = 1 - current_w_;
+    if (first_sweep_) kept_ = current_;
+    first_sweep_ = false;
+}
+
+template <class T>
+double BlockFactor<T>::reconstruction_error(const Context& context) {
+    const Set& set = sets_[std::size_t(current_)];
+    const Index m = view_.block_rows;
+    auto& [w, x, y, z] = vectors_;
+    double error = 0, size = 0;
+    for (int vector = 0; vector < random_vectors; ++vector) {
+        fill_normal(context, first_seed + std::uint64_t(vector), w.view());
+        cpu::upper_product(context, view_, 0, m, set.v.data(), T(1), w.data(), w.data(), x.data());
+        cpu::factor_product(context, view_, set.factors.data(), set.permutations.data(), x.data(),
+                            y.data());
+        cpu::lower_product(context, view_, 0, m, set.v.data(), T(1), y.data(), y.data(), x.data());
+        cpu::matrix_product(context, view_, w.data(), z.data());
+        axpby(context, T(-1), std::as_const(z).view(), T(1), x.view());
+        dot(context, std::as_const(x).view(), std::as_const(x).view(), sums_.data());
+        dot(context, std::as_const(z).view(), std::as_const(z).view(), sums_.data() + 1);
+        const std::vector<T> sums = copy_to_host(context, sums_);
+        error += double(sums[0]);
+        size += double(sums[1]);
+    }
+    if (error == 0) return 0;
+    const double ratio = std::sqrt(error / size);
+    return std::isfinite(ratio) ? ratio : std::numeric_limits<double>::infinity();
+}
+
+template <class T>
+void BlockFactor<T>::take_absolute(const Context& context) {
+    if (view_.block_rows == 0) return;
+    Set& set = sets_[std::size_t(current_)];
+    const Index k = view_.k;
+    const auto factors = batched::BatchView<T>::uniform(view_.block_rows, k, set.factors.data());
+    const auto inverses = batched::BatchView<T>::uniform(view_.block_rows, k, set.inverses.data());
+    batched::PermutationsView<const Index> permutations;
+    permutations.rows = set.permutations.data();
+    permutations.stride = k;
+    batched::take_absolute_pivots(context, factors);
+    batched::inverse_from_factors<T>(context, batched::Factorisation::ldlt, factors, permutations,
+                                     inverses);
+}
+
+template <class T>
+Index BlockFactor<T>::perturbed(const Context& context) const {
+    Index sum = 0;
+    for (const Index count : copy_to_host(context, perturbed_)) sum += count;
+    return sum;
+}
+
+template <class T>
+T BlockFactor<T>::smallest_pivot(const Context& context) const {
+    T smallest = std::numeric_limits<T>::infinity();
+    for (const T pivot : copy_to_host(context, smallest_)) smallest = std::min(smallest, pivot);
+    return smallest;
+}
+
+template class BlockFactor<float>;
+template class BlockFactor<double>;
+
+}  // namespace tessera::block_ldlt

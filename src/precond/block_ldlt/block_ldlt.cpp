@@ -1,0 +1,146 @@
+#include "tessera/block_ldlt.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/dispatch.hpp"
+#include "base/phases.hpp"
+#include "precond/block_ldlt/block_ldlt_state.hpp"
+#include "sparse/matching/symmetry.hpp"
+
+namespace tessera {
+
+namespace {
+
+void check_options(const BlockLdltOptions& options) {
+    const Index k = options.block;
+    require(k == 1 || k == 4 || k == 8 || k == 16 || k == 32,
+            "block_ldlt: blocks have 1, 4, 8, 16 or 32 rows");
+    require(options.fill >= 0 && options.fill <= 1000, "block_ldlt: fill must be within 0..1000");
+    require(options.sweeps >= 1 && options.sweeps <= 1000,
+            "block_ldlt: sweeps must be within 1..1000");
+    require(options.epsilon <= 1e6, "block_ldlt: epsilon must be within 0..1e6");
+    require(options.delta >= 0 && options.delta <= 1, "block_ldlt: delta must be within 0..1");
+    require(options.solve_sweeps >= 0 && options.solve_sweeps <= 1000,
+            "block_ldlt: solve_sweeps must be within 0..1000");
+    require(options.pivoting != batched::Pivoting::partial,
+            "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
+}
+
+/// The scaling of a matching in the type of the matrix.
+template <class T>
+std::vector<T> narrowed(const std::vector<double>& scaling) {
+    constexpr double smallest = double(std::numeric_limits<T>::min());
+    constexpr double largest = double(std::numeric_limits<T>::max());
+    std::vector<T> narrow(scaling.size());
+    std::ranges::transform(scaling, narrow.begin(),
+                           [&](double s) { return T(std::clamp(s, smallest, largest)); });
+    return narrow;
+}
+
+}  // namespace
+
+template <class T>
+BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
+                        const BlockLdltOptions& options) {
+    check_options(options);
+    require(matrix.rows == matrix.columns, "block_ldlt: the matrix must be square");
+    if (context.on_gpu()) {
+        throw NotBuilt("block_ldlt has no CUDA kernels yet: take the CPU (--device cpu)");
+    }
+    const Phase phase(context, "setup", 0);
+    const auto rows = std::size_t(matrix.rows);
+    BlockLdltReport report;
+    SymmetricMatching matching;
+    if (options.matching) {
+        matching = match_symmetric(context, matrix);
+        report.pairs = matching.pairs;
+        report.structural_rank = matching.structural_rank;
+    } else {
+        matching::check_symmetry(context, matrix, "block_ldlt");
+        matching.scaling.assign(rows, 1.0);
+    }
+    OrderingOptions ordering;
+    ordering.block = options.block;
+    ordering.method = options.ordering;
+    BlockOrdering ordered =
+        order_blocks(context, matrix, std::span<const Index>(matching.partner), ordering);
+    report.padding = ordered.padding;
+
+    using namespace block_ldlt;
+    Grid grid = make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
+    const double block_bytes = double(options.block) * options.block * sizeof(T);
+    const double most = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
+    BlockPattern pattern =
+        arrange_by_levels(grid, fill_pattern(grid, matrix, options.fill, Offset(most)));
+    report.block_rows = grid.block_rows;
+    BlockFactor<T> factor(context, std::move(grid), std::move(pattern), matrix, options.pivoting,
+                          options.method);
+    report.levels = factor.levels();
+    report.stored_blocks = factor.blocks() + report.block_rows;
+    report.triples = factor.triples();
+    report.bytes = factor.bytes();
+    const double square = double(options.block) * options.block;
+    const double dense = double(matrix.rows) * double(matrix.rows);
+    report.stored_share = dense > 0 ? double(report.stored_blocks) * square / dense : 0;
+
+    state_ = std::unique_ptr<State>(
+        new State{options, report, copy_to_buffer(context, narrowed<T>(matching.scaling)),
+                  std::move(factor), matrix.nonzeros});
+    state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
+    state_->choose(context, matrix);
+}
+
+template <class T>
+BlockLdlt<T>::~BlockLdlt() = default;
+
+template <class T>
+Index BlockLdlt<T>::rows() const {
+    return Index(state_->scale.size());
+}
+
+template <class T>
+void BlockLdlt<T>::State::apply(const Context& context, const T* r, T* z) const {
+    if (stage == BlockLdltStage::none) {
+        copy(context, std::span<const T>(r, scale.view().size()),
+             std::span<T>(z, scale.view().size()));
+        return;
+    }
+    factor.solve(context, scale.view(), options.solve_sweeps, r, z);
+}
+
+template <class T>
+void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
+    require(Index(r.size()) == rows() && Index(z.size()) == rows(),
+            "block_ldlt: vectors must have as many elements as the matrix has rows");
+    const double square = double(state_->options.block) * state_->options.block;
+    const double blocks = double(2 * state_->report.stored_blocks - state_->report.block_rows);
+    const Phase phase(context, "apply", (blocks * square + 6.0 * rows()) * sizeof(T));
+    state_->apply(context, r.data(), z.data());
+}
+
+template <class T>
+void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
+    require(
+        matrix.rows == rows() && matrix.columns == rows() && matrix.nonzeros == state_->nonzeros,
+        "block_ldlt: update needs the pattern that it was set up with");
+    const Phase phase(context, "setup", 0);
+    state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
+    state_->run(context, state_->stage);
+}
+
+template <class T>
+const BlockLdltOptions& BlockLdlt<T>::options() const {
+    return state_->options;
+}
+
+template <class T>
+const BlockLdltReport& BlockLdlt<T>::report() const {
+    return state_->report;
+}
+
+template class BlockLdlt<float>;
+template class BlockLdlt<double>;
+
+}  // namespace tessera

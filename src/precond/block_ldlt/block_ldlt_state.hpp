@@ -1,0 +1,27 @@
+#pragma once
+
+#include "precond/block_ldlt/block_factor.hpp"
+
+namespace tessera {
+
+template <class T>
+struct BlockLdlt<T>::State {
+    BlockLdltOptions options;
+    BlockLdltReport report;
+    Buffer<T> scale;
+    block_ldlt::BlockFactor<T> factor;
+    Offset nonzeros = 0;  ///< Of the matrix.
+    BlockLdltStage stage = BlockLdltStage::none;
+
+    /// z = M^-1 r with the stage.
+    void apply(const Context& context, const T* r, T* z) const;
+    /// Computes what the stage applies from the loaded values; false where its reconstruction error
+    /// is too large to go on with.
+    bool run(const Context& context, BlockLdltStage next);
+    bool run_sweeps(const Context& context);
+    /// The stage of the options and, with the safeguard, those that it gives way to.
+    void choose(const Context& context, const CsrView<T>& matrix);
+    double probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan);
+};
+
+}  // namespace tessera

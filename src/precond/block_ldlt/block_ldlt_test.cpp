@@ -1,0 +1,283 @@
+#include <functional>
+
+#include "precond/block_ldlt/test_symmetric.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// An interior-point system [-H J^T; J 0] late in its course: H diagonal over 8 decades, rows of J
+/// with three entries +-1, and one in each column.
+CsrMatrix<double> optimisation_system(std::mt19937_64& random, Index variables, Index constraints) {
+    std::uniform_real_distribution<double> exponent(-4, 4);
+    SymmetricEntries entries;
+    for (Index j = 0; j < variables; ++j) entries[{j, j}] = -std::pow(10.0, exponent(random));
+    for (Index i = 0; i < constraints; ++i) {
+        for (int e = 0; e < 3; ++e) {
+            const Index j = Index(random() % std::uint64_t(variables));
+            entries[{variables + i, j}] = random() % 2 == 0 ? 1 : -1;
+        }
+    }
+    for (Index j = 0; j < variables; ++j) {
+        entries[{variables + Index(random() % std::uint64_t(constraints)), j}] = 1;
+    }
+    return symmetric_csr<double>(variables + constraints, entries);
+}
+
+/// The five-point Laplacian of an n x n grid less `shift`.
+CsrMatrix<double> shifted_laplacian(Index n, double shift) {
+    SymmetricEntries entries;
+    for (Index x = 0; x < n; ++x) {
+        for (Index y = 0; y < n; ++y) {
+            entries[{x * n + y, x * n + y}] = 4 - shift;
+            if (y > 0) entries[{x * n + y, x * n + y - 1}] = -1;
+            if (x > 0) entries[{x * n + y, x * n + y - n}] = -1;
+        }
+    }
+    return symmetric_csr<double>(n * n, entries);
+}
+
+/// A x for a random x.
+template <class T>
+std::vector<T> right_hand_side(const Context& context, const CsrMatrix<T>& matrix,
+                               std::mt19937_64& random) {
+    const auto x = random_vector<T>(random, std::size_t(matrix.rows()));
+    std::vector<T> b(x.size());
+    const CsrOperator<T> product(context, matrix.view());
+    product.apply(context, x, b);
+    return b;
+}
+
+SolveReport solve_with(const Context& context, const CsrMatrix<double>& matrix,
+                       const Operator<double>* preconditioner, const std::vector<double>& b,
+                       double rtol = 1e-10) {
+    std::vector<double> x(b.size(), 0);
+    SolveOptions options;
+    options.rtol = rtol;
+    options.max_iterations = 100;
+    return gmres<double>(context, CsrOperator<double>(context, matrix.view()), preconditioner, b, x,
+                         25, options);
+}
+
+BlockLdltOptions options_of(const std::string& text) {
+    return parse_block_ldlt(Spec::parse("block_ldlt" + text));
+}
+
+template <class Failure>
+std::string message(const std::function<void()>& f) {
+    try {
+        f();
+    } catch (const Failure& failure) {
+        return failure.what();
+    }
+    return "nothing thrown";
+}
+
+}  // namespace
+
+TEST(block_ldlt, solves_an_optimisation_system) {
+    auto random = generator();
+    const Context there = host();
+    const auto matrix = optimisation_system(random, 600, 300);
+    const auto b = right_hand_side(there, matrix, random);
+    for (const char* text : {":8,method=level", ":8", ":16", ":4,fill=1", ":4,fill=2,ordering=rcm",
+                             ":32,ordering=natural", ":8,epsilon_unit=block,pivoting=rook",
+                             ":8,fill=1,solve_sweeps=200"}) {
+        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
+        const auto report = solve_with(there, matrix, &ldlt, b);
+        EXPECT_EQ(report.status, Status::converged)
+            << text << ": " << report.true_relative_residual << "; " << ldlt.report().outcome;
+    }
+}
+
+TEST(block_ldlt, matching_gains_three_digits) {
+    auto random = generator();
+    const Context there = host();
+    const auto matrix = optimisation_system(random, 600, 300);
+    const auto b = right_hand_side(there, matrix, random);
+    const auto residual = [&](const std::string& text) {
+        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text + ",safeguard=off"));
+        return solve_with(there, matrix, &ldlt, b, 1e-14).true_relative_residual;
+    };
+    for (const std::string method : {",method=level,epsilon=1e-8", ",method=jacobi"}) {
+        EXPECT_LT(1000 * residual(":8" + method), residual(":8,matching=off" + method)) << method;
+    }
+}
+
+TEST(block_ldlt, sweeps_come_close_to_the_level_factor) {
+    auto random = generator();
+    const Context there = host();
+    const auto matrix = optimisation_system(random, 1000, 500);
+    const auto b = right_hand_side(there, matrix, random);
+    const BlockLdlt<double> jacobi(there, matrix.view(), options_of(":8"));
+    const BlockLdlt<double> level(there, matrix.view(), options_of(":8,method=level"));
+    EXPECT_EQ(jacobi.report().stage, BlockLdltStage::jacobi) << jacobi.report().outcome;
+    EXPECT_GT(level.report().levels, jacobi.report().sweeps);
+    const double by_sweeps = solve_with(there, matrix, &jacobi, b).true_relative_residual;
+    const double by_levels = solve_with(there, matrix, &level, b).true_relative_residual;
+    EXPECT_LT(std::max(by_sweeps, 1e-8), 10 * std::max(by_levels, 1e-8));
+}
+
+TEST(block_ldlt, is_never_worse_than_none) {
+    auto random = generator();
+    const Context there = host();
+    // Indefinite and wave-like: sweeps diverge, and without fill no factor is of any use.
+    for (const double shift : {0.36, 0.8, 3.9}) {
+        const auto matrix = shifted_laplacian(36, shift);
+        const auto b = right_hand_side(there, matrix, random);
+        const double none = solve_with(there, matrix, nullptr, b).true_relative_residual;
+        for (const char* text : {":8", ":8,method=level", ":32,fill=1"}) {
+            const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
+            const double with = solve_with(there, matrix, &ldlt, b).true_relative_residual;
+            // Within a third of a digit: a probe sees a quarter of the steps.
+            EXPECT_LE(with, 2 * none) << text << ": " << ldlt.report().outcome;
+        }
+        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(":8"));
+        EXPECT_EQ(ldlt.report().probe[0] < 0, ldlt.report().restarts == 2);
+        EXPECT_GT(ldlt.report().probe_products, 0);
+    }
+}
+
+TEST(block_ldlt, complete_fill_is_a_direct_solver) {
+    auto random = generator();
+    const Context there = host();
+    for (const char* text : {":4", ":8,pivoting=bunch_kaufman", ":16,pivoting=rook", ":1"}) {
+        const auto matrix = shifted_laplacian(20, 0.5);
+        const auto b = right_hand_side(there, matrix, random);
+        const BlockLdlt<double> ldlt(there, matrix.view(),
+                                     options_of(text + std::string(",fill=1000,method=level")));
+        const auto report = solve_with(there, matrix, &ldlt, b);
+        EXPECT_EQ(report.status, Status::converged) << text;
+        EXPECT_LE(report.iterations, 3) << text << ": " << ldlt.report().outcome;
+    }
+}
+
+TEST(block_ldlt, matrices_of_all_kinds) {
+    auto random = generator();
+    const Context there = host();
+    const auto random_matrix = [&](Index rows) { return random_indefinite(random, rows, 2); };
+    SymmetricEntries diagonal, dense_row, tiny = random_matrix(30), huge = random_matrix(30);
+    for (Index i = 0; i < 30; ++i) {
+        diagonal[{i, i}] = i % 2 == 0 ? 3.0 : -0.25;
+        dense_row[{29, i}] = 1;
+        dense_row[{i, i}] = i % 3 == 0 ? 0 : 2;
+        tiny[{i, i}] += 0.5;
+        huge[{i, i}] += 0.5;
+    }
+    for (auto& [place, value] : tiny) value *= 1e-200;
+    for (auto& [place, value] : huge) value *= 1e200;
+    SymmetricEntries singular{{{0, 0}, 1.0}, {{1, 0}, 1.0}, {{1, 1}, 1.0}, {{2, 2}, 1.0}};
+    SymmetricEntries structurally{{{3, 0}, 1.0}, {{3, 1}, 1.0}, {{3, 2}, 1.0}};
+    const std::vector<std::pair<Index, SymmetricEntries>> cases{
+        {0, {}},           {1, {{{0, 0}, -2.0}}},
+        {1, {}},           {30, diagonal},
+        {30, dense_row},   {30, tiny},
+        {30, huge},        {3, singular},
+        {4, structurally}, {100, random_matrix(40)}};
+    for (std::size_t c = 0; c < cases.size(); ++c) {
+        for (const char* text : {":4", ":1,method=level", ":32,fill=1", ":8,matching=off"}) {
+            SCOPED_TRACE("case " + std::to_string(c) + ' ' + text);
+            const auto matrix = symmetric_csr<double>(cases[c].first, cases[c].second);
+            const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
+            EXPECT_EQ(ldlt.rows(), cases[c].first);
+            std::vector<double> r(std::size_t(ldlt.rows()), 1), z(r.size());
+            ldlt.apply(there, r, z);
+            for (const double number : z) {
+                EXPECT_TRUE(std::isfinite(number));
+            }
+        }
+    }
+    const auto matrix = symmetric_csr<double>(30, diagonal);
+    const BlockLdlt<double> exact(there, matrix.view(), options_of(":4"));
+    std::vector<double> r(30, 1), z(30);
+    exact.apply(there, r, z);
+    for (std::size_t i = 0; i < 30; ++i) {
+        const double expected = i % 2 == 0 ? 1.0 / 3 : -4;
+        EXPECT_LE(std::abs(z[i] - expected), gamma<double>(20) * std::abs(expected));
+    }
+}
+
+TEST(block_ldlt, single_precision) {
+    auto random = generator();
+    const Context there = host();
+    const auto matrix = symmetric_csr<float>(300, random_indefinite(random, 300, 1, 0));
+    const auto b = right_hand_side(there, matrix, random);
+    std::vector<float> x(b.size(), 0);
+    const BlockLdlt<float> ldlt(there, matrix.view(), options_of(":8,fill=1000,method=level"));
+    SolveOptions options;
+    options.rtol = 1e-4;
+    options.max_iterations = 25;
+    const auto report =
+        gmres<float>(there, CsrOperator<float>(there, matrix.view()), &ldlt, b, x, 25, options);
+    EXPECT_EQ(report.status, Status::converged) << ldlt.report().outcome;
+}
+
+TEST(block_ldlt, update_takes_new_values) {
+    auto random = generator();
+    const Context there = host();
+    auto matrix = optimisation_system(random, 120, 60);
+    std::vector<double> r = random_vector<double>(random, 180), before(180), after(180), again(180);
+    BlockLdlt<double> ldlt(there, matrix.view(), options_of(":8"));
+    ldlt.apply(there, r, before);
+    for (double& value : matrix.values().view()) value *= 2;
+    ldlt.update(there, matrix.view());
+    ldlt.apply(there, r, after);
+    // A power of two goes through every sum, but the threshold's unit scales as well.
+    for (std::size_t i = 0; i < r.size(); ++i) EXPECT_EQ(after[i], before[i] / 2);
+    for (double& value : matrix.values().view()) value /= 2;
+    ldlt.update(there, matrix.view());
+    ldlt.apply(there, r, again);
+    EXPECT_EQ(again, before);
+    EXPECT_THROW(ldlt.update(there, optimisation_system(random, 100, 80).view()), InvalidArgument);
+}
+
+TEST(block_ldlt, texts) {
+    auto random = generator();
+    const Context there = host();
+    const auto matrix = optimisation_system(random, 60, 30);
+    for (const char* text :
+         {"block_ldlt:8,fill=0,method=jacobi,sweeps=8,delta=0.95,epsilon_unit=max,pivoting="
+          "complete,"
+          "matching=on,ordering=amd",
+          "block_ldlt:32,fill=2,method=level,epsilon=1e-06,epsilon_unit=norm1,"
+          "pivoting=bunch_kaufman,matching=off,ordering=natural,safeguard=off,absolute",
+          "block_ldlt:4,fill=1,method=jacobi,sweeps=3,epsilon=0.25,delta=1,epsilon_unit=block,"
+          "pivoting=static,matching=on,ordering=rcm,solve_sweeps=4"}) {
+        EXPECT_EQ(make_preconditioner<double>(there, Spec::parse(text), matrix.view())->describe(),
+                  text);
+    }
+    for (const char* text :
+         {":5", ":0", ":64", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi", ":8,pivoting=partial",
+          ":8,delta=1.5", ":8,matching=maybe", ":8,swep=3"}) {
+        EXPECT_THROW(BlockLdlt<double>(there, matrix.view(), options_of(text)), InvalidArgument)
+            << text;
+    }
+}
+
+TEST(block_ldlt, refuses_with_a_reason) {
+    const Context there = host();
+    const auto says = [&](const CsrMatrix<double>& matrix, const char* text, const char* what) {
+        const std::string found = message<InvalidArgument>(
+            [&] { BlockLdlt<double>(there, matrix.view(), options_of(text)); });
+        EXPECT_NE(found.find(what), std::string::npos) << found;
+    };
+    const auto values = make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {3, 1}});
+    const auto pattern = make_csr<double>(2, 2, {{0, 1}, {1}}, {{1, 2}, {1}});
+    for (const char* text : {":8", ":8,matching=off"}) {
+        says(values, text, "not symmetric");
+        says(pattern, text, "not symmetric");
+        says(make_csr<double>(1, 2, {{0}}, {{1}}), text, "square");
+    }
+    SymmetricEntries entries;
+    for (Index i = 0; i < 96; ++i) {
+        for (Index j = 0; j <= i; ++j) entries[{i, j}] = 1.0 / (1 + i + j);
+    }
+    const auto dense = symmetric_csr<double>(96, entries);
+    // 96 rows cannot exhaust a memory; that the bytes are stated is seen in the report.
+    const BlockLdlt<double> ldlt(there, dense.view(), options_of(":8,fill=1000"));
+    EXPECT_EQ(ldlt.report().stored_blocks, 12 * 13 / 2);
+    EXPECT_EQ(ldlt.report().triples, 12 * 11 * 10 / 6);
+    EXPECT_GT(ldlt.report().bytes, ldlt.report().stored_blocks * 64 * 5 * 8);
+}
+
+}  // namespace tessera::test

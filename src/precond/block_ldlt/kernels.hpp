@@ -1,0 +1,81 @@
+#pragma once
+
+#include "tessera/context.hpp"
+
+namespace tessera::block_ldlt {
+
+/// The lists of a BlockPattern and the permuted matrix in the memory of a Context.
+template <class T>
+struct PatternView {
+    Index k = 1;
+    Index block_rows = 0;
+    Offset blocks = 0;
+    const Offset* column_offsets = nullptr;
+    const Index* rows = nullptr;
+    const Index* columns = nullptr;
+    const Offset* row_offsets = nullptr;
+    const Index* row_blocks = nullptr;
+    const Offset* triple_offsets = nullptr;
+    const Index* left = nullptr;
+    const Index* right = nullptr;
+    const Offset* entry_offsets = nullptr;
+    const std::uint16_t* places = nullptr;
+    const T* values = nullptr;
+};
+
+/// The kernels of the preconditioner. Blocks are k x k, column-major, one after the other; vectors
+/// have k block_rows elements. Ranges of block rows and of blocks are first .. last - 1. Every sum
+/// runs in the order of its list, so bits do not depend on threads or on how a range is cut. None
+/// waits or allocates.
+///
+/// schur_diagonals: B_i = A_ii - sum_k V_ik W_ik^T over the blocks of row i, made symmetric by the
+///   mean with its transpose, for the block rows of the range.
+/// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the triples, and V_ij = W_ij X_j with the
+///   inverses X, for the blocks of the range. `v` and `w` are read, `v_out` and `w_out` written;
+///   they may be the same, as the triples of a level's blocks lie outside the level.
+/// lower_product: y_i = b_i + alpha sum_j V_ij x_j, upper_product: y_j = b_j + alpha sum_i
+///   V_ij^T x_i, for the block rows of the range; y may be b. With alpha = -1 and x = y = b, over
+///   ascending (descending) levels, these are the triangular solves.
+/// diagonal_product: y_i = X_i x_i for all block rows; no overlap.
+/// factor_product: y_i = P^T L D L^T P x_i from what batched::ldlt wrote; y may be x.
+/// matrix_product: y = A x with the permuted matrix; no overlap.
+/// gather_values: values_e = scale_row scale_column matrix[source_e], 1 where source is -1.
+/// gather: x_s = scale_r r_r for the row r of slot s, 0 in padding; scatter: z_r = scale_r x_s.
+#define TESSERA_BLOCK_LDLT_KERNELS                                                                 \
+    template <class T>                                                                             \
+    void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last, \
+                         const T* v, const T* w, T* b);                                            \
+    template <class T>                                                                             \
+    void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,  \
+                      const T* v, const T* w, const T* inverses, T* v_out, T* w_out);              \
+    template <class T>                                                                             \
+    void lower_product(const Context& context, const PatternView<T>& a, Index first, Index last,   \
+                       const T* v, T alpha, const T* x, const T* b, T* y);                         \
+    template <class T>                                                                             \
+    void upper_product(const Context& context, const PatternView<T>& a, Index first, Index last,   \
+                       const T* v, T alpha, const T* x, const T* b, T* y);                         \
+    template <class T>                                                                             \
+    void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,      \
+                          const T* x, T* y);                                                       \
+    template <class T>                                                                             \
+    void factor_product(const Context& context, const PatternView<T>& a, const T* factors,         \
+                        const Index* permutations, const T* x, T* y);                              \
+    template <class T>                                                                             \
+    void matrix_product(const Context& context, const PatternView<T>& a, const T* x, T* y);        \
+    template <class T>                                                                             \
+    void gather_values(const Context& context, Offset count, const Offset* source,                 \
+                       const Index* row_slots, const Index* column_slots, const Index* slots,      \
+                       const T* scale, const T* matrix, T* values);                                \
+    template <class T>                                                                             \
+    void gather(const Context& context, Offset count, const Index* slots, const T* scale,          \
+                const T* r, T* x);                                                                 \
+    template <class T>                                                                             \
+    void scatter(const Context& context, Offset count, const Index* slots, const T* scale,         \
+                 const T* x, T* z);
+
+namespace cpu {
+TESSERA_BLOCK_LDLT_KERNELS
+}  // namespace cpu
+#undef TESSERA_BLOCK_LDLT_KERNELS
+
+}  // namespace tessera::block_ldlt

@@ -1,0 +1,127 @@
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "precond/block_ldlt/block_ldlt_state.hpp"
+#include "precond/block_ldlt/probe.hpp"
+
+namespace tessera {
+
+namespace {
+
+constexpr double default_epsilon = 0.1;
+constexpr double growth = 2;            ///< Of the reconstruction error, that ends the sweeps.
+constexpr double largest_error = 0.5;   ///< Above it sweeps start again with
+constexpr double raise_epsilon = 3;     ///< a larger epsilon,
+constexpr int most_restarts = 2;        ///< so many times.
+constexpr double good_probe = 1e-3;     ///< A preconditioner that gets there is taken.
+constexpr double clearly_better = 0.9;  ///< A later stage's residual over an earlier one's.
+
+std::string short_number(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g", number);
+    return text;
+}
+
+}  // namespace
+
+template <class T>
+bool BlockLdlt<T>::State::run_sweeps(const Context& context) {
+    double epsilon = options.epsilon < 0 ? default_epsilon : options.epsilon;
+    for (report.restarts = 0;; ++report.restarts, epsilon *= raise_epsilon) {
+        double best = std::numeric_limits<double>::infinity(), now = epsilon;
+        report.reconstruction.clear();
+        report.best_sweep = 1;
+        factor.start_sweeps();
+        for (report.sweeps = 1;; ++report.sweeps, now *= options.delta) {
+            report.epsilon = now;
+            factor.set_threshold(context, now, options.epsilon_unit);
+            factor.sweep(context);
+            const bool last = report.sweeps == options.sweeps;
+            if (!options.safeguard && !last) continue;
+            const double error = factor.reconstruction_error(context);
+            report.reconstruction.push_back(error);
+            if (error < best || !options.safeguard) {
+                best = error;
+                report.best_sweep = report.sweeps;
+                factor.keep();
+            }
+            if (last || !(error <= growth * best)) break;
+        }
+        factor.take_kept();
+        if (best <= largest_error || !options.safeguard) return true;
+        if (report.restarts == most_restarts) return false;
+    }
+}
+
+template <class T>
+bool BlockLdlt<T>::State::run(const Context& context, BlockLdltStage next) {
+    stage = report.stage = next;
+    report.perturbed = 0;
+    bool good = true;
+    if (stage == BlockLdltStage::jacobi) {
+        good = run_sweeps(context);
+    } else if (stage != BlockLdltStage::none) {
+        const bool chosen = options.method == BlockLdltMethod::level && options.epsilon >= 0;
+        report.epsilon =
+            chosen ? options.epsilon : std::sqrt(double(std::numeric_limits<T>::epsilon()) / 2);
+        factor.set_threshold(context, report.epsilon, options.epsilon_unit);
+        if (stage == BlockLdltStage::level) factor.factor_by_levels(context);
+        if (stage == BlockLdltStage::block_jacobi) factor.factor_diagonal(context);
+        report.reconstruction.assign(1, factor.reconstruction_error(context));
+    }
+    if (stage != BlockLdltStage::none) {
+        report.perturbed = factor.perturbed(context);
+        report.smallest_pivot = double(factor.smallest_pivot(context));
+        if (options.absolute) factor.take_absolute(context);
+    }
+    return good;
+}
+
+template <class T>
+double BlockLdlt<T>::State::probe(const Context& context, const CsrView<T>& matrix,
+                                  const SpmvPlan& plan) {
+    return block_ldlt::probe<T>(
+        context, matrix, plan, [&](const T* r, T* z) { apply(context, r, z); }, good_probe,
+        report.probe_products);
+}
+
+template <class T>
+void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matrix) {
+    const bool jacobi = options.method == BlockLdltMethod::jacobi;
+    const auto first = jacobi ? BlockLdltStage::jacobi : BlockLdltStage::level;
+    report.probe_products = 0;
+    report.sweeps = report.best_sweep = report.restarts = 0;
+    for (double& residual : report.probe) residual = -1;
+    if (!options.safeguard) {
+        run(context, first);
+        report.outcome = "no safeguard";
+        return;
+    }
+    const SpmvPlan plan = plan_spmv(context, matrix);
+    BlockLdltStage best = BlockLdltStage::none;
+    double smallest = std::numeric_limits<double>::infinity();
+    for (int s = int(first); s <= int(BlockLdltStage::none); ++s) {
+        const auto next = BlockLdltStage(s);
+        if (!run(context, next)) {
+            report.outcome += std::string(to_string(next)) + " left out (reconstruction error " +
+                              short_number(report.reconstruction.back()) + "), ";
+            continue;
+        }
+        const double residual = report.probe[s] = probe(context, matrix, plan);
+        report.outcome += std::string(to_string(next)) + " " + short_number(residual) + ", ";
+        const bool last = next == BlockLdltStage::none;
+        if (residual < (last ? 1 : clearly_better) * smallest) {
+            smallest = residual;
+            best = next;
+        }
+        if (residual <= good_probe) break;
+    }
+    if (stage != best) run(context, best);
+    report.outcome = "residuals of probes: " + report.outcome + "taken: " + to_string(best);
+}
+
+template struct BlockLdlt<float>::State;
+template struct BlockLdlt<double>::State;
+
+}  // namespace tessera

@@ -1,0 +1,167 @@
+#pragma once
+
+#include "precond/block_ldlt/block_factor.hpp"
+#include "precond/block_ldlt/test_symmetric.hpp"
+
+// A factor taken apart into dense matrices, for the tests of the block LDL^T preconditioner.
+
+namespace tessera::test {
+
+/// A square matrix, column-major.
+class Dense {
+  public:
+    explicit Dense(std::size_t n) : n_(n), values_(n * n, 0) {}
+    std::size_t size() const { return n_; }
+    double& operator()(std::size_t i, std::size_t j) { return values_[i + j * n_]; }
+    double operator()(std::size_t i, std::size_t j) const { return values_[i + j * n_]; }
+
+  private:
+    std::size_t n_;
+    std::vector<double> values_;
+};
+
+inline Dense identity(std::size_t n) {
+    Dense a(n);
+    for (std::size_t i = 0; i < n; ++i) a(i, i) = 1;
+    return a;
+}
+
+inline Dense product(const Dense& a, const Dense& b) {
+    const std::size_t n = a.size();
+    Dense c(n);
+    for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t k = 0; k < n; ++k) {
+            if (b(k, j) == 0) continue;
+            for (std::size_t i = 0; i < n; ++i) c(i, j) += a(i, k) * b(k, j);
+        }
+    }
+    return c;
+}
+
+inline Dense transposed(const Dense& a) {
+    Dense t(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < a.size(); ++j) t(j, i) = a(i, j);
+    }
+    return t;
+}
+
+inline Dense absolute(Dense a) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < a.size(); ++j) a(i, j) = std::abs(a(i, j));
+    }
+    return a;
+}
+
+/// alpha a + beta b.
+inline Dense sum(double alpha, const Dense& a, double beta, const Dense& b) {
+    Dense c(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < a.size(); ++j) c(i, j) = alpha * a(i, j) + beta * b(i, j);
+    }
+    return c;
+}
+
+inline double largest(const Dense& a) {
+    double size = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < a.size(); ++j) size = std::max(size, std::abs(a(i, j)));
+    }
+    return size;
+}
+
+/// The matrix in the slots of a grid, with ones for padding.
+template <class T>
+Dense in_grid(const block_ldlt::Grid& grid, const CsrView<T>& matrix) {
+    Dense a(grid.slots.size());
+    for (std::size_t s = 0; s < grid.slots.size(); ++s) {
+        if (grid.slots[s] < 0) a(s, s) = 1;
+    }
+    for (Index i = 0; i < matrix.rows; ++i) {
+        for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
+            const auto column = std::size_t(matrix.column_indices[e]);
+            a(std::size_t(grid.slot_of_row[std::size_t(i)]),
+              std::size_t(grid.slot_of_row[column])) = double(matrix.values[e]);
+        }
+    }
+    return a;
+}
+
+/// I + V, F and P^T |L| |D| |L|^T P of its factors, F^-1 as it was computed, and which blocks are
+/// stored (ones).
+struct TakenApart {
+    Dense lower, diagonal, size, inverse, pattern;
+
+    Dense matrix() const { return product(product(lower, diagonal), transposed(lower)); }
+    /// Componentwise bound on what rounding, to first order, makes of (I + V) F (I + V)^T on the
+    /// pattern: sums of at most `n` terms, and V from the computed inverses X.
+    Dense bound(double unit) const {
+        const double n = double(lower.size());
+        const Dense gap = absolute(sum(1, product(inverse, diagonal), -1, identity(lower.size())));
+        const Dense middle = sum(8 * n * unit, size, 2, product(absolute(diagonal), gap));
+        const Dense around = absolute(lower);
+        return product(product(around, middle), transposed(around));
+    }
+};
+
+template <class T>
+TakenApart take_apart(const Context& context, const block_ldlt::BlockFactor<T>& factor) {
+    const auto k = std::size_t(factor.grid().k), n = factor.grid().slots.size();
+    TakenApart parts{identity(n), Dense(n), Dense(n), Dense(n), identity(n)};
+    const auto v = copy_to_host(context, factor.v());
+    const auto rows = copy_to_buffer(
+        context, std::span<const Index>(factor.view().rows, std::size_t(factor.blocks())));
+    const auto columns = copy_to_buffer(
+        context, std::span<const Index>(factor.view().columns, std::size_t(factor.blocks())));
+    for (std::size_t b = 0; b < std::size_t(factor.blocks()); ++b) {
+        const auto i = std::size_t(rows.data()[b]) * k, j = std::size_t(columns.data()[b]) * k;
+        for (std::size_t e = 0; e < k * k; ++e) {
+            parts.lower(i + e % k, j + e / k) = double(v[b * k * k + e]);
+            parts.pattern(i + e % k, j + e / k) = parts.pattern(j + e / k, i + e % k) = 1;
+        }
+    }
+    const auto factors = copy_to_host(context, factor.factors());
+    const auto inverses = copy_to_host(context, factor.inverses());
+    const auto permutations = copy_to_host(context, factor.permutations());
+    for (std::size_t first = 0; first < n; first += k) {
+        const T* f = factors.data() + first * k;
+        Dense l = identity(k), d(k);
+        for (std::size_t j = 0; j < k; ++j) {
+            for (std::size_t i = j + 1; i < k; ++i) l(i, j) = double(f[i + j * k]);
+            d(j, j) = double(f[j + j * k]);
+            if (j + 1 < k) d(j, j + 1) = d(j + 1, j) = double(f[j + (j + 1) * k]);
+        }
+        const Dense block = product(product(l, d), transposed(l));
+        const Dense size = product(product(absolute(l), absolute(d)), transposed(absolute(l)));
+        for (std::size_t i = 0; i < k; ++i) {
+            const auto row = first + std::size_t(permutations[first + i]);
+            for (std::size_t j = 0; j < k; ++j) {
+                const auto column = first + std::size_t(permutations[first + j]);
+                parts.diagonal(row, column) = block(i, j);
+                parts.size(row, column) = size(i, j);
+                parts.inverse(first + i, first + j) = double(inverses[(first + j) * k + i]);
+                parts.pattern(row, column) = 1;
+            }
+        }
+    }
+    return parts;
+}
+
+/// A factor of `matrix` (in host memory) in a random grid, loaded, its threshold set.
+template <class T>
+block_ldlt::BlockFactor<T> make_factor(const Context& context, const CsrView<T>& matrix, Index k,
+                                       std::vector<Index> slots, int fill, BlockLdltMethod method,
+                                       double epsilon,
+                                       batched::Pivoting pivoting = batched::Pivoting::full) {
+    auto grid = block_ldlt::make_grid(k, matrix.rows, std::move(slots));
+    auto pattern = block_ldlt::arrange_by_levels(
+        grid, block_ldlt::fill_pattern(grid, matrix, fill, Offset(1) << 30));
+    block_ldlt::BlockFactor<T> factor(context, std::move(grid), std::move(pattern), matrix,
+                                      pivoting, method);
+    const std::vector<T> ones(std::size_t(matrix.rows), T(1));
+    factor.load(context, ones, matrix);
+    factor.set_threshold(context, epsilon, EpsilonUnit::max);
+    return factor;
+}
+
+}  // namespace tessera::test
