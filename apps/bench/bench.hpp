@@ -36,6 +36,10 @@ double read_rate(const Context& context);
 /// Adds milliseconds, spread, bytes and fraction_of_copy to a row.
 void add_timing(Json& row, const Context& context, const Timing& timing, double bytes);
 
+/// Bytes a second of STREAM's triad a = b + s c on arrays of 512 MB: the best of ten passes, half of
+/// them with stores past the caches. Three numbers an element count (McCalpin, 1995).
+double triad_rate(const Context& cpu);
+
 /// A matrix by file or generator text, in host memory.
 struct NamedMatrix {
     std::string name;
