@@ -163,7 +163,7 @@ class MatrixRows {
         line["fraction_of_roofline"] = roofline(value_size(values)) / context_.copy_rate() /
                                        (1e-3 * double(line["milliseconds"]));
         if (result.contains("triad_gbps")) {
-            line["fraction_of_triad"] = roofline(value_size(values)) * 1e-6 /
+            line["fraction_of_triad"] = 1e-6 * double(line["bytes"]) /
                                         double(line["milliseconds"]) / double(result["triad_gbps"]);
         }
         line["gflops"] = 2e-6 * double(matrix_.nonzeros()) / double(line["milliseconds"]);
