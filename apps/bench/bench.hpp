@@ -19,6 +19,7 @@ Json document(const Context& context, const std::string& bench);
 struct Timing {
     double milliseconds = 0;
     double spread = 0;
+    double fastest = 0;  ///< Milliseconds.
 };
 
 /// Times `work` (GPU events, or the steady clock on the CPU) after three warm-up runs, at least
@@ -35,6 +36,10 @@ double read_rate(const Context& context);
 
 /// Adds milliseconds, spread, bytes and fraction_of_copy to a row.
 void add_timing(Json& row, const Context& context, const Timing& timing, double bytes);
+
+/// Bytes a second of STREAM's triad a = b + s c on arrays of 512 MB: the best of ten passes, half
+/// of them with stores past the caches. Three numbers an element count (McCalpin, 1995).
+double triad_rate(const Context& cpu);
 
 /// A matrix by file or generator text, in host memory.
 struct NamedMatrix {

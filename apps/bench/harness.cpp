@@ -61,7 +61,7 @@ Timing measure(const Context& context, const std::function<void()>& work, double
     std::sort(samples.begin(), samples.end());
     const double median = samples[samples.size() / 2];
     const double range = samples[3 * samples.size() / 4] - samples[samples.size() / 4];
-    return {1e3 * median, range / median};
+    return {1e3 * median, range / median, 1e3 * samples.front()};
 }
 
 double read_rate([[maybe_unused]] const Context& context) {
@@ -81,6 +81,7 @@ double read_rate([[maybe_unused]] const Context& context) {
 void add_timing(Json& row, const Context& context, const Timing& timing, double bytes) {
     row["milliseconds"] = timing.milliseconds;
     row["spread"] = timing.spread;
+    if (!context.on_gpu()) row["fastest_milliseconds"] = timing.fastest;
     row["bytes"] = bytes;
     row["fraction_of_copy"] = bytes / (1e-3 * timing.milliseconds) / context.copy_rate();
 }

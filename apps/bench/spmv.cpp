@@ -162,6 +162,11 @@ class MatrixRows {
                           2 * double(row_.second + 2) * double(std::numeric_limits<T>::epsilon()));
         line["fraction_of_roofline"] = roofline(value_size(values)) / context_.copy_rate() /
                                        (1e-3 * double(line["milliseconds"]));
+        if (result.contains("triad_gbps")) {  // The fastest against the fastest.
+            line["fraction_of_triad"] = 1e-6 * double(line["bytes"]) /
+                                        double(line["fastest_milliseconds"]) /
+                                        double(result["triad_gbps"]);
+        }
         line["gflops"] = 2e-6 * double(matrix_.nonzeros()) / double(line["milliseconds"]);
         line["error"] = error / bound;
         if (!(error <= bound)) {
@@ -193,6 +198,7 @@ void add_rows(Json& result, const Context& context, const NamedMatrix& named,
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
           const std::vector<std::string>& matrices, const SpmvBench& bench) {
     Json result = document(context, "spmv");
+    if (!context.on_gpu()) result["triad_gbps"] = triad_rate(context) / 1e9;
     for (const std::string& name : matrices) {
         const NamedMatrix named = load(cpu, name, folder);
         for (const std::string& type : bench.types) {

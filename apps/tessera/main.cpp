@@ -198,7 +198,7 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     };
     add("--fix", to.fix, "GROUP[=UX,UY[,UZ]]",
         "Hold the nodes of a physical group at 0, or at these displacements; a component may be "
-        "the word free. Again for other groups; of two at one node the later counts");
+        "the word free. Again for other groups; of two for one group or node the later counts");
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
         "A force on a group in total, spread evenly over its edges, faces or points");
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "A force per area on edges or faces");

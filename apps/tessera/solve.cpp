@@ -70,6 +70,11 @@ class Run {
     int operator()() {
         load();
         const auto matrix = make_operator<T>(context_, matrix_, format_);
+        if (const auto* sliced = dynamic_cast<const SlicedOperator<T>*>(matrix.get())) {
+            FormatOptions chosen = format_;
+            chosen.block = sliced->matrix().options().block;
+            report_.matrix.format = to_string(chosen);
+        }
         vectors_ = make_vectors<T>(context_, host_, wish_, *matrix, system_.load);
         x_ = arguments_.start.empty()
                  ? Buffer<T>(context_, matrix_.rows)

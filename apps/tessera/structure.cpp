@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fstream>
+#include <string_view>
 
 #include "tessera/io.hpp"
 #include "tessera/spec.hpp"
@@ -87,12 +89,20 @@ NamedVector named_vector(const std::string& option, const std::string& text) {
     return {option, text, assignment.name, components(option, text, assignment.value, false)};
 }
 
-NamedVector fixing(const std::string& text) {
+bool has_group(const Mesh& mesh, const std::string& name) {
+    return std::any_of(mesh.groups.begin(), mesh.groups.end(),
+                       [&](const MeshGroup& group) { return group.name == name; });
+}
+
+/// The whole text may be the name of a group of the mesh, where there is one.
+NamedVector fixing(const std::string& text, const Mesh* mesh = nullptr) {
     const Assignment assignment = split(text);
     if (assignment.name.empty()) {
         throw InvalidArgument("--fix " + text + ": name a group of the mesh");
     }
-    if (text.rfind('=') == std::string::npos) {
+    const bool is_group = mesh != nullptr && has_group(*mesh, text);
+    const bool may_be_group = mesh == nullptr && assignment.value.find(',') == std::string::npos;
+    if (is_group || may_be_group || text.rfind('=') == std::string::npos) {
         return {"--fix", text, text, {0, {}, {true, true, true}}};
     }
     return {"--fix", text, assignment.name, components("--fix", text, assignment.value, true)};
@@ -133,8 +143,8 @@ void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
 }
 
 bool moves(const elasticity::Model& model, const MeshArguments& arguments) {
-    const auto prescribed = [](const std::string& text) {
-        const NamedVector fix = fixing(text);
+    const auto prescribed = [&](const std::string& text) {
+        const NamedVector fix = fixing(text, &model.mesh);
         return std::any_of(fix.vector.values.begin(), fix.vector.values.end(),
                            [](double value) { return value != 0; });
     };
@@ -174,7 +184,12 @@ std::string MeshArguments::first_given() const {
 }
 
 bool is_mesh_file(const std::string& path) {
-    return path.ends_with(".msh") || path.ends_with(".msh.gz");
+    std::string lower = path;
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+    if (lower.ends_with(".msh") || lower.ends_with(".msh.gz")) return true;
+    constexpr std::string_view start = "$MeshFormat";
+    std::string head(start.size(), ' ');
+    return std::ifstream(path).read(head.data(), std::streamsize(head.size())) && head == start;
 }
 
 void check_mesh_arguments(const MeshArguments& arguments) {
@@ -199,9 +214,11 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
     model.mesh = std::move(mesh);
     const int d = model.mesh.dimensions;
     for (const std::string& text : arguments.fix) {
-        const NamedVector fix = fixing(text);
+        const NamedVector fix = fixing(text, &model.mesh);
         if (fix.vector.count > 0) check_count(fix.option, text, fix.vector, d);
         model.mesh.group(fix.group);
+        // What is said of a group last counts, so that a component can be let go again.
+        std::erase_if(model.holds, [&](const auto& hold) { return hold.group == fix.group; });
         model.holds.push_back(
             {fix.group, fix.vector.given, elasticity::constant(fix.vector.values)});
     }

@@ -33,7 +33,7 @@ struct Structure {
     elasticity::System system;
 };
 
-/// Whether a file is taken for a mesh: it ends in .msh or .msh.gz.
+/// Whether a file is taken for a mesh: its name ends in .msh or .msh.gz, or it begins as one.
 bool is_mesh_file(const std::string& path);
 
 /// Throws InvalidArgument for texts that no mesh could make sense of.

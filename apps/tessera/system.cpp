@@ -33,7 +33,7 @@ std::string nothing_there(const std::string& text, const std::vector<std::string
     std::string message = "there is no file or problem '" + text + "'";
     if (!problem.empty()) return message + "; did you mean '" + problem + text.substr(colon) + "'?";
     if (!file.empty()) return message + "; did you mean '" + (folder / file).string() + "'?";
-    message += "; give a matrix file or one of the problems";
+    message += "; give a matrix file, a mesh (.msh) or one of the problems";
     char separator = ' ';
     for (const std::string& name : problems) {
         message += separator + name;

@@ -37,6 +37,26 @@ def by_mesh(figure, *implementations, among=everywhere, **keys):
     return {mesh: rate for mesh, rate in rates.items() if rate is not None}
 
 
+def solved(rows, **keys):
+    """{(mesh, polynomial with its options, format): row} of conjugate gradients among the rows."""
+    names = {matrix.removesuffix(",free"): mesh for mesh, matrix in everywhere.items()}
+    found = {}
+    for row in rows:
+        if row["op"] != "solve" or row["solver"] != "cg":
+            continue
+        if any(row.get(k) != v for k, v in keys.items()):
+            continue
+        matrix = row["matrix"].removesuffix(",free")
+        options = [o for o in row["preconditioner"].split(",") if not o.startswith("format=")]
+        form = row["format"].partition(":")[0]
+        found[names.get(matrix, matrix), ",".join(options), form] = row
+    return found
+
+
+def total_seconds(row):
+    return row["seconds"] + row["setup_seconds"]
+
+
 def print_table(title, table, digits=0):
     """A line for each label of {label: {mesh: value}}."""
     names = list(dict.fromkeys(name for series in table.values() for name in series))

@@ -1,7 +1,7 @@
 """What the figures share: measured rows, claims, drawing.
 
 Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json,
-block_jacobi*.json, study.json, spmv_elasticity*.json or solve_elasticity*.json (RESULTS: default
+block_jacobi*.json, study.json, or what bench/elasticity.sh writes (RESULTS: default
 bench/results/h200; files without rows do not count), lays the paper's findings
 (NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; without
 matplotlib it says so and draws nothing), prints each claim with the numbers behind it, and exits
@@ -37,6 +37,11 @@ class Figure:
         self.rows = [row for document in documents for row in document["rows"]]
         self.failed = False
         print(description.strip().splitlines()[0])
+
+    def documents_of(self, bench):
+        """What other benchmarks left beside these results; {name of the file: document}."""
+        found = {p.stem: json.loads(p.read_text()) for p in sorted(self.folder.glob(f"{bench}*.json"))}
+        return {name: document for name, document in found.items() if "rows" in document}
 
     def expected(self):
         """The lines of NAME_expected.csv (quantity, value, source), printed; {quantity: value}."""

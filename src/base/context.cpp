@@ -1,5 +1,6 @@
 #include "tessera/context.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -286,6 +287,20 @@ namespace detail {
 
 namespace {
 
+constexpr std::size_t huge_page = std::size_t(1) << 21;
+
+/// Memory of the host, large ones in huge pages where the system has them: a product reads x and
+/// the matrix in more places than there are translations of small pages at hand (measured:
+/// docs/decisions/sliced-formats.md).
+void* allocate_on_host(std::size_t bytes) {
+    const bool large = bytes >= 4 * huge_page;
+    const std::size_t alignment = large ? huge_page : 64;
+    void* const memory =
+        std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (memory != nullptr && large) madvise(memory, bytes, MADV_HUGEPAGE);  // A hint only.
+    return memory;
+}
+
 /// Touches fresh pages from all threads, so that each lies near the thread that walks it later.
 void first_touch(int threads, void* memory, Offset bytes, bool poison) {
     parallel_ranges(
@@ -316,8 +331,7 @@ void* allocate(const Context& context, Offset bytes) {
                 }
             }
         } else {
-            const std::size_t rounded = (std::size_t(bytes) + 63) / 64 * 64;
-            memory = std::aligned_alloc(64, rounded);
+            memory = allocate_on_host(std::size_t(bytes));
             if (memory == nullptr) {
                 throw OutOfMemory("out of memory: " + std::to_string(bytes >> 20) +
                                   " MiB asked for");

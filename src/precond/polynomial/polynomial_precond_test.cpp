@@ -160,9 +160,27 @@ TEST(polynomial_precond, single_precision_costs_two_percent_of_iterations_on_com
               Status::converged);
 }
 
+/// Iterations for loads that differ in their last digits, sorted. With a contrast of 1e6 conjugate
+/// gradients have lost their orthogonality, and these differ by 3 % either way.
+std::vector<double> iterations_of_loads(const Context& there, const Case& system,
+                                        const std::string& text, double rtol, int loads) {
+    auto random = generator();
+    std::vector<double> counts;
+    for (int k = 0; k < loads; ++k) {
+        Case varied{copy_to(there, system.matrix.view()), system.load};
+        const auto noise = random_vector<double>(random, varied.load.size());
+        for (std::size_t i = 0; i < noise.size(); ++i) varied.load[i] *= 1 + 1e-13 * noise[i];
+        const SolveReport report = solve(there, varied, text, rtol);
+        EXPECT_EQ(report.status, Status::converged) << text << report.message;
+        EXPECT_LE(report.true_relative_residual, rtol) << text;
+        counts.push_back(double(report.iterations));
+    }
+    std::sort(counts.begin(), counts.end());
+    return counts;
+}
+
 /// Two materials in stripes: rounded values cost at most 2 % (f32) and 5 % (16 bits) of iterations,
-/// with the same true residual. With a contrast of 1e6 the iterations in full precision themselves
-/// differ by 3 % between instruction sets, so that twice as much more is allowed.
+/// with the same true residual; what full precision takes at most against the median.
 TEST(polynomial_precond, rounded_values_with_contrast_and_incompressibility) {
     const Context there = context();
     for (const CellShape shape : {CellShape::quadrilateral, CellShape::triangle,
@@ -182,19 +200,16 @@ TEST(polynomial_precond, rounded_values_with_contrast_and_incompressibility) {
             model.forces = {{"right", {0, -1, 0}}};
             elasticity::System assembled = elasticity::assemble(host(), model);
             const Case system{copy_to(there, assembled.matrix.view()), assembled.load};
-            const double noise = contrast > 1e3 ? 0.06 : 0;
+            const int loads = contrast > 1e3 ? 3 : 1;
             // With the stiff stripes rounding alone keeps the residual above 1e-8.
             const double rtol = contrast > 1e3 ? 1e-5 : 1e-8;
-            const SolveReport full = solve(there, system, "least_squares:6", rtol);
-            EXPECT_EQ(full.status, Status::converged) << full.message;
+            const double full =
+                iterations_of_loads(there, system, "least_squares:6", rtol, loads).back();
             for (const auto& [values, most] : std::vector<std::pair<std::string, double>>{
                      {"f32", 1.02}, {"f16", 1.05}, {"bf16", 1.05}}) {
-                const SolveReport report =
-                    solve(there, system, "least_squares:6,format=sbell,values=" + values, rtol);
-                EXPECT_EQ(report.status, Status::converged) << values << report.message;
-                EXPECT_LE(double(report.iterations), (most + noise) * double(full.iterations) + 1)
-                    << values;
-                EXPECT_LE(report.true_relative_residual, rtol);
+                const std::string text = "least_squares:6,format=sbell,values=" + values;
+                const auto found = iterations_of_loads(there, system, text, rtol, loads);
+                EXPECT_LE(found[found.size() / 2], most * full + 1) << values;
             }
         }
     }

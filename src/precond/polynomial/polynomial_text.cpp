@@ -81,6 +81,10 @@ void read_format(Spec& spec, FormatOptions& format) {
     for (const ValueFormat one : value_formats) {
         if (values == to_string(one)) format.values = one;
     }
+    if (!name.empty() && format.format == MatrixFormat::csr && values != words[0]) {
+        throw InvalidArgument("format=csr keeps values as they are; with values=" + values +
+                              " leave format out, or name another, such as sbell");
+    }
 }
 
 /// What read_format takes back.

@@ -134,6 +134,43 @@ TEST(spmv_sliced, vectors_need_no_alignment) {
     EXPECT_TRUE(std::equal(first.begin(), first.end(), second.begin() + 1));
 }
 
+/// Block rows whose columns follow each other from row to row, which the CPU reads in one piece;
+/// the last blocks reach past the matrix, and a NaN at the end of x belongs to the last rows alone.
+TEST(spmv_sliced, runs_of_blocks) {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const Index rows : {131, 192}) {
+        std::vector<std::vector<Index>> pattern;
+        std::vector<std::vector<double>> values;
+        for (Index i = 0; i < rows; ++i) {
+            pattern.emplace_back();
+            for (const Index shift : {-60, -7, -1, 0, 1, 7, 60}) {
+                if (i + shift >= 0 && i + shift < rows) pattern.back().push_back(i + shift);
+            }
+            values.push_back(test::random_vector<double>(random, pattern.back().size()));
+        }
+        const CsrMatrix<double> host = test::make_csr<double>(rows, rows, pattern, values);
+        const CsrMatrix<double> matrix = copy_to(context, host.view());
+        for (const std::string text : {"sell", "sbell:2", "sbell:3", "sbell:4", "sbell:6"}) {
+            SCOPED_TRACE(text);
+            const auto sliced =
+                SlicedMatrix<double>::from_csr(context, matrix.view(), format(text));
+            check_product(context, host.view(), sliced, 1.0, 0.0, random);
+            if (testing::Test::HasFatalFailure()) return;
+            std::vector<double> xs(std::size_t(rows), 1.0);
+            xs.back() = std::numeric_limits<double>::quiet_NaN();
+            const Buffer<double> x = copy_to_buffer(context, xs);
+            Buffer<double> y(context, rows);
+            multiply(context, sliced, 1.0, x.view(), 0.0, y.view());
+            const auto found = copy_to_host(context, y);
+            for (Index i = 0; i < rows - 60 - 2 * 6; ++i) {
+                EXPECT_TRUE(std::isfinite(found[std::size_t(i)])) << i;
+            }
+            EXPECT_TRUE(std::isnan(found.back()));
+        }
+    }
+}
+
 /// A pad reads no x: NaN and infinities reach the rows whose blocks hold their column, no others.
 template <class T>
 void check_strangers(const std::string& text) {

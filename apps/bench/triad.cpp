@@ -1,0 +1,53 @@
+#include <emmintrin.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "bench.hpp"
+
+namespace tessera::bench {
+
+namespace {
+
+constexpr double factor = 3;
+
+/// a = b + factor c for the elements first .. last-1, with stores that leave the caches alone, or
+/// with ordinary ones, which read a line before they write it.
+void triad(bool streaming, Offset first, Offset last, double* a, const double* b, const double* c) {
+    if (streaming) {
+        const __m128d s = _mm_set1_pd(factor);
+        for (Offset i = first; i < last; i += 2) {
+            _mm_stream_pd(a + i, _mm_add_pd(_mm_load_pd(b + i), _mm_mul_pd(s, _mm_load_pd(c + i))));
+        }
+    } else {
+        for (Offset i = first; i < last; ++i) a[i] = b[i] + factor * c[i];
+    }
+}
+
+}  // namespace
+
+double triad_rate(const Context& cpu) {
+    const Offset most = std::min(Offset(1) << 26, cpu.free_memory() / 8 / Offset(sizeof(double)));
+    const Offset a_thread = most / cpu.threads() / 8 * 8;
+    const Offset count = a_thread * cpu.threads();
+    Buffer<double> a(cpu, count), b(cpu, count), c(cpu, count);
+    fill(cpu, 1.0, b.view());
+    fill(cpu, 2.0, c.view());
+    double best = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < 10; ++k) {
+        const bool streaming = k % 2 == 0;
+        const auto begin = std::chrono::steady_clock::now();
+#pragma omp parallel for schedule(static) num_threads(cpu.threads())
+        for (int thread = 0; thread < cpu.threads(); ++thread) {
+            triad(streaming, thread * a_thread, (thread + 1) * a_thread, a.data(), b.data(),
+                  c.data());
+        }
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+        best = std::min(best, elapsed.count());
+        if (a.data()[count - 1] != 1 + factor * 2) throw Error("the triad is wrong");
+    }
+    return 3.0 * sizeof(double) * double(count) / best;
+}
+
+}  // namespace tessera::bench
