@@ -11,19 +11,21 @@ namespace tessera {
 
 template <class T>
 struct SymmetricScaling<T>::State {
-    State(const Context& where, const CsrView<T>& matrix)
+    State(const Context& where, const CsrView<T>& matrix, bool keeps_matrix)
         : context(where),
-          scaled(where, matrix.rows, matrix.columns, matrix.nonzeros),
+          rows(matrix.rows),
+          nonzeros(matrix.nonzeros),
           faults(where, matrix.rows),
           host_faults(std::size_t(matrix.rows)) {
         require(matrix.rows == matrix.columns, "SymmetricScaling: the matrix must be square");
+        if (!keeps_matrix) return;
+        scaled = CsrMatrix<T>(where, matrix.rows, matrix.columns, matrix.nonzeros);
         copy(where, matrix.row_offsets_span(), scaled.row_offsets().view());
         copy(where, matrix.column_indices_span(), scaled.column_indices().view());
     }
 
     /// The patterns of S and its transpose from where the blocks start.
     void make_factors(const BlockPartition& blocks) {
-        const Index rows = scaled.rows();
         starts = Buffer<Index>(context, Offset(blocks.count) + 1);
         copy(context, blocks.block_offsets.view(), starts.view());
         largest = blocks.largest;
@@ -55,7 +57,7 @@ struct SymmetricScaling<T>::State {
     }
 
     ScalingFactors<T> factors() {
-        return {scaled.rows(), factor.row_offsets().data(), transposed.row_offsets().data(),
+        return {rows, factor.row_offsets().data(), transposed.row_offsets().data(),
                 factor.values().data(), transposed.values().data()};
     }
 
@@ -68,8 +70,9 @@ struct SymmetricScaling<T>::State {
             select(where, &cpu::invert_root_diagonal<T>,
                    TESSERA_IF_CUDA(cuda::invert_root_diagonal<T>))(where, matrix, diagonal.data(),
                                                                    faults.data());
-            select(where, &cpu::scale_points<T>, TESSERA_IF_CUDA(cuda::scale_points<T>))(
-                where, matrix, diagonal.data(), values);
+            if (scaled.rows() == rows)
+                select(where, &cpu::scale_points<T>, TESSERA_IF_CUDA(cuda::scale_points<T>))(
+                    where, matrix, diagonal.data(), values);
         } else {
             select(where, &cpu::factor_blocks<T>, TESSERA_IF_CUDA(cuda::factor_blocks<T>))(
                 where, matrix, starts.data(), Index(starts.size()) - 1, largest, factors(),
@@ -91,9 +94,11 @@ struct SymmetricScaling<T>::State {
     }
 
     Context context;
-    CsrMatrix<T> scaled;
-    Buffer<T> diagonal;  ///< Of point scaling.
-    Index largest = 0;   ///< Rows of the largest block; 0: point scaling.
+    Index rows;
+    Offset nonzeros;
+    CsrMatrix<T> scaled;  ///< No rows: not kept.
+    Buffer<T> diagonal;   ///< Of point scaling.
+    Index largest = 0;    ///< Rows of the largest block; 0: point scaling.
     Buffer<Index> starts;
     CsrMatrix<T> factor, transposed;
     SpmvPlan factor_plan, transposed_plan;
@@ -103,8 +108,9 @@ struct SymmetricScaling<T>::State {
 };
 
 template <class T>
-SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& matrix)
-    : state_(std::make_unique<State>(context, matrix)) {
+SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& matrix,
+                                      bool keeps_matrix)
+    : state_(std::make_unique<State>(context, matrix, keeps_matrix)) {
     state_->diagonal = Buffer<T>(context, matrix.rows);
     state_->scale(context, matrix);
 }
@@ -112,7 +118,7 @@ SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& 
 template <class T>
 SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& matrix,
                                       const BlockPartition& blocks)
-    : state_(std::make_unique<State>(context, matrix)) {
+    : state_(std::make_unique<State>(context, matrix, true)) {
     require(blocks.rows == matrix.rows, "SymmetricScaling: the blocks are of another matrix");
     if (matrix.rows == 0) return;
     state_->make_factors(blocks);
@@ -133,7 +139,7 @@ CsrView<T> SymmetricScaling<T>::matrix() const {
 
 template <class T>
 void SymmetricScaling<T>::update(const Context& context, const CsrView<T>& matrix) {
-    require(matrix.rows == state_->scaled.rows() && matrix.nonzeros == state_->scaled.nonzeros(),
+    require(matrix.rows == state_->rows && matrix.nonzeros == state_->nonzeros,
             "SymmetricScaling: update needs a matrix of the pattern that it was set up with");
     state_->scale(context, matrix);
 }
