@@ -136,17 +136,20 @@ template <class T>
 class TESSERA_API SlicedMatrix {
   public:
     /// Converts. `matrix` has sorted, unique columns; S is float or double, options.format any but
-    /// csr. Waits: sizes go to the host. Throws InvalidArgument on options that cannot be.
+    /// csr. With `scaling`, rows() = columns() numbers s, the matrix has the values a_ij (s_i s_j).
+    /// Waits: sizes go to the host. Throws InvalidArgument on options that cannot be.
     template <class S>
     static SlicedMatrix from_csr(const Context& context, const CsrView<S>& matrix,
-                                 const FormatOptions& options);
+                                 const FormatOptions& options,
+                                 std::span<const std::type_identity_t<S>> scaling = {});
     ~SlicedMatrix();
     SlicedMatrix(SlicedMatrix&&) noexcept;
     SlicedMatrix& operator=(SlicedMatrix&&) noexcept;
 
     /// Takes new values on the pattern it was made from; does not allocate, does not wait.
     template <class S>
-    void update(const Context& context, const CsrView<S>& matrix);
+    void update(const Context& context, const CsrView<S>& matrix,
+                std::span<const std::type_identity_t<S>> scaling = {});
 
     /// The matrix again, values to the last bit (of the format they are kept in). Waits.
     CsrMatrix<T> to_csr(const Context& context, Fill fill = Fill::keep) const;
@@ -173,6 +176,35 @@ TESSERA_API void multiply(const Context& context, const SlicedMatrix<T>& matrix,
                           std::type_identity_t<T> alpha, std::span<const std::type_identity_t<T>> x,
                           std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y);
 
+/// y = A x and *xy = x^T y, A square, in one pass on a GPU where its threads do not read pads and
+/// slices have more than one block row. |error| of *xy <= gamma_n |x|^T |y| beside that of y. The
+/// sum has a fixed order, that of the block rows as they are kept; otherwise like multiply.
+template <class T>
+TESSERA_API void multiply_dot(const Context& context, const SlicedMatrix<T>& matrix,
+                              std::span<const std::type_identity_t<T>> x,
+                              std::span<std::type_identity_t<T>> y, T* xy);
+
+/// recurrence_step with q = A x, A square, in one pass on a GPU; `next` and `work` as in
+/// Operator::apply_step.
+template <class T>
+TESSERA_API void multiply_step(const Context& context, const SlicedMatrix<T>& matrix,
+                               const RecurrenceStep<std::type_identity_t<T>>& step,
+                               std::span<const std::type_identity_t<T>> x,
+                               std::span<const std::type_identity_t<T>> y,
+                               std::span<const std::type_identity_t<T>> r,
+                               std::span<std::type_identity_t<T>> next,
+                               std::span<std::type_identity_t<T>> work);
+
+/// Operator::apply_last_step, A square, in one pass on a GPU; *rz summed as in multiply_dot.
+template <class T>
+TESSERA_API void multiply_last_step(const Context& context, const SlicedMatrix<T>& matrix,
+                                    const RecurrenceStep<std::type_identity_t<T>>& step,
+                                    std::span<const std::type_identity_t<T>> x,
+                                    std::span<std::type_identity_t<T>> y,
+                                    std::span<const std::type_identity_t<T>> r,
+                                    const ScaledResult& result,
+                                    std::span<std::type_identity_t<T>> work);
+
 /// A sliced matrix as an Operator; owns it.
 template <class T>
 class TESSERA_API SlicedOperator final : public Operator<T> {
@@ -182,6 +214,20 @@ class TESSERA_API SlicedOperator final : public Operator<T> {
     Index columns() const override { return matrix_.columns(); }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
         multiply(context, matrix_, T(1), x, T(0), y);
+    }
+    void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
+                   T* xy) const override {
+        multiply_dot(context, matrix_, x, y, xy);
+    }
+    void apply_step(const Context& context, const RecurrenceStep<T>& step, std::span<const T> x,
+                    std::span<const T> y, std::span<const T> r, std::span<T> next,
+                    std::span<T> work) const override {
+        multiply_step(context, matrix_, step, x, y, r, next, work);
+    }
+    void apply_last_step(const Context& context, const RecurrenceStep<T>& step,
+                         std::span<const T> x, std::span<T> y, std::span<const T> r,
+                         const ScaledResult& result, std::span<T> work) const override {
+        multiply_last_step(context, matrix_, step, x, y, r, result, work);
     }
     const SlicedMatrix<T>& matrix() const { return matrix_; }
     SlicedMatrix<T>& matrix() { return matrix_; }

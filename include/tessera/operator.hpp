@@ -3,8 +3,19 @@
 #include <string>
 
 #include "tessera/csr.hpp"
+#include "tessera/vector_ops.hpp"
 
 namespace tessera {
+
+/// Where the result w of a recurrence goes that may run in less than double: z_i = p d_i w_i with
+/// the power of two p of `widen`. What is empty or null is left out.
+struct ScaledResult {
+    std::span<double> z;
+    std::span<const double> d;
+    const double* square = nullptr;  ///< Null: p = 1.
+    std::span<const double> r;       ///< As many elements as z, for
+    double* rz = nullptr;            ///< *rz = r^T z.
+};
 
 /// A linear map y = A x on vectors in the memory of a Context.
 template <class T>
@@ -16,6 +27,30 @@ class TESSERA_API Operator {
     /// y = A x; no overlap. Only gives work to `context`: no allocation, no copy to the host, so
     /// that it can be captured in a graph.
     virtual void apply(const Context& context, std::span<const T> x, std::span<T> y) const = 0;
+    /// y = A x and *xy = x^T y, A square; no overlap. What is not one kernel is these two.
+    virtual void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
+                           T* xy) const {
+        apply(context, x, y);
+        dot<T>(context, x, y, xy);
+    }
+    /// recurrence_step with q = A x, A square. `next` may be y; otherwise no overlap, but r may
+    /// be x. `work` has as many elements and may be overwritten. The values are those of apply and
+    /// recurrence_step to the last bit.
+    virtual void apply_step(const Context& context, const RecurrenceStep<T>& step,
+                            std::span<const T> x, std::span<const T> y, std::span<const T> r,
+                            std::span<T> next, std::span<T> work) const {
+        apply(context, x, work);
+        recurrence_step<T>(context, step, work, x, y, r, next);
+    }
+    /// The same with the result w = next in `result`; y may be overwritten. The values of z are
+    /// those of apply_step and widen to the last bit.
+    virtual void apply_last_step(const Context& context, const RecurrenceStep<T>& step,
+                                 std::span<const T> x, std::span<T> y, std::span<const T> r,
+                                 const ScaledResult& result, std::span<T> work) const {
+        apply_step(context, step, x, y, r, y, work);
+        widen<T, double>(context, result.d, y, result.square, result.z);
+        if (result.rz != nullptr) dot<double>(context, result.r, result.z, result.rz);
+    }
 };
 
 /// An approximate inverse of a matrix, z = M^-1 r.

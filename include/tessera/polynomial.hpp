@@ -28,9 +28,10 @@ TESSERA_API const char* to_string(PolynomialKind kind);
 ///   d_1 = residual_1 r,  z_1 = weight_1 d_1,  r_0 = r;  for k = 2 .. degree + 1:
 ///   r_(k-1) = r_(k-2) - A d_(k-1),  d_k = previous_k d_(k-1) + residual_k r_(k-1),
 ///   z_k = z_(k-1) + weight_k d_k.
+/// `residual` is not 0.
 struct PolynomialTerm {
     double previous = 0;
-    double residual = 0;
+    double residual = 1;
     double weight = 1;
 };
 
@@ -41,25 +42,32 @@ TESSERA_API std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, in
                                                          double lower, double upper,
                                                          double alpha = 0.5, double beta = -0.5);
 
-/// z = s(A) r for a square operator A, with exactly terms.size() - 1 products; no overlap. Keeps
-/// three vectors, so that one host thread at a time may apply it.
+/// z = s(A) r for a square operator A, with exactly terms.size() - 1 products; no overlap. The
+/// directions of a polynomial follow a recurrence of three terms, so Clenshaw's algorithm sums them
+/// with one Operator::apply_step a product. Keeps three vectors, so that one host thread at a time
+/// may apply it.
 template <class T>
 class TESSERA_API MatrixPolynomial final : public Operator<T> {
   public:
     /// `matrix` must outlive it. Throws InvalidArgument unless it is square and there are two terms
     /// or more.
     MatrixPolynomial(const Context& context, const Operator<T>& matrix,
-                     std::vector<PolynomialTerm> terms);
+                     const std::vector<PolynomialTerm>& terms);
     Index rows() const override { return matrix_.rows(); }
     Index columns() const override { return matrix_.rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
-    void set_terms(std::vector<PolynomialTerm> terms);
+    /// The same with what becomes of z = w in `result`.
+    void apply_scaled(const Context& context, std::span<const T> r,
+                      const ScaledResult& result) const;
+    void set_terms(const std::vector<PolynomialTerm>& terms);
     /// Its three vectors, for what else needs memory between two applications.
     std::span<T> work() const { return work_.view(); }
 
   private:
     const Operator<T>& matrix_;
-    std::vector<PolynomialTerm> terms_;
+    std::vector<RecurrenceStep<T>> steps_;
+    template <class Last>
+    void apply_steps(const Context& context, std::span<const T> r, Last&& last) const;
     mutable Buffer<T> work_;
 };
 
@@ -129,6 +137,8 @@ class TESSERA_API PolynomialPreconditioner final : public Preconditioner<T>, pub
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    void apply_dot(const Context& context, std::span<const T> r, std::span<T> z,
+                   T* rz) const override;
     /// Finds the ends anew.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;

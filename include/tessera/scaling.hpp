@@ -16,8 +16,9 @@ namespace tessera {
 template <class T>
 class TESSERA_API SymmetricScaling {
   public:
-    /// Point scaling. Throws InvalidArgument unless the matrix is square. Waits.
-    SymmetricScaling(const Context& context, const CsrView<T>& matrix);
+    /// Point scaling. Throws InvalidArgument unless the matrix is square. Without `keeps_matrix`
+    /// there is S alone, and no matrix(). Waits.
+    SymmetricScaling(const Context& context, const CsrView<T>& matrix, bool keeps_matrix = true);
     /// Block scaling; blocks must be full: the rows of one have the same columns, and whole blocks
     /// of columns, as find_blocks with Blocking::natural gives for a symmetric pattern. Throws
     /// InvalidArgument that names the first row where that is not so. Waits.
@@ -27,7 +28,7 @@ class TESSERA_API SymmetricScaling {
     SymmetricScaling(SymmetricScaling&&) noexcept;
     SymmetricScaling& operator=(SymmetricScaling&&) noexcept;
 
-    /// S A S^T; it has the pattern of A, and arrays of its own.
+    /// S A S^T; it has the pattern of A, and arrays of its own. No rows where it is not kept.
     CsrView<T> matrix() const;
     /// New values on the same pattern; does not allocate. Waits.
     void update(const Context& context, const CsrView<T>& matrix);

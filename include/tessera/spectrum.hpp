@@ -5,10 +5,11 @@
 namespace tessera {
 
 /// max_i sum_j |a_ij|, at least the modulus of every eigenvalue (Gershgorin), up to the rounding of
-/// the sums, a relative gamma_k with k entries a row. NaN if the matrix holds NaN. Equal for every
-/// number of threads. Waits.
+/// the sums, a relative gamma_k with k entries a row. With `scaling` of the values a_ij (s_i s_j).
+/// NaN if the matrix holds NaN. Equal for every number of threads. Waits.
 template <class T>
-TESSERA_API double gershgorin_bound(const Context& context, const CsrView<T>& matrix);
+TESSERA_API double gershgorin_bound(const Context& context, const CsrView<T>& matrix,
+                                    std::span<const std::type_identity_t<T>> scaling = {});
 
 /// What k steps of the Lanczos process tell of the eigenvalues of a symmetric matrix.
 struct RitzValues {

@@ -65,20 +65,24 @@ template <class T>
 TESSERA_API void multiply_elementwise(const Context& context, std::span<const T> d,
                                       std::span<const T> x, std::span<T> y);
 
-/// One step of a three-term recurrence for a polynomial of a matrix, with q = A d:
-///   r_next = r - sigma q,  d_next = pi d + rho r_next,  z_next = gamma z + beta d_next.
-/// Each of the results may be the vector it follows; r_next and d_next may be empty, and are then
-/// not written.
+/// *result = sum of (d_i x_i)^2, each product rounded to T.
+template <class T>
+TESSERA_API void scaled_square(const Context& context, std::span<const T> d, std::span<const T> x,
+                               T* result);
+
+/// One step of a three-term recurrence for a polynomial of a matrix A, with q = A x:
+///   next = product q + own x + before y + given r,
+/// added in this order with fused operations where the instruction set has them.
 template <class T>
 struct RecurrenceStep {
-    T sigma, pi, rho, gamma, beta;
+    T product, own, before, given;
 };
+/// `next` may be any of the vectors.
 template <class T>
 TESSERA_API void recurrence_step(const Context& context,
                                  const RecurrenceStep<std::type_identity_t<T>>& step,
-                                 std::span<const T> q, std::span<const T> r, std::span<const T> d,
-                                 std::span<const T> z, std::span<T> r_next, std::span<T> d_next,
-                                 std::span<T> z_next);
+                                 std::span<const T> q, std::span<const T> x, std::span<const T> y,
+                                 std::span<const T> r, std::span<T> next);
 
 /// y_i = x_i, rounded to nearest.
 template <class From, class To>
@@ -86,7 +90,8 @@ TESSERA_API void convert(const Context& context, std::span<const From> x, std::s
 
 /// y_i = d_i x_i / s rounded to nearest, s the power of two next below sqrt(*square) (1 where that
 /// is no positive finite number), in the memory of `context`: with square = x^T x nothing under- or
-/// overflows in y that matters. `widen` is the way back, y_i = s d_i x_i. An empty d: ones.
+/// overflows in y that matters. `widen` is the way back, y_i = s d_i x_i, also from To to itself;
+/// there `square` may be null, s = 1. An empty d: ones.
 template <class From, class To>
 TESSERA_API void narrow(const Context& context, std::span<const From> d, std::span<const From> x,
                         const From* square, std::span<To> y);

@@ -37,15 +37,16 @@ class ConjugateGradients final : public Method<T> {
         CgState<T>* state = state_.data();
         const std::span<T> r = vectors_[0];
         const std::span<T> q = vectors_[1];
-        system_.matrix.apply(context, p(), q);
-        dot<T>(context, p(), q, &state->pq);
+        system_.matrix.apply_dot(context, p(), q, &state->pq);
         run_step(context, CgAlpha<T>{state});
         axpy_pair_dot<T>(context, &state->alpha, p(), q, system_.x, r, &state->rr);
-        const std::span<const T> z = system_.preconditioned(r, z_);
-        if (flexible_) {
+        std::span<const T> z = r;
+        if (preconditioned() && !flexible_) {
+            system_.preconditioner->apply_dot(context, r, z_, state->products);
+            z = z_;
+        } else if (flexible_) {
+            z = system_.preconditioned(r, z_);
             dots<T>(context, 2, vectors_.vectors(0, 2), z, state->products);
-        } else if (preconditioned()) {
-            dot<T>(context, r, z, state->products);
         }
         run_step(context, CgBeta<T>{state, preconditioned(), flexible_});
         axpby<T>(context, T(1), z, &state->beta, p());

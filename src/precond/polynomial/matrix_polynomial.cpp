@@ -1,47 +1,94 @@
 #include "base/dispatch.hpp"
 #include "tessera/polynomial.hpp"
-#include "tessera/vector_ops.hpp"
 
 namespace tessera {
 
+namespace {
+
+/// Clenshaw's algorithm. Without the residuals the directions of the terms 1 .. m are
+///   d_(k+1) = (previous_(k+1) + residual_(k+1) / residual_k) d_k - residual_(k+1) A d_k
+///             - (residual_(k+1) previous_k / residual_k) d_(k-1),  d_0 = 0,
+/// so that with b_m = weight_m r and, down to k = 1, b_k = weight_k r + (the first factor) b_(k+1)
+/// - residual_(k+1) A b_(k+1) - (the last factor for k + 2) b_(k+2), the sum is residual_1 b_1.
+/// The first step has r in the place of b_m, the second one in that of b_(k+2).
+template <class T>
+std::vector<RecurrenceStep<T>> clenshaw(const std::vector<PolynomialTerm>& terms) {
+    const std::size_t m = terms.size();
+    std::vector<RecurrenceStep<T>> steps;
+    for (std::size_t k = m - 1; k-- > 0;) {
+        const PolynomialTerm &term = terms[k], &above = terms[k + 1];
+        RecurrenceStep<double> step{
+            -above.residual, above.previous + above.residual / term.residual, 0, term.weight};
+        if (k + 2 < m) {
+            step.before = -terms[k + 2].residual * above.previous / above.residual;
+        }
+        const double top = terms[m - 1].weight;
+        if (k + 2 == m) {
+            step = {step.product * top, step.own * top + step.given, 0, 0};
+        } else if (k + 3 == m) {
+            step = {step.product, step.own, 0, step.given + step.before * top};
+        }
+        const double scale = k == 0 ? term.residual : 1;
+        steps.push_back({T(scale * step.product), T(scale * step.own), T(scale * step.before),
+                         T(scale * step.given)});
+    }
+    return steps;
+}
+
+}  // namespace
+
 template <class T>
 MatrixPolynomial<T>::MatrixPolynomial(const Context& context, const Operator<T>& matrix,
-                                      std::vector<PolynomialTerm> terms)
+                                      const std::vector<PolynomialTerm>& terms)
     : matrix_(matrix), work_(context, 3 * Offset(matrix.rows())) {
     require(matrix.rows() == matrix.columns(), "MatrixPolynomial: the operator must be square");
-    set_terms(std::move(terms));
+    set_terms(terms);
 }
 
 template <class T>
-void MatrixPolynomial<T>::set_terms(std::vector<PolynomialTerm> terms) {
+void MatrixPolynomial<T>::set_terms(const std::vector<PolynomialTerm>& terms) {
     require(terms.size() >= 2, "MatrixPolynomial: give two terms or more");
-    terms_ = std::move(terms);
+    for (const PolynomialTerm& term : terms) {
+        require(term.residual != 0, "MatrixPolynomial: a term has no part of the residual");
+    }
+    steps_ = clenshaw<T>(terms);
+}
+
+/// last(step, x, y, work) in the place of the last step.
+template <class T>
+template <class Last>
+void MatrixPolynomial<T>::apply_steps(const Context& context, std::span<const T> r,
+                                      Last&& last) const {
+    const std::size_t n = std::size_t(rows());
+    std::span<T> here = work_.view().first(n), other = work_.view().subspan(n, n);
+    const std::span<T> work = work_.view().last(n);
+    std::span<const T> x = r;
+    for (std::size_t k = 0; k + 1 < steps_.size(); ++k) {
+        matrix_.apply_step(context, steps_[k], x, here, r, here, work);
+        x = here;
+        std::swap(here, other);
+    }
+    last(steps_.back(), x, here, work);
 }
 
 template <class T>
-void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> x,
+void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> r,
                                 std::span<T> z) const {
-    const std::size_t n = std::size_t(rows());
-    require(x.size() == n && z.size() == n, "MatrixPolynomial: sizes differ");
-    const std::span<T> r = work_.view().first(n), d = work_.view().subspan(n, n);
-    const std::span<T> q = work_.view().last(n);
-    // The first direction is x times a number, which the second step takes in.
-    const PolynomialTerm& first = terms_[0];
-    matrix_.apply(context, x, q);
-    const PolynomialTerm& second = terms_[1];
-    const bool done = terms_.size() == 2;
-    recurrence_step<T>(context,
-                       {T(first.residual), T(second.previous * first.residual), T(second.residual),
-                        T(first.weight * first.residual), T(second.weight)},
-                       q, x, x, x, done ? std::span<T>() : r, done ? std::span<T>() : d, z);
-    for (std::size_t k = 2; k < terms_.size(); ++k) {
-        const PolynomialTerm& term = terms_[k];
-        const bool last = k + 1 == terms_.size();
-        matrix_.apply(context, d, q);
-        recurrence_step<T>(context,
-                           {T(1), T(term.previous), T(term.residual), T(1), T(term.weight)}, q, r,
-                           d, z, last ? std::span<T>() : r, last ? std::span<T>() : d, z);
-    }
+    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
+            "MatrixPolynomial: sizes differ");
+    apply_steps(context, r, [&](const auto& step, auto x, auto y, auto work) {
+        matrix_.apply_step(context, step, x, y, r, z, work);
+    });
+}
+
+template <class T>
+void MatrixPolynomial<T>::apply_scaled(const Context& context, std::span<const T> r,
+                                       const ScaledResult& result) const {
+    require(r.size() == std::size_t(rows()) && result.z.size() == r.size(),
+            "MatrixPolynomial: sizes differ");
+    apply_steps(context, r, [&](const auto& step, auto x, auto y, auto work) {
+        matrix_.apply_last_step(context, step, x, y, r, result, work);
+    });
 }
 
 template class MatrixPolynomial<float>;

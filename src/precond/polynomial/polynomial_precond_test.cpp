@@ -94,6 +94,66 @@ TEST(polynomial_precond, is_symmetric_and_positive) {
     }
 }
 
+/// With its dot the operator is the same to the last bit, and r^T z within its bound.
+TEST(polynomial_precond, applied_with_its_dot) {
+    const Context there = context();
+    auto random = generator();
+    const Case system = problem(there, "elasticity2d:12");
+    const std::size_t n = std::size_t(system.matrix.rows());
+    const auto rs = random_vector<double>(random, n);
+    const Buffer<double> r = copy_to_buffer(there, rs);
+    Buffer<double> z(there, Offset(n)), rz(there, 1);
+    for (const std::string& text : variants) {
+        SCOPED_TRACE(text);
+        const auto m = make<double>(there, system.matrix.view(), text);
+        const auto expected = applied<double>(there, m, rs);
+        m.apply_dot(there, r.view(), z.view(), rz.data());
+        const auto zs = copy_to_host(there, z);
+        EXPECT_EQ(zs, expected);
+        double sum = 0, size = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            sum += rs[i] * zs[i];
+            size += std::abs(rs[i] * zs[i]);
+        }
+        EXPECT_LE(std::abs(copy_to_host(there, rz)[0] - sum), 2 * gamma<double>(double(n)) * size);
+    }
+}
+
+/// Sliced formats and CSR go through different kernels; the polynomial is one.
+TEST(polynomial_precond, formats_agree_in_all_degrees) {
+    const Context there = context();
+    auto random = generator();
+    const Case system = problem(there, "elasticity2d:10");
+    const std::size_t n = std::size_t(system.matrix.rows());
+    const auto r = random_vector<double>(random, n);
+    for (const char* kind :
+         {"neumann", "least_squares", "chebyshev", "chebyshev4", "chebyshev4_optimal"}) {
+        for (int degree = 1; degree <= 16; ++degree) {
+            // s is between 1/5 and the square of degree + 1 on an interval to 3, and every step
+            // rounds what is at most a few times as large.
+            const double size = double((degree + 1) * (degree + 1));
+            const auto text = kind + (":" + std::to_string(degree)) + ",bound=3";
+            const auto full =
+                applied<double>(there, make<double>(there, system.matrix.view(), text), r);
+            double norm = 0;
+            for (const double value : full) norm += value * value;
+            for (const auto& [more, unit] : std::vector<std::pair<std::string, double>>{
+                     {",format=sbell:2", gamma<double>(1)},
+                     {",format=bcsr:2", gamma<double>(1)},
+                     {",format=ell", gamma<double>(1)},
+                     {",precision=f32", gamma<float>(1)},
+                     {",precision=f32,format=sbell:2", gamma<float>(1)}}) {
+                const auto found = applied<double>(
+                    there, make<double>(there, system.matrix.view(), text + more), r);
+                double difference = 0;
+                for (std::size_t i = 0; i < n; ++i) difference += std::pow(found[i] - full[i], 2);
+                EXPECT_LE(std::sqrt(difference), 30 * degree * unit * size * std::sqrt(norm))
+                    << text << more;
+            }
+        }
+    }
+}
+
 TEST(polynomial_precond, solves_and_takes_fewer_iterations_than_jacobi) {
     const Context there = context();
     for (const char* text : {"elasticity2d:24", "elasticity3d:6,element=tet4"}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sparse/scaling/factor_pattern.hpp"
 #include "tessera/scaling.hpp"
 
 namespace tessera {
@@ -23,11 +24,26 @@ struct ScalingFactors {
     T* transposed_values;
 };
 
+/// What is wrong with rows; -1: no such row.
+struct FaultSummary {
+    Index first_not_full = -1;
+    Index not_positive = 0;
+    Index first_not_positive = -1;
+};
+
+// factor_entries: entries[b] of S in the blocks before block b, b = 0 .. count, and their total; it
+// waits, and so does summarise. fill_patterns: the patterns of S and its transpose.
+//
 // S = diag(a_ii)^(-1/2) in `diagonal`, NaN and a fault where that cannot be; then the values
 // a_ij (s_i s_j). Or, with blocks (count + 1 starts), the inverse Cholesky factors, and S A S^T,
-// each entry in the order of sums that its mirror image has. `faults`: one for each row. None
-// waits.
+// each entry in the order of sums that its mirror image has. `faults`: one for each row. These do
+// not wait.
 #define TESSERA_SCALING                                                                       \
+    Offset factor_entries(const Context& context, const Index* starts, Index count,           \
+                          Offset* entries);                                                   \
+    void fill_patterns(const Context& context, const Index* starts, Index count,              \
+                       const Offset* entries, const FactorPatterns& to);                      \
+    FaultSummary summarise(const Context& context, const ScalingFault* faults, Index rows);   \
     template <class T>                                                                        \
     void invert_root_diagonal(const Context& context, const CsrView<T>& matrix, T* diagonal,  \
                               ScalingFault* faults);                                          \

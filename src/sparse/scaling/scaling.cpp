@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include "base/dispatch.hpp"
@@ -11,51 +10,36 @@ namespace tessera {
 
 template <class T>
 struct SymmetricScaling<T>::State {
-    State(const Context& where, const CsrView<T>& matrix)
-        : context(where),
-          scaled(where, matrix.rows, matrix.columns, matrix.nonzeros),
-          faults(where, matrix.rows),
-          host_faults(std::size_t(matrix.rows)) {
+    State(const Context& where, const CsrView<T>& matrix, bool keeps_matrix)
+        : context(where), rows(matrix.rows), nonzeros(matrix.nonzeros), faults(where, matrix.rows) {
         require(matrix.rows == matrix.columns, "SymmetricScaling: the matrix must be square");
+        if (!keeps_matrix) return;
+        scaled = CsrMatrix<T>(where, matrix.rows, matrix.columns, matrix.nonzeros);
         copy(where, matrix.row_offsets_span(), scaled.row_offsets().view());
         copy(where, matrix.column_indices_span(), scaled.column_indices().view());
     }
 
     /// The patterns of S and its transpose from where the blocks start.
     void make_factors(const BlockPartition& blocks) {
-        const Index rows = scaled.rows();
         starts = Buffer<Index>(context, Offset(blocks.count) + 1);
         copy(context, blocks.block_offsets.view(), starts.view());
         largest = blocks.largest;
-        const std::vector<Index> host = copy_to_host(context, starts);
-        std::vector<Offset> lower{0}, upper{0};
-        std::vector<Index> lower_columns, upper_columns;
-        lower.reserve(std::size_t(rows) + 1);
-        upper.reserve(std::size_t(rows) + 1);
-        for (std::size_t b = 0; b + 1 < host.size(); ++b) {
-            for (Index i = host[b]; i < host[b + 1]; ++i) {
-                for (Index j = host[b]; j <= i; ++j) lower_columns.push_back(j);
-                for (Index j = i; j < host[b + 1]; ++j) upper_columns.push_back(j);
-                lower.push_back(Offset(lower_columns.size()));
-                upper.push_back(Offset(upper_columns.size()));
-            }
-        }
-        const auto make = [&](const std::vector<Offset>& offsets,
-                              const std::vector<Index>& columns) {
-            CsrMatrix<T> matrix(context, rows, rows, Offset(columns.size()));
-            copy_from_host(context, std::span<const Offset>(offsets), matrix.row_offsets().view());
-            copy_from_host(context, std::span<const Index>(columns),
-                           matrix.column_indices().view());
-            return matrix;
-        };
-        factor = make(lower, lower_columns);
-        transposed = make(upper, upper_columns);
+        Buffer<Offset> entries(context, Offset(blocks.count) + 1);
+        const Offset total =
+            select(context, &cpu::factor_entries, TESSERA_IF_CUDA(cuda::factor_entries))(
+                context, starts.data(), blocks.count, entries.data());
+        factor = CsrMatrix<T>(context, rows, rows, total);
+        transposed = CsrMatrix<T>(context, rows, rows, total);
+        select(context, &cpu::fill_patterns, TESSERA_IF_CUDA(cuda::fill_patterns))(
+            context, starts.data(), blocks.count, entries.data(),
+            {factor.row_offsets().data(), transposed.row_offsets().data(),
+             factor.column_indices().data(), transposed.column_indices().data()});
         factor_plan = plan_spmv(context, factor.view());
         transposed_plan = plan_spmv(context, transposed.view());
     }
 
     ScalingFactors<T> factors() {
-        return {scaled.rows(), factor.row_offsets().data(), transposed.row_offsets().data(),
+        return {rows, factor.row_offsets().data(), transposed.row_offsets().data(),
                 factor.values().data(), transposed.values().data()};
     }
 
@@ -68,43 +52,44 @@ struct SymmetricScaling<T>::State {
             select(where, &cpu::invert_root_diagonal<T>,
                    TESSERA_IF_CUDA(cuda::invert_root_diagonal<T>))(where, matrix, diagonal.data(),
                                                                    faults.data());
-            select(where, &cpu::scale_points<T>, TESSERA_IF_CUDA(cuda::scale_points<T>))(
-                where, matrix, diagonal.data(), values);
+            if (scaled.rows() == rows)
+                select(where, &cpu::scale_points<T>, TESSERA_IF_CUDA(cuda::scale_points<T>))(
+                    where, matrix, diagonal.data(), values);
         } else {
             select(where, &cpu::factor_blocks<T>, TESSERA_IF_CUDA(cuda::factor_blocks<T>))(
                 where, matrix, starts.data(), Index(starts.size()) - 1, largest, factors(),
                 faults.data());
         }
-        copy_to_host(where, std::span<const ScalingFault>(faults.view()),
-                     std::span<ScalingFault>(host_faults));
-        const auto cut = std::ranges::find(host_faults, ScalingFault::not_full);
-        if (cut != host_faults.end()) {
+        summary = select(where, &cpu::summarise, TESSERA_IF_CUDA(cuda::summarise))(
+            where, faults.data(), rows);
+        if (summary.first_not_full >= 0) {
             throw InvalidArgument("SymmetricScaling: row " +
-                                  std::to_string(cut - host_faults.begin()) +
+                                  std::to_string(summary.first_not_full) +
                                   " does not have the columns of its block's first row, or not "
                                   "all columns of a block; take natural blocks, or point scaling");
         }
-        not_positive = Index(std::ranges::count(host_faults, ScalingFault::not_positive));
         if (largest == 0) return;
         select(where, &cpu::scale_blocks<T>, TESSERA_IF_CUDA(cuda::scale_blocks<T>))(
             where, matrix, factors(), values);
     }
 
     Context context;
-    CsrMatrix<T> scaled;
-    Buffer<T> diagonal;  ///< Of point scaling.
-    Index largest = 0;   ///< Rows of the largest block; 0: point scaling.
+    Index rows;
+    Offset nonzeros;
+    CsrMatrix<T> scaled;  ///< No rows: not kept.
+    Buffer<T> diagonal;   ///< Of point scaling.
+    Index largest = 0;    ///< Rows of the largest block; 0: point scaling.
     Buffer<Index> starts;
     CsrMatrix<T> factor, transposed;
     SpmvPlan factor_plan, transposed_plan;
     Buffer<ScalingFault> faults;
-    std::vector<ScalingFault> host_faults;
-    Index not_positive = 0;
+    FaultSummary summary;
 };
 
 template <class T>
-SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& matrix)
-    : state_(std::make_unique<State>(context, matrix)) {
+SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& matrix,
+                                      bool keeps_matrix)
+    : state_(std::make_unique<State>(context, matrix, keeps_matrix)) {
     state_->diagonal = Buffer<T>(context, matrix.rows);
     state_->scale(context, matrix);
 }
@@ -112,7 +97,7 @@ SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& 
 template <class T>
 SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& matrix,
                                       const BlockPartition& blocks)
-    : state_(std::make_unique<State>(context, matrix)) {
+    : state_(std::make_unique<State>(context, matrix, true)) {
     require(blocks.rows == matrix.rows, "SymmetricScaling: the blocks are of another matrix");
     if (matrix.rows == 0) return;
     state_->make_factors(blocks);
@@ -133,7 +118,7 @@ CsrView<T> SymmetricScaling<T>::matrix() const {
 
 template <class T>
 void SymmetricScaling<T>::update(const Context& context, const CsrView<T>& matrix) {
-    require(matrix.rows == state_->scaled.rows() && matrix.nonzeros == state_->scaled.nonzeros(),
+    require(matrix.rows == state_->rows && matrix.nonzeros == state_->nonzeros,
             "SymmetricScaling: update needs a matrix of the pattern that it was set up with");
     state_->scale(context, matrix);
 }
@@ -159,13 +144,12 @@ std::span<const T> SymmetricScaling<T>::diagonal() const {
 
 template <class T>
 Index SymmetricScaling<T>::not_positive() const {
-    return state_->not_positive;
+    return state_->summary.not_positive;
 }
 
 template <class T>
 Index SymmetricScaling<T>::first_not_positive() const {
-    const auto found = std::ranges::find(state_->host_faults, ScalingFault::not_positive);
-    return found == state_->host_faults.end() ? -1 : Index(found - state_->host_faults.begin());
+    return state_->summary.first_not_positive;
 }
 
 template class SymmetricScaling<float>;

@@ -71,6 +71,37 @@ void factor_block(const CsrView<T>& matrix, Index first, Index last,
 
 }  // namespace
 
+Offset factor_entries(const Context&, const Index* starts, Index count, Offset* entries) {
+    entries[0] = 0;
+    for (Index b = 0; b < count; ++b) {
+        entries[b + 1] = entries[b] + triangle(starts[b + 1] - starts[b]);
+    }
+    return entries[count];
+}
+
+void fill_patterns(const Context& context, const Index* starts, Index count, const Offset* entries,
+                   const FactorPatterns& to) {
+    const auto fill = [&](Offset first, Offset last) {
+        for (Offset b = first; b < last; ++b) {
+            fill_factor_pattern(to, starts[b], starts[b + 1] - starts[b], entries[b], 0, 1);
+        }
+    };
+    parallel_ranges(context.threads(), count, fill, rows_a_range);
+    to.lower_offsets[starts[count]] = to.upper_offsets[starts[count]] = entries[count];
+}
+
+FaultSummary summarise(const Context&, const ScalingFault* faults, Index rows) {
+    FaultSummary summary;
+    for (Index i = 0; i < rows; ++i) {
+        if (faults[i] == ScalingFault::not_full && summary.first_not_full < 0) {
+            summary.first_not_full = i;
+        }
+        if (faults[i] != ScalingFault::not_positive) continue;
+        if (summary.not_positive++ == 0) summary.first_not_positive = i;
+    }
+    return summary;
+}
+
 template <class T>
 void invert_root_diagonal(const Context& context, const CsrView<T>& matrix, T* diagonal,
                           ScalingFault* faults) {

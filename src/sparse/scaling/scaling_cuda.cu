@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "base/check_cuda.hpp"
-#include "gpu/launch.cuh"
+#include "gpu/scan.cuh"
 #include "sparse/scaling/row_checks.hpp"
 
 namespace tessera::cuda {
@@ -125,7 +125,66 @@ __global__ void __launch_bounds__(warp)
 
 constexpr int rows_a_block = threads_a_block / 8;
 
+struct BlockEntries {
+    const Index* starts;
+    __device__ Offset operator()(Offset b) const { return triangle(starts[b + 1] - starts[b]); }
+};
+
+/// Eight threads a block.
+__global__ void __launch_bounds__(threads_a_block)
+    fill_patterns_kernel(const Index* starts, Index count, const Offset* entries,
+                         FactorPatterns to) {
+    constexpr int lanes = 8;
+    const Offset b = (Offset(blockIdx.x) * threads_a_block + threadIdx.x) / lanes;
+    if (b == count && threadIdx.x % lanes == 0) {
+        to.lower_offsets[starts[b]] = to.upper_offsets[starts[b]] = entries[b];
+    }
+    if (b >= count) return;
+    fill_factor_pattern(to, starts[b], starts[b + 1] - starts[b], entries[b],
+                        Index(threadIdx.x % lanes), lanes);
+}
+
+/// numbers: the first row that is not full, the rows that are not positive, and the first of these;
+/// firsts as unsigned numbers, the largest one where there is none.
+__global__ void __launch_bounds__(threads_a_block)
+    summarise_kernel(const ScalingFault* faults, Index rows, unsigned* numbers) {
+    for_elements<4>(rows, [&](Offset i) {
+        const ScalingFault fault = faults[i];
+        if (fault == ScalingFault::not_full) atomicMin(numbers, unsigned(i));
+        if (fault != ScalingFault::not_positive) return;
+        atomicAdd(numbers + 1, 1u);
+        atomicMin(numbers + 2, unsigned(i));
+    });
+}
+
 }  // namespace
+
+Offset factor_entries(const Context& context, const Index* starts, Index count, Offset* entries) {
+    exclusive_scan(context, count, BlockEntries{starts}, entries);
+    Offset total = 0;
+    copy_to_host(context, std::span<const Offset>(entries + count, 1),
+                 std::span<Offset>(&total, 1));
+    return total;
+}
+
+void fill_patterns(const Context& context, const Index* starts, Index count, const Offset* entries,
+                   const FactorPatterns& to) {
+    fill_patterns_kernel<<<blocks_for((Offset(count) + 1) * 8, threads_a_block), threads_a_block, 0,
+                           stream_of(context)>>>(starts, count, entries, to);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+FaultSummary summarise(const Context& context, const ScalingFault* faults, Index rows) {
+    if (rows == 0) return {};
+    Buffer<unsigned> numbers(context, 3);
+    const unsigned none[3] = {~0u, 0, ~0u};
+    copy_from_host(context, std::span<const unsigned>(none), numbers.view());
+    summarise_kernel<<<blocks_for(rows, 4 * threads_a_block), threads_a_block, 0,
+                       stream_of(context)>>>(faults, rows, numbers.data());
+    TESSERA_CUDA(cudaGetLastError());
+    const auto found = copy_to_host(context, numbers);
+    return {Index(found[0]), Index(found[1]), Index(found[2])};
+}
 
 template <class T>
 void invert_root_diagonal(const Context& context, const CsrView<T>& matrix, T* diagonal,

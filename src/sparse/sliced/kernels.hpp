@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sparse/scaled_value.hpp"
 #include "tessera/formats.hpp"
 
 namespace tessera {
@@ -31,7 +32,7 @@ constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
 // arrange_slices: row_lengths (slices * height of them, zero where no block row is) and
 //   slice_offsets, for a pattern that has all but these; returns the slots.
 // fill_columns: the block columns of all slots, and, where not null, the entry bits.
-// fill_values: all values of the `slots` slots, those of fill and pads zero.
+// fill_values: all values of the `slots` slots, scaled_value of the entries, zero of fill and pads.
 #define TESSERA_SLICED_STEPS                                                                     \
     BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block);     \
     Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Index window);    \
@@ -41,8 +42,8 @@ constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
     void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to, \
                       Index* block_columns, std::uint8_t* entry_bits);                           \
     template <class T, class S>                                                                  \
-    void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedPattern& to,  \
-                     ValueFormat format, Offset slots, void* values);                            \
+    void fill_values(const Context& context, const CsrView<S>& matrix, const S* scaling,         \
+                     const SlicedPattern& to, ValueFormat format, Offset slots, void* values);   \
     template <class T>                                                                           \
     CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill);
 namespace cpu {

@@ -188,7 +188,8 @@ SlicedMatrix<T>& SlicedMatrix<T>::operator=(SlicedMatrix&&) noexcept = default;
 template <class T>
 template <class S>
 SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<S>& matrix,
-                                          const FormatOptions& options) {
+                                          const FormatOptions& options,
+                                          std::span<const std::type_identity_t<S>> scaling) {
     require(options.format != MatrixFormat::csr,
             "SlicedMatrix::from_csr: csr is not a sliced format; use CsrMatrix");
     const Phase phase(context, "convert", 0);
@@ -209,20 +210,23 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
     select(context, &cpu::fill_columns, TESSERA_IF_CUDA(cuda::fill_columns))(
         context, from, state->pattern, state->block_columns.data(), state->entry_bits.data());
     SlicedMatrix made_matrix(std::move(state));
-    made_matrix.update(context, matrix);
+    made_matrix.update(context, matrix, scaling);
     return made_matrix;
 }
 
 template <class T>
 template <class S>
-void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix) {
+void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
+                             std::span<const std::type_identity_t<S>> scaling) {
     require(
         matrix.rows == rows() && matrix.columns == columns() && matrix.nonzeros == facts().nonzeros,
         "SlicedMatrix::update: the matrix has another pattern than the one converted");
+    require(scaling.empty() || (rows() == columns() && scaling.size() == std::size_t(matrix.rows)),
+            "SlicedMatrix: scaling needs a square matrix and a number for each row");
     const Phase phase(context, "convert", 0);
     select(context, &cpu::fill_values<T, S>, TESSERA_IF_CUDA((cuda::fill_values<T, S>)))(
-        context, matrix, state_->pattern, options().values, facts().stored_blocks,
-        state_->values.data());
+        context, matrix, scaling.empty() ? nullptr : scaling.data(), state_->pattern,
+        options().values, facts().stored_blocks, state_->values.data());
 }
 
 template <class T>
@@ -252,10 +256,10 @@ Index SlicedMatrix<T>::columns() const {
     return state_->pattern.columns;
 }
 
-#define TESSERA_INSTANTIATE_FROM(T, S)                                                       \
-    template SlicedMatrix<T> SlicedMatrix<T>::from_csr<S>(const Context&, const CsrView<S>&, \
-                                                          const FormatOptions&);             \
-    template void SlicedMatrix<T>::update<S>(const Context&, const CsrView<S>&);
+#define TESSERA_INSTANTIATE_FROM(T, S)                                                \
+    template SlicedMatrix<T> SlicedMatrix<T>::from_csr<S>(                            \
+        const Context&, const CsrView<S>&, const FormatOptions&, std::span<const S>); \
+    template void SlicedMatrix<T>::update<S>(const Context&, const CsrView<S>&, std::span<const S>);
 #define TESSERA_INSTANTIATE(T)                                                                     \
     template FormatFacts format_facts<T>(const Context&, const CsrView<T>&, const FormatOptions&); \
     template class SlicedMatrix<T>;                                                                \

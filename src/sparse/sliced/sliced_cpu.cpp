@@ -41,8 +41,8 @@ void fill_row(const CsrPattern& matrix, const SlicedPattern& to, Index slice, In
 }
 
 template <class Stored, class S>
-void fill_chunk(const CsrView<S>& matrix, const SlicedPattern& to, const SliceChunk& chunk,
-                Stored* values) {
+void fill_chunk(const CsrView<S>& matrix, const S* scaling, const SlicedPattern& to,
+                const SliceChunk& chunk, Stored* values) {
     const Index block = to.block, height = to.slice_height;
     const Offset start = to.slice_offsets[chunk.slice];
     const Offset area = Offset(block) * block;
@@ -59,7 +59,8 @@ void fill_chunk(const CsrView<S>& matrix, const SlicedPattern& to, const SliceCh
                 const Index column = matrix.column_indices[e];
                 while (to.block_columns[start + k * height + lane] < column / block) ++k;
                 const Offset entry = k * area + r * block + column % block;
-                values[start * area + entry * height + lane] = narrow_to<Stored>(matrix.values[e]);
+                values[start * area + entry * height + lane] =
+                    narrow_to<Stored>(scaled_value(matrix, scaling, row, e));
             }
         }
     });
@@ -139,12 +140,12 @@ void fill_columns(const Context& context, const CsrPattern& matrix, const Sliced
 }
 
 template <class T, class S>
-void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedPattern& to,
-                 ValueFormat format, Offset, void* values) {
+void fill_values(const Context& context, const CsrView<S>& matrix, const S* scaling,
+                 const SlicedPattern& to, ValueFormat format, Offset, void* values) {
     with_stored<T>(format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         SliceChunks(to).for_each(context, [&](const SliceChunk& chunk) {
-            fill_chunk(matrix, to, chunk, static_cast<Stored*>(values));
+            fill_chunk(matrix, scaling, to, chunk, static_cast<Stored*>(values));
         });
     });
 }
@@ -195,11 +196,11 @@ CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fi
     return csr;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                              \
-    template void fill_values<T, float>(const Context&, const CsrView<float>&,              \
-                                        const SlicedPattern&, ValueFormat, Offset, void*);  \
-    template void fill_values<T, double>(const Context&, const CsrView<double>&,            \
-                                         const SlicedPattern&, ValueFormat, Offset, void*); \
+#define TESSERA_INSTANTIATE(T)                                                                  \
+    template void fill_values<T, float>(const Context&, const CsrView<float>&, const float*,    \
+                                        const SlicedPattern&, ValueFormat, Offset, void*);      \
+    template void fill_values<T, double>(const Context&, const CsrView<double>&, const double*, \
+                                         const SlicedPattern&, ValueFormat, Offset, void*);     \
     template CsrMatrix<T> to_csr<T>(const Context&, const SlicedView<T>&, Fill);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

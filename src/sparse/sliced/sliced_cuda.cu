@@ -9,8 +9,12 @@ namespace tessera::cuda {
 namespace {
 
 constexpr int threads = 256;
-/// Threads that share a row of the matrix while its values are written.
+/// Threads that share a row of the matrix while its values are written, and a block row while its
+/// blocks are counted.
 constexpr int value_lanes = 8;
+constexpr int count_lanes = 8;
+/// Threads that share a position of a matrix of full blocks.
+constexpr int full_parts = 4;
 
 /// kernel<<<enough for n items>>>(arguments...), or nothing for n = 0.
 template <class Kernel, class... Arguments>
@@ -20,28 +24,80 @@ void launch(const Context& context, Offset n, Kernel* kernel, Arguments... argum
     TESSERA_CUDA(cudaGetLastError());
 }
 
+/// A kernel over for_slots of `to`.
+template <class Kernel, class... Arguments>
+void launch_full(const Context& context, const SlicedPattern& to, Kernel* kernel,
+                 Arguments... arguments) {
+    if (to.positions() == 0) return;
+    const dim3 blocks(blocks_for(to.positions(), threads), full_parts);
+    kernel<<<blocks, threads, 0, stream_of(context)>>>(arguments...);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
 void set_zero(const Context& context, void* memory, Offset bytes) {
     if (bytes > 0) TESSERA_CUDA(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream_of(context)));
 }
 
 __device__ Offset thread_index() { return Offset(blockIdx.x) * threads + threadIdx.x; }
 
+/// Whether the rows of a block row have the same columns, and these are whole blocks: then its
+/// blocks need no merge. A group of `count_lanes` threads asks together.
+template <int B>
+__device__ bool has_full_blocks(const CsrPattern& matrix, Offset block_row, int lane) {
+    const Offset row = block_row * B;
+    const Offset start = matrix.row_offsets[row];
+    const Offset length = matrix.row_offsets[row + 1] - start;
+    Offset starts[B];
+    bool full = length % B == 0;
+#pragma unroll
+    for (int r = 1; r < B; ++r) {
+        starts[r] = matrix.row_offsets[row + r];
+        full = full && matrix.row_offsets[row + r + 1] - starts[r] == length;
+    }
+    for (Offset k = lane; full && k < length; k += count_lanes) {
+        const Index column = matrix.column_indices[start + k];
+        full = column % B == k % B &&
+               (k % B == 0 || matrix.column_indices[start + k - 1] == column - 1);
+#pragma unroll
+        for (int r = 1; r < B; ++r) {
+            full = full && matrix.column_indices[starts[r] + k] == column;
+        }
+    }
+    return full;
+}
+
 /// totals: the longest length and the sum of all. These are integers: the order does not matter.
 template <int B>
 __global__ void __launch_bounds__(threads)
     count_blocks_kernel(CsrPattern matrix, Offset block_rows, Index* lengths,
                         unsigned long long* totals) {
-    const Offset i = thread_index();
+    __shared__ unsigned long long shared[2];
+    if (threadIdx.x < 2) shared[threadIdx.x] = 0;
+    __syncthreads();
+    const Offset i = thread_index() / count_lanes;
+    const int lane = int(threadIdx.x) % count_lanes;
+    const bool whole = (i + 1) * B <= matrix.rows;
+    const bool full = whole && has_full_blocks<B>(matrix, i, lane);
+    const bool merges = any_of_lanes<count_lanes>(!full);
     Index length = 0;
-    if (i < block_rows) {
-        for_blocks<B>(matrix, Index(i), [&](Index, std::uint64_t) { ++length; });
+    if (lane == 0 && i < block_rows) {
+        if (merges) {
+            for_blocks<B>(matrix, Index(i), [&](Index, std::uint64_t) { ++length; });
+        } else {
+            length = Index(matrix.row_offsets[i * B + 1] - matrix.row_offsets[i * B]) / B;
+        }
         lengths[i] = length;
     }
     const Index longest = lanes_max(length);
     const Offset sum = warp_sum(Offset(length));
-    if (threadIdx.x % 32 != 0) return;
-    atomicMax(totals, static_cast<unsigned long long>(longest));
-    atomicAdd(totals + 1, static_cast<unsigned long long>(sum));
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(shared, static_cast<unsigned long long>(longest));
+        atomicAdd(shared + 1, static_cast<unsigned long long>(sum));
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    atomicMax(totals, shared[0]);
+    atomicAdd(totals + 1, shared[1]);
 }
 
 __global__ void __launch_bounds__(threads) number_kernel(Offset count, Index* numbers) {
@@ -125,6 +181,57 @@ __global__ void __launch_bounds__(threads)
     while (k < width) put(block_row < last ? Index(block_row) : last, 0);
 }
 
+/// f(k, slot, whether it is no pad, the block row) for every `full_parts`-th slot of a position, by
+/// adjacent threads for adjacent positions.
+template <class F>
+__device__ void for_slots(const SlicedPattern& pattern, F&& f) {
+    const Offset p = thread_index();
+    if (p >= pattern.positions()) return;
+    const Offset height = pattern.slice_height, slice = p / height;
+    const Offset start = pattern.slice_offsets[slice];
+    const Index width = Index((pattern.slice_offsets[slice + 1] - start) / height);
+    const Index length = pattern.row_lengths[p];
+    const Offset block_row = pattern.block_row(p);
+    for (Index k = Index(blockIdx.y); k < width; k += full_parts) {
+        f(k, start + k * height + p % height, k < length, block_row);
+    }
+}
+
+/// fill_columns for full blocks: every row of a block row has them all, in their order.
+template <int B>
+__global__ void __launch_bounds__(threads)
+    fill_full_columns_kernel(CsrPattern matrix, SlicedPattern to, Index* block_columns) {
+    const Index last = to.block_column_count() - 1;
+    for_slots(to, [&](Index k, Offset slot, bool block, Offset block_row) {
+        Index column = Index(block_row < last ? block_row : Offset(last));
+        if (block) {
+            column = matrix.column_indices[matrix.row_offsets[block_row * B] + Offset(k) * B] / B;
+        }
+        block_columns[slot] = column;
+    });
+}
+
+/// fill_values for full blocks, pads included.
+template <int B, class Stored, class S>
+__global__ void __launch_bounds__(threads)
+    fill_full_values_kernel(CsrView<S> matrix, const S* scaling, SlicedPattern to, Stored* values) {
+    const Offset height = to.slice_height;
+    for_slots(to, [&](Index k, Offset slot, bool block, Offset block_row) {
+        const Offset lane = slot % height;
+        Stored* const block_values = values + (slot - lane) * (B * B) + lane;
+#pragma unroll
+        for (int r = 0; r < B; ++r) {
+            const Offset row = block_row * B + r;
+            const Offset first = block ? matrix.row_offsets[row] + Offset(k) * B : 0;
+#pragma unroll
+            for (int c = 0; c < B; ++c) {
+                block_values[(r * B + c) * height] =
+                    narrow_to<Stored>(block ? scaled_value(matrix, scaling, row, first + c) : S(0));
+            }
+        }
+    });
+}
+
 /// The row of the matrix that is row r of the block row at position p, and whether there is one.
 struct SlicedRow {
     Offset p = 0, row = 0;
@@ -158,7 +265,7 @@ __device__ Index find_slot(const Index* columns, Offset height, Index length, In
 
 template <int B, class Stored, class S>
 __global__ void __launch_bounds__(threads)
-    fill_values_kernel(CsrView<S> matrix, SlicedPattern to, Stored* values) {
+    fill_values_kernel(CsrView<S> matrix, const S* scaling, SlicedPattern to, Stored* values) {
     const SlicedRow at = sliced_row<B>(to, thread_index() / value_lanes);
     if (!at.exists) return;
     const Offset height = to.slice_height, slice = at.p / height, lane = at.p % height;
@@ -171,7 +278,7 @@ __global__ void __launch_bounds__(threads)
         const Index column = matrix.column_indices[e];
         const Offset k = find_slot(columns, height, length, column / B);
         values[start * (B * B) + (k * (B * B) + at.r * B + column % B) * height + lane] =
-            narrow_to<Stored>(matrix.values[e]);
+            narrow_to<Stored>(scaled_value(matrix, scaling, at.row, e));
     }
 }
 
@@ -218,8 +325,8 @@ BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index
     Buffer<unsigned long long> totals(context, 2);
     set_zero(context, totals.data(), 16);
     with_block(block, [&](auto b) {
-        launch(context, block_rows, count_blocks_kernel<decltype(b)::value>, matrix,
-               Offset(block_rows), counts.lengths.data(), totals.data());
+        launch(context, Offset(block_rows) * count_lanes, count_blocks_kernel<decltype(b)::value>,
+               matrix, Offset(block_rows), counts.lengths.data(), totals.data());
     });
     const auto found = copy_to_host(context, totals);
     counts.longest = Index(found[0]);
@@ -259,21 +366,32 @@ Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,
 void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
                   Index* block_columns, std::uint8_t* entry_bits) {
     with_block(to.block, [&](auto b) {
-        launch(context, to.positions(), fill_columns_kernel<decltype(b)::value>, matrix, to,
-               block_columns, entry_bits);
+        constexpr int block = decltype(b)::value;
+        if (entry_bits == nullptr) {
+            launch_full(context, to, fill_full_columns_kernel<block>, matrix, to, block_columns);
+        } else {
+            launch(context, to.positions(), fill_columns_kernel<block>, matrix, to, block_columns,
+                   entry_bits);
+        }
     });
 }
 
 template <class T, class S>
-void fill_values(const Context& context, const CsrView<S>& matrix, const SlicedPattern& to,
-                 ValueFormat format, Offset slots, void* values) {
+void fill_values(const Context& context, const CsrView<S>& matrix, const S* scaling,
+                 const SlicedPattern& to, ValueFormat format, Offset slots, void* values) {
     with_stored<T>(format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
-        set_zero(context, values, slots * to.block * to.block * Offset(sizeof(Stored)));
+        const bool full = to.entry_bits == nullptr;
+        if (!full) set_zero(context, values, slots * to.block * to.block * Offset(sizeof(Stored)));
         with_block(to.block, [&](auto b) {
             constexpr int block = decltype(b)::value;
+            if (full) {
+                return launch_full(context, to, fill_full_values_kernel<block, Stored, S>, matrix,
+                                   scaling, to, static_cast<Stored*>(values));
+            }
             launch(context, to.positions() * block * value_lanes,
-                   fill_values_kernel<block, Stored, S>, matrix, to, static_cast<Stored*>(values));
+                   fill_values_kernel<block, Stored, S>, matrix, scaling, to,
+                   static_cast<Stored*>(values));
         });
     });
 }
@@ -302,11 +420,11 @@ CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fi
     return csr;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                              \
-    template void fill_values<T, float>(const Context&, const CsrView<float>&,              \
-                                        const SlicedPattern&, ValueFormat, Offset, void*);  \
-    template void fill_values<T, double>(const Context&, const CsrView<double>&,            \
-                                         const SlicedPattern&, ValueFormat, Offset, void*); \
+#define TESSERA_INSTANTIATE(T)                                                                  \
+    template void fill_values<T, float>(const Context&, const CsrView<float>&, const float*,    \
+                                        const SlicedPattern&, ValueFormat, Offset, void*);      \
+    template void fill_values<T, double>(const Context&, const CsrView<double>&, const double*, \
+                                         const SlicedPattern&, ValueFormat, Offset, void*);     \
     template CsrMatrix<T> to_csr<T>(const Context&, const SlicedView<T>&, Fill);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -7,7 +7,7 @@
 namespace tessera::cpu {
 
 template <class T>
-double largest_row_sum(const Context& context, const CsrView<T>& matrix) {
+double largest_row_sum(const Context& context, const CsrView<T>& matrix, const T* scaling) {
     constexpr Offset rows_a_part = 4096;
     const Offset parts = matrix.rows / rows_a_part + 1;
     std::vector<double> largest(std::size_t(parts), 0);
@@ -16,7 +16,7 @@ double largest_row_sum(const Context& context, const CsrView<T>& matrix) {
             for (Offset i = first; i < last; ++i) {
                 T sum = T(0);
                 for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-                    sum += std::abs(matrix.values[k]);
+                    sum += std::abs(scaled_value(matrix, scaling, i, k));
                 }
                 // NaN stays.
                 if (!(double(sum) <= largest[part])) largest[part] = double(sum);
@@ -31,7 +31,7 @@ double largest_row_sum(const Context& context, const CsrView<T>& matrix) {
     return result;
 }
 
-template double largest_row_sum<float>(const Context&, const CsrView<float>&);
-template double largest_row_sum<double>(const Context&, const CsrView<double>&);
+template double largest_row_sum<float>(const Context&, const CsrView<float>&, const float*);
+template double largest_row_sum<double>(const Context&, const CsrView<double>&, const double*);
 
 }  // namespace tessera::cpu

@@ -15,6 +15,22 @@ namespace cuda {
 template <class T>
 void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions& options,
               Offset bytes, T alpha, const T* x, T beta, T* y);
-}
+/// recurrence_step with q = A x and what is done with its result `next` beside.
+template <class T>
+struct ProductEnd {
+    RecurrenceStep<T> step;
+    const T* y;
+    const T* r;
+    T* next;
+    T* xy;                       ///< *xy = x^T next; or null.
+    const ScaledResult* result;  ///< In the place of next and xy; or null.
+};
+template <class T>
+void multiply_step(const Context& context, const SlicedView<T>& matrix,
+                   const FormatOptions& options, Offset bytes, const T* x,
+                   const ProductEnd<T>& end);
+/// Whether the kernel for these options can sum xy and rz.
+bool sums_dots(const FormatOptions& options);
+}  // namespace cuda
 
 }  // namespace tessera

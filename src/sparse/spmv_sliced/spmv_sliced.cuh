@@ -2,6 +2,8 @@
 
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
+#include "gpu/sums.cuh"
+#include "sparse/power_below_root.hpp"
 #include "sparse/spmv_sliced/task.hpp"
 
 /// Products of sliced matrices on a GPU. Three kernels: lanes_kernel, the library's own path;
@@ -9,7 +11,7 @@
 /// for slices of one block row.
 namespace tessera::cuda {
 
-inline constexpr int spmv_threads = 256;
+inline constexpr int spmv_threads = sum_threads;
 /// Thread blocks that a multiprocessor must hold. With the 64 registers this leaves a thread, the
 /// loads of a batch are all issued before the first is used; unasked the compiler takes 32. One
 /// less where the steps from value to value are no constants and take registers, too.
@@ -103,18 +105,74 @@ __device__ __forceinline__ void load_x(const T* x, Index block_column, Index col
     }
 }
 
-/// y of the block row at position p.
-template <int B, class Stored, class T>
-__device__ __forceinline__ void store_y(const SlicedTask<Stored, T>& task, Offset p,
-                                        const T (&sums)[B]) {
-    const SlicedPattern& a = task.matrix;
-    const Offset first = a.block_row(p) * B;
+/// z of the rows from each of `first` on, and their part of r^T z.
+template <int B, int Rows, class T>
+__device__ __forceinline__ double store_scaled(const ScaledTarget& to, const Offset (&first)[Rows],
+                                               Index rows, const T (&values)[Rows][B]) {
+    const double factor = widening_factor(to.square);
+    double scale[Rows][B], against[Rows][B];
 #pragma unroll
-    for (int r = 0; r < B; ++r) {
-        if (first + r >= a.rows) return;
-        T* const to = task.y + first + r;
-        *to = task.beta == T(0) ? task.alpha * sums[r] : fma(task.alpha, sums[r], task.beta * *to);
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+        for (int j = 0; j < B; ++j) {
+            const Offset at = first[i] + j;
+            scale[i][j] = load_if(at < rows && to.d != nullptr, to.d + at, 1.0);
+            against[i][j] = load_if(at < rows && to.rz != nullptr, to.r + at, 0.0);
+        }
     }
+    double dot = 0;
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+        for (int j = 0; j < B; ++j) {
+            if (first[i] + j >= rows) continue;
+            const double value = scale[i][j] * double(values[i][j]) * factor;
+            to.z[first[i] + j] = value;
+            dot = fma(against[i][j], value, dot);
+        }
+    }
+    return dot;
+}
+
+/// The results of the block rows at `Rows` adjacent positions from p on. What they are made of is
+/// read first, so that all of it is under way together. Gives the part of these rows in the dot.
+template <int B, int Rows, class Stored, class T>
+__device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, Offset p,
+                                             T (&sums)[Rows][B]) {
+    const Index rows = task.matrix.rows;
+    const SlicedEnd<T>& end = task.end;
+    const RecurrenceStep<T>& step = end.step;
+    Offset first[Rows];
+    T own[Rows][B], before[Rows][B], given[Rows][B];
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        first[i] = task.matrix.block_row(p + i) * B;
+#pragma unroll
+        for (int j = 0; j < B; ++j) {
+            const Offset at = first[i] + j;
+            const bool here = at < rows;
+            own[i][j] =
+                load_if(here && (step.own != T(0) || end.dot != nullptr), task.x + at, T(0));
+            before[i][j] = here && step.before != T(0) ? end.y[at] : T(0);
+            given[i][j] = load_if(here && step.given != T(0), end.r + at, T(0));
+        }
+    }
+    double dot = 0;
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+        for (int j = 0; j < B; ++j) {
+            T value = step.product * sums[i][j];
+            if (step.own != T(0)) value = fma(step.own, own[i][j], value);
+            if (step.before != T(0)) value = fma(step.before, before[i][j], value);
+            if (step.given != T(0)) value = fma(step.given, given[i][j], value);
+            sums[i][j] = value;
+            if (end.wide.z != nullptr || first[i] + j >= rows) continue;
+            end.to[first[i] + j] = value;
+            dot = fma(double(own[i][j]), double(value), dot);
+        }
+    }
+    return end.wide.z == nullptr ? dot : store_scaled<B>(end.wide, first, rows, sums);
 }
 
 /// Blocks of a block row whose loads are under way at a time: those whose values, x and columns
@@ -211,15 +269,25 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
             if (part > 0) others[part - 1][j][group] = sums[j / B][j % B];
         }
         __syncthreads();
-        if (part > 0) return;
+        if (part == 0) {
 #pragma unroll
-        for (int j = 0; j < rows * B; ++j) {
+            for (int j = 0; j < rows * B; ++j) {
 #pragma unroll
-            for (int t = 0; t < Lanes - 1; ++t) sums[j / B][j % B] += others[t][j][group];
+                for (int t = 0; t < Lanes - 1; ++t) sums[j / B][j % B] += others[t][j][group];
+            }
         }
     }
-#pragma unroll
-    for (int i = 0; i < rows; ++i) store_y<B>(task, p + i, sums[i]);
+    const double dot = part == 0 ? store_rows<B>(task, p, sums) : 0;
+    const SlicedEnd<T>& end = task.end;
+    if (end.partial == nullptr) return;
+    __shared__ double shared[spmv_threads / 32];
+    const double sum = block_sum(dot, shared);
+    if (threadIdx.x == 0) end.partial[blockIdx.x] = sum;
+    if (end.dot != nullptr) {
+        finish_sums(end.counter, end.partial, 1, Offset(gridDim.x), end.dot, shared);
+    } else {
+        finish_sums(end.counter, end.partial, 1, Offset(gridDim.x), end.wide.rz, shared);
+    }
 }
 
 /// Algorithm 4 of the paper, with blocks of one row algorithm 3, with one slice and a thread for
@@ -239,7 +307,7 @@ __global__ void __launch_bounds__(spmv_threads)
         for (Offset lane = thread % a_slice; lane < height; lane += a_slice) {
             const Offset p = slice * height + lane;
             const Index length = skip_pads ? __ldg(a.row_lengths + p) : width;
-            T sums[B] = {};
+            T sums[1][B] = {};
 #pragma unroll 2
             for (Index k = 0; k < length; ++k) {
                 T x[B];
@@ -248,10 +316,10 @@ __global__ void __launch_bounds__(spmv_threads)
                 const Stored* const values = task.values + (start + k * height) * (B * B) + lane;
 #pragma unroll
                 for (int e = 0; e < B * B; ++e) {
-                    sums[e / B] = fma(widen_to<T>(values[e * height]), x[e % B], sums[e / B]);
+                    sums[0][e / B] = fma(widen_to<T>(values[e * height]), x[e % B], sums[0][e / B]);
                 }
             }
-            store_y<B>(task, p, sums);
+            store_rows<B>(task, p, sums);
         }
     }
 }
@@ -265,7 +333,7 @@ __global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T
     const bool here = p < a.block_rows();
     const Offset start = here ? __ldg(a.slice_offsets + p) : 0;
     const Offset end = here ? __ldg(a.slice_offsets + p + 1) : 0;
-    T sums[B] = {};
+    T sums[1][B] = {};
 #pragma unroll 2
     for (Offset j = start * B + lane; j < end * B; j += lanes) {
         const Offset slot = j / B;
@@ -275,14 +343,14 @@ __global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T
 #pragma unroll
         for (int r = 0; r < B; ++r) {
             const Stored value = load_once(task.values + slot * (B * B) + r * B + c);
-            sums[r] = fma(widen_to<T>(value), x, sums[r]);
+            sums[0][r] = fma(widen_to<T>(value), x, sums[0][r]);
         }
     }
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
 #pragma unroll
-        for (int r = 0; r < B; ++r) sums[r] += __shfl_xor_sync(~0u, sums[r], distance);
+        for (int r = 0; r < B; ++r) sums[0][r] += __shfl_xor_sync(~0u, sums[0][r], distance);
     }
-    if (here && lane == 0) store_y<B>(task, p, sums);
+    if (here && lane == 0) store_rows<B>(task, p, sums);
 }
 
 template <int B, int Lanes, bool Stays, int Height, class Stored, class T>
@@ -290,8 +358,14 @@ void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     const SlicedPattern& a = task.matrix;
     const int positions = spmv_threads / Lanes * rows_a_thread<Stored>;
     const unsigned blocks = blocks_for(a.positions(), positions);
+    SlicedTask<Stored, T> given = task;
+    if (task.end.dot != nullptr || task.end.wide.rz != nullptr) {
+        const Sums<double> sums(context, blocks);
+        given.end.partial = sums.partial;
+        given.end.counter = sums.counters;
+    }
     const auto run = [&](auto kernel) {
-        kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(task);
+        kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(given);
     };
     if constexpr (B % 2 == 0) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
@@ -320,17 +394,16 @@ template <int B, class Stored, class T>
 void launch_spmv(const Context& context, const SlicedTask<Stored, T>& task,
                  const FormatOptions& options) {
     const SlicedPattern& a = task.matrix;
-    const bool reads_pads = options.format == MatrixFormat::ell || options.threads > 0;
     const cudaStream_t stream = stream_of(context);
-    if (a.slice_height == 1 && !reads_pads) {
+    if (a.slice_height == 1 && !reads_pads(options)) {
         bcsr_kernel<B><<<blocks_for(Offset(a.block_rows()) * options.lanes, spmv_threads),
                          spmv_threads, 0, stream>>>(task, options.lanes);
-    } else if (reads_pads || a.slice_height % rows_a_thread<Stored> != 0) {
+    } else if (reads_pads(options) || a.slice_height % rows_a_thread<Stored> != 0) {
         const Offset whole_slice = (Offset(a.slice_height) + 31) / 32 * 32;
         const Offset a_slice = options.threads > 0 ? options.threads : whole_slice;
         threads_kernel<B>
             <<<blocks_for(a.slices * a_slice, spmv_threads), spmv_threads, 0, stream>>>(
-                task, a_slice, !reads_pads);
+                task, a_slice, !reads_pads(options));
     } else if (options.lanes == 1) {
         launch_lanes<B, 1>(context, task);
     } else if (options.lanes == 2) {

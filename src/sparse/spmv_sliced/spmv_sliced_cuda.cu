@@ -17,20 +17,42 @@ Offset cache_bytes(const Context& context) {
 }  // namespace
 
 template <class T>
-void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions& options,
-              Offset bytes, T alpha, const T* x, T beta, T* y) {
+void multiply_step(const Context& context, const SlicedView<T>& matrix,
+                   const FormatOptions& options, Offset bytes, const T* x,
+                   const ProductEnd<T>& end) {
     const bool stays = bytes < cache_bytes(context) / 2;
+    SlicedEnd<T> to{end.step, end.y, end.r, end.next, end.xy, {}, nullptr, nullptr};
+    if (end.result != nullptr) {
+        const ScaledResult& result = *end.result;
+        to.wide = {result.z.data(), result.d.empty() ? nullptr : result.d.data(), result.square,
+                   result.r.data(), result.rz};
+    }
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         const auto* const values = static_cast<const Stored*>(matrix.values);
-        multiply_stored<Stored, T>(context, {matrix.pattern, values, alpha, x, beta, y, stays},
-                                   options);
+        multiply_stored<Stored, T>(context, {matrix.pattern, values, x, stays, to}, options);
     });
 }
 
-template void multiply<float>(const Context&, const SlicedView<float>&, const FormatOptions&,
-                              Offset, float, const float*, float, float*);
-template void multiply<double>(const Context&, const SlicedView<double>&, const FormatOptions&,
-                               Offset, double, const double*, double, double*);
+template <class T>
+void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions& options,
+              Offset bytes, T alpha, const T* x, T beta, T* y) {
+    const RecurrenceStep<T> step{alpha, 0, beta, 0};
+    multiply_step<T>(context, matrix, options, bytes, x, {step, y, nullptr, y, nullptr, nullptr});
+}
+
+bool sums_dots(const FormatOptions& options) {
+    const int rows =
+        options.values == ValueFormat::f16 || options.values == ValueFormat::bf16 ? 2 : 1;
+    return !reads_pads(options) && options.slice_height > 1 && options.slice_height % rows == 0;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                    \
+    template void multiply<T>(const Context&, const SlicedView<T>&, const FormatOptions&, Offset, \
+                              T, const T*, T, T*);                                                \
+    template void multiply_step<T>(const Context&, const SlicedView<T>&, const FormatOptions&,    \
+                                   Offset, const T*, const ProductEnd<T>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::cuda

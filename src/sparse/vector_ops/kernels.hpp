@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cmath>
-
-#include "base/host_device.hpp"
+#include "sparse/power_below_root.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -12,15 +10,6 @@ inline constexpr Offset reduction_chunk = 4096;
 
 /// Vectors that `dots` and `combine` walk in one pass over y.
 inline constexpr int vectors_a_pass = 8;
-
-/// 2^k, or 2^-k if `inverse`, with 2^k <= sqrt(square) < 2^(k+1); 1 where that is no positive
-/// finite number. |k| stays within 500, so that both can be had.
-TESSERA_HOST_DEVICE inline double power_below_root(double square, bool inverse) {
-    if (!(square > 0) || !std::isfinite(square)) return 1;
-    int k = std::ilogb(std::sqrt(square));
-    k = k < -500 ? -500 : k > 500 ? 500 : k;
-    return std::ldexp(1.0, inverse ? -k : k);
-}
 
 // The entries behind vector_ops.hpp; n elements, checked by the public functions.
 #define TESSERA_VECTOR_OPS                                                                         \
@@ -40,9 +29,10 @@ TESSERA_HOST_DEVICE inline double power_below_root(double square, bool inverse) 
     template <class T>                                                                             \
     void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, Offset n);     \
     template <class T>                                                                             \
+    void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result);       \
+    template <class T>                                                                             \
     void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q,        \
-                         const T* r, const T* d, const T* z, T* r_next, T* d_next, T* z_next,      \
-                         Offset n);                                                                \
+                         const T* x, const T* y, const T* r, T* next, Offset n);                   \
     template <class From, class To>                                                                \
     void convert(const Context& context, const From* x, To* y, Offset n);                          \
     template <class From, class To>                                                                \
@@ -71,6 +61,8 @@ TESSERA_VECTOR_OPS
     template void narrow<double, float>(const Context&, const double*, const double*,              \
                                         const double*, float*, Offset);                            \
     template void widen<float, double>(const Context&, const double*, const float*, const double*, \
-                                       double*, Offset);
+                                       double*, Offset);                                           \
+    template void widen<double, double>(const Context&, const double*, const double*,              \
+                                        const double*, double*, Offset);
 
 }  // namespace tessera

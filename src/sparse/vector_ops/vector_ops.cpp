@@ -89,19 +89,23 @@ void multiply_elementwise(const Context& context, std::span<const T> d, std::spa
 
 template <class T>
 void recurrence_step(const Context& context, const RecurrenceStep<std::type_identity_t<T>>& step,
-                     std::span<const T> q, std::span<const T> r, std::span<const T> d,
-                     std::span<const T> z, std::span<T> r_next, std::span<T> d_next,
-                     std::span<T> z_next) {
-    const std::size_t n = z_next.size();
-    require(q.size() == n && r.size() == n && d.size() == n && z.size() == n &&
-                (r_next.size() == n || r_next.empty()) && (d_next.size() == n || d_next.empty()),
+                     std::span<const T> q, std::span<const T> x, std::span<const T> y,
+                     std::span<const T> r, std::span<T> next) {
+    const std::size_t n = next.size();
+    require(q.size() == n && x.size() == n && y.size() == n && r.size() == n,
             "recurrence_step: sizes differ");
-    const int passes = 3 + (step.pi != 0) + (step.gamma != 0) + !r_next.empty() + !d_next.empty();
+    const int passes = 2 + (step.own != 0) + (step.before != 0) + (step.given != 0);
     const Phase phase(context, "vectors", bytes_of<T>(n, passes));
     select(context, &cpu::recurrence_step<T>, TESSERA_IF_CUDA(cuda::recurrence_step<T>))(
-        context, step, q.data(), r.data(), d.data(), z.data(),
-        r_next.empty() ? nullptr : r_next.data(), d_next.empty() ? nullptr : d_next.data(),
-        z_next.data(), Offset(n));
+        context, step, q.data(), x.data(), y.data(), r.data(), next.data(), Offset(n));
+}
+
+template <class T>
+void scaled_square(const Context& context, std::span<const T> d, std::span<const T> x, T* result) {
+    require(d.size() == x.size(), "scaled_square: sizes differ");
+    const Phase phase(context, "dots", bytes_of<T>(x.size(), 2));
+    select(context, &cpu::scaled_square<T>, TESSERA_IF_CUDA(cuda::scaled_square<T>))(
+        context, d.data(), x.data(), Offset(x.size()), result);
 }
 
 template <class From, class To>
@@ -160,7 +164,8 @@ void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
                                           std::span<T>);                                           \
     template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, std::span<const T>, \
                                      std::span<const T>, std::span<const T>, std::span<const T>,   \
-                                     std::span<T>, std::span<T>, std::span<T>);                    \
+                                     std::span<T>);                                                \
+    template void scaled_square<T>(const Context&, std::span<const T>, std::span<const T>, T*);    \
     template void fill_uniform<T>(const Context&, std::uint64_t, std::span<T>);                    \
     template void fill_normal<T>(const Context&, std::uint64_t, std::span<T>);
 TESSERA_INSTANTIATE(float)
@@ -172,5 +177,7 @@ template void narrow<double, float>(const Context&, std::span<const double>,
                                     std::span<const double>, const double*, std::span<float>);
 template void widen<float, double>(const Context&, std::span<const double>, std::span<const float>,
                                    const double*, std::span<double>);
+template void widen<double, double>(const Context&, std::span<const double>,
+                                    std::span<const double>, const double*, std::span<double>);
 
 }  // namespace tessera

@@ -86,33 +86,27 @@ static void multiply_range(const T* a, const T* x, T* y, Offset n) {
     }
 }
 
-/// recurrence_step on a range; r_next and d_next may be null.
 template <class T>
-static void recurrence_range(const RecurrenceStep<T>& step, const T* q, const T* r, const T* d,
-                             const T* z, T* r_next, T* d_next, T* z_next, Offset n) {
-    const hn::ScalableTag<T> tag;
-    const Offset lanes = Offset(hn::Lanes(tag));
-    const auto sigma = hn::Set(tag, step.sigma), pi = hn::Set(tag, step.pi);
-    const auto rho = hn::Set(tag, step.rho), gamma = hn::Set(tag, step.gamma);
-    const auto beta = hn::Set(tag, step.beta);
-    const auto walk = [&](auto load, auto store) {
-        const auto residual = hn::NegMulAdd(sigma, load(q), load(r));
-        auto direction = hn::Mul(rho, residual);
-        if (step.pi != T(0)) direction = hn::MulAdd(pi, load(d), direction);
-        auto sum = hn::Mul(beta, direction);
-        if (step.gamma != T(0)) sum = hn::MulAdd(gamma, load(z), sum);
-        if (r_next != nullptr) store(residual, r_next);
-        if (d_next != nullptr) store(direction, d_next);
-        store(sum, z_next);
+static void recurrence_range(const RecurrenceStep<T>& step, const T* q, const T* x, const T* y,
+                             const T* r, T* next, Offset n) {
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    const auto product = hn::Set(d, step.product), own = hn::Set(d, step.own);
+    const auto before = hn::Set(d, step.before), given = hn::Set(d, step.given);
+    const auto value = [&](auto load) {
+        auto sum = hn::Mul(product, load(q));
+        if (step.own != T(0)) sum = hn::MulAdd(own, load(x), sum);
+        if (step.before != T(0)) sum = hn::MulAdd(before, load(y), sum);
+        if (step.given != T(0)) sum = hn::MulAdd(given, load(r), sum);
+        return sum;
     };
     Offset i = 0;
     for (; i + lanes <= n; i += lanes) {
-        walk([&](const T* from) { return hn::LoadU(tag, from + i); },
-             [&](auto value, T* to) { hn::StoreU(value, tag, to + i); });
+        hn::StoreU(value([&](const T* from) { return hn::LoadU(d, from + i); }), d, next + i);
     }
     if (i < n) {
-        walk([&](const T* from) { return load_rest(tag, from + i, n - i); },
-             [&](auto value, T* to) { store_rest(value, tag, to + i, n - i); });
+        store_rest(value([&](const T* from) { return load_rest(d, from + i, n - i); }), d, next + i,
+                   n - i);
     }
 }
 
@@ -234,14 +228,26 @@ void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, 
 }
 
 template <class T>
-void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* r,
-                     const T* d, const T* z, T* r_next, T* d_next, T* z_next, Offset n) {
+void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* x,
+                     const T* y, const T* r, T* next, Offset n) {
     const auto range = TESSERA_SIMD(context, recurrence_range<T>);
     parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        range(step, q + first, r + first, d + first, z + first,
-              r_next == nullptr ? nullptr : r_next + first,
-              d_next == nullptr ? nullptr : d_next + first, z_next + first, last - first);
+        range(step, q + first, x + first, y + first, r + first, next + first, last - first);
     });
+}
+
+template <class T>
+void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
+    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
+    T* partial = static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks + 1)));
+    const auto range = TESSERA_SIMD(context, multiply_range<T>);
+    const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
+    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+        T scaled[reduction_chunk];
+        range(d + first, x + first, scaled, last - first);
+        partial[c] = dot_chunk(scaled, scaled, last - first);
+    });
+    *result = tree_sum(partial, chunks);
 }
 
 template <class From, class To>
@@ -264,7 +270,7 @@ void narrow(const Context& context, const From* d, const From* x, const From* sq
 
 template <class From, class To>
 void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
-    const To scale = power_below_root(*square, false);
+    const To scale = widening_factor(square);
     parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
         for (Offset i = first; i < last; ++i) {
             y[i] = (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * scale;
@@ -296,7 +302,8 @@ void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
                                    Offset);                                                        \
     template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
     template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
-                                     const T*, const T*, T*, T*, T*, Offset);                      \
+                                     const T*, const T*, T*, Offset);                              \
+    template void scaled_square<T>(const Context&, const T*, const T*, Offset, T*);                \
     template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
     template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
 TESSERA_INSTANTIATE(float)

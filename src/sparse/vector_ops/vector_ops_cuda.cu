@@ -1,6 +1,6 @@
 #include "base/check_cuda.hpp"
-#include "base/context_state.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/sums.cuh"
 #include "sparse/vector_ops/kernels.hpp"
 #include "sparse/vector_ops/random.hpp"
 
@@ -8,53 +8,12 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int threads_a_block = 256;
+constexpr int threads_a_block = sum_threads;
 constexpr int elements_a_thread = int(reduction_chunk) / threads_a_block;
-constexpr int most_groups = 64;  ///< Counters at the head of the reduction scratch.
 
 template <class T>
 __device__ T value_of(const Scalar<T>& scalar) {
     return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
-}
-
-/// Sum over the thread block in a fixed tree; valid in thread 0.
-template <class T>
-__device__ T block_sum(T value, T* shared) {
-    for (int distance = 16; distance > 0; distance /= 2) {
-        value += __shfl_xor_sync(~0u, value, distance);
-    }
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = T(0);
-    if (threadIdx.x == 0) {
-        for (int warp = 0; warp < threads_a_block / 32; ++warp) value += shared[warp];
-    }
-    return value;
-}
-
-/// The last thread block of a group to arrive adds the partial sums of all in a fixed order.
-/// `partial` has `chunks` sums for each of `count` results.
-template <class T>
-__device__ void finish_sums(unsigned* counter, const T* partial, int count, Offset chunks,
-                            T* results, T* shared) {
-    __shared__ bool last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicInc(counter, gridDim.x - 1) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (!last) return;
-    __threadfence();
-    for (int j = 0; j < count; ++j) {
-        T sum = T(0);
-        for (Offset c = threadIdx.x; c < chunks; c += threads_a_block) {
-            sum += __ldcg(&partial[j * chunks + c]);
-        }
-        sum = block_sum(sum, shared);
-        if (threadIdx.x == 0) results[j] = sum;
-    }
 }
 
 /// One thread block a chunk and a group of up to eight vectors (blockIdx.y).
@@ -145,20 +104,35 @@ __global__ void __launch_bounds__(threads_a_block)
     finish_sums(counter, partial, 1, Offset(gridDim.x), rr, shared);
 }
 
-/// r_next and d_next may be null; any result may be the vector it follows.
 template <class T>
 __global__ void __launch_bounds__(threads_a_block)
-    recurrence_kernel(RecurrenceStep<T> step, const T* q, const T* r, const T* d, const T* z,
-                      T* r_next, T* d_next, T* z_next, Offset n) {
+    scaled_square_kernel(const T* __restrict__ d, const T* __restrict__ x, Offset n, T* partial,
+                         unsigned* counter, T* result) {
+    __shared__ T shared[threads_a_block / 32];
+    const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
+    T sum = T(0);
+#pragma unroll
+    for (int k = 0; k < elements_a_thread; ++k) {
+        const Offset i = start + Offset(k) * threads_a_block;
+        const T scaled = i < n ? d[i] * x[i] : T(0);
+        sum = fma(scaled, scaled, sum);
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+    finish_sums(counter, partial, 1, Offset(gridDim.x), result, shared);
+}
+
+/// `next` may be any of the vectors.
+template <class T>
+__global__ void __launch_bounds__(threads_a_block)
+    recurrence_kernel(RecurrenceStep<T> step, const T* q, const T* x, const T* y, const T* r,
+                      T* next, Offset n) {
     for_elements<4>(n, [&](Offset i) {
-        const T residual = fma(-step.sigma, q[i], r[i]);
-        T direction = step.rho * residual;
-        if (step.pi != T(0)) direction = fma(step.pi, d[i], direction);
-        T sum = step.beta * direction;
-        if (step.gamma != T(0)) sum = fma(step.gamma, z[i], sum);
-        if (r_next != nullptr) r_next[i] = residual;
-        if (d_next != nullptr) d_next[i] = direction;
-        z_next[i] = sum;
+        T sum = step.product * q[i];
+        if (step.own != T(0)) sum = fma(step.own, x[i], sum);
+        if (step.before != T(0)) sum = fma(step.before, y[i], sum);
+        if (step.given != T(0)) sum = fma(step.given, r[i], sum);
+        next[i] = sum;
     });
 }
 
@@ -174,20 +148,6 @@ void map(const Context& context, T* y, Offset n, F f) {
                                                                                                f);
     TESSERA_CUDA(cudaGetLastError());
 }
-
-/// Counters (zero between reductions) and partial sums of a reduction.
-template <class T>
-struct Sums {
-    unsigned* counters;
-    T* partial;
-    Sums(const Context& context, Offset count) {
-        constexpr Offset head = most_groups * Offset(sizeof(unsigned));
-        char* memory =
-            static_cast<char*>(reduction_scratch(context, head + count * Offset(sizeof(T))));
-        counters = reinterpret_cast<unsigned*>(memory);
-        partial = reinterpret_cast<T*>(memory + head);
-    }
-};
 
 }  // namespace
 
@@ -255,11 +215,21 @@ void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, 
 }
 
 template <class T>
-void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* r,
-                     const T* d, const T* z, T* r_next, T* d_next, T* z_next, Offset n) {
+void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* x,
+                     const T* y, const T* r, T* next, Offset n) {
     if (n == 0) return;
     recurrence_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0,
-                        stream_of(context)>>>(step, q, r, d, z, r_next, d_next, z_next, n);
+                        stream_of(context)>>>(step, q, x, y, r, next, n);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class T>
+void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
+    if (n == 0) return fill(context, T(0), result, Offset(1));
+    const unsigned chunks = blocks_for(n, int(reduction_chunk));
+    const Sums<T> sums(context, chunks);
+    scaled_square_kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(d, x, n, sums.partial,
+                                                                             sums.counters, result);
     TESSERA_CUDA(cudaGetLastError());
 }
 
@@ -279,7 +249,7 @@ void narrow(const Context& context, const From* d, const From* x, const From* sq
 template <class From, class To>
 void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
     map(context, y, n, [d, x, square] __device__(Offset i) {
-        return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * power_below_root(*square, false);
+        return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * widening_factor(square);
     });
 }
 
@@ -303,7 +273,8 @@ void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
                                    Offset);                                                        \
     template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
     template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
-                                     const T*, const T*, T*, T*, T*, Offset);                      \
+                                     const T*, const T*, T*, Offset);                              \
+    template void scaled_square<T>(const Context&, const T*, const T*, Offset, T*);                \
     template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
     template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
 TESSERA_INSTANTIATE(float)

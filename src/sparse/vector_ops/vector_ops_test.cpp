@@ -208,38 +208,40 @@ TEST(vector_ops, fill_and_multiply_elementwise) {
     }
 }
 
-/// Each result within the rounding of its own sum of the one before it.
 template <class T>
 void check_recurrence_step() {
     const Context context = test::context();
     auto random = test::generator();
     const std::vector<RecurrenceStep<T>> steps = {
-        {1, T(0.5), T(-2), 1, T(1.5)}, {T(0.7), 0, 3, T(0.2), 1}, {T(0.7), T(-0.3), 3, 0, 1}};
+        {1, T(0.5), T(-2), 1}, {T(0.7), 0, 3, T(0.2)}, {T(-3), T(-0.3), 0, 0}, {T(2), 0, 0, 1}};
     for (const std::size_t n : sizes) {
         for (const RecurrenceStep<T>& step : steps) {
-            const auto vector = [&] { return test::random_vector<T>(random, n); };
-            OnDevice<T> q(context, vector()), r(context, vector()), d(context, vector()),
-                z(context, vector());
-            const auto qs = q.host(), rs = r.host(), ds = d.host(), zs = z.host();
-            // What is not read may be anything.
-            OnDevice<T> unread(context, std::vector<T>(n, T(NAN)));
-            OnDevice<T> sum(context, std::vector<T>(n, T(NAN)));
-            recurrence_step<T>(context, step, q.read(), r.read(),
-                               step.pi == 0 ? unread.read() : d.read(),
-                               step.gamma == 0 ? unread.read() : z.read(), {}, {}, sum.span());
-            recurrence_step<T>(context, step, q.read(), r.read(), d.read(), z.read(), r.span(),
-                               d.span(), z.span());
-            EXPECT_EQ(z.host(), sum.host());
-            const auto r_next = r.host(), d_next = d.host(), z_next = z.host();
+            // What is not read holds NaN.
+            const auto vector = [&](T coefficient) {
+                return coefficient == T(0) ? std::vector<T>(n, T(NAN))
+                                           : test::random_vector<T>(random, n);
+            };
+            OnDevice<T> q(context, vector(1)), x(context, vector(step.own)),
+                y(context, vector(step.before)), r(context, vector(step.given));
+            const auto qs = q.host(), xs = x.host(), ys = y.host(), rs = r.host();
+            OnDevice<T> next(context, std::vector<T>(n, T(NAN)));
+            recurrence_step<T>(context, step, q.read(), x.read(), y.read(), r.read(), next.span());
+            recurrence_step<T>(context, step, q.read(), x.read(), y.read(), r.read(), y.span());
+            const auto found = next.host();
+            EXPECT_EQ(found, y.host());
             for (std::size_t i = 0; i < n; ++i) {
-                const auto near = [&](T found, long double a, long double b) {
-                    return std::abs(double(found - (a + b))) <=
-                           test::gamma<T>(3) * double(std::abs(a) + std::abs(b));
+                long double exact = 0, size = 0;
+                const auto add = [&](T coefficient, T element) {
+                    if (coefficient == T(0)) return;
+                    exact += (long double)coefficient * element;
+                    size += std::abs((long double)coefficient * element);
                 };
-                using Long = long double;
-                ASSERT_TRUE(near(r_next[i], rs[i], -Long(step.sigma) * qs[i])) << n << " " << i;
-                ASSERT_TRUE(near(d_next[i], Long(step.pi) * ds[i], Long(step.rho) * r_next[i]));
-                ASSERT_TRUE(near(z_next[i], Long(step.gamma) * zs[i], Long(step.beta) * d_next[i]));
+                add(step.product, qs[i]);
+                add(step.own, xs[i]);
+                add(step.before, ys[i]);
+                add(step.given, rs[i]);
+                ASSERT_LE(std::abs(double(found[i] - exact)), test::gamma<T>(5) * double(size))
+                    << n << " " << i;
             }
         }
     }
@@ -248,6 +250,30 @@ void check_recurrence_step() {
 TEST(vector_ops, recurrence_step) {
     check_recurrence_step<double>();
     check_recurrence_step<float>();
+}
+
+template <class T>
+void check_scaled_square() {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const std::size_t n : sizes) {
+        OnDevice<T> d(context, test::random_vector<T>(random, n)),
+            x(context, test::random_vector<T>(random, n)), result(context, std::vector<T>{T(-7)});
+        scaled_square<T>(context, d.read(), x.read(), result.data());
+        const auto ds = d.host(), xs = x.host();
+        long double exact = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const T scaled = ds[i] * xs[i];
+            exact += (long double)scaled * scaled;
+        }
+        EXPECT_LE(std::abs(double(result.host()[0] - exact)),
+                  test::gamma<T>(4096 + 20) * double(exact));
+    }
+}
+
+TEST(vector_ops, scaled_square) {
+    check_scaled_square<double>();
+    check_scaled_square<float>();
 }
 
 TEST(vector_ops, conversions_keep_what_a_norm_apart_is_in_range) {
@@ -274,6 +300,10 @@ TEST(vector_ops, conversions_keep_what_a_norm_apart_is_in_range) {
                     ASSERT_NEAR(found[i], exact,
                                 test::gamma<float>(2) * std::abs(exact) + 1e-37 * size);
                 }
+            }
+            if (n > 0) {
+                widen<double, double>(context, d.read(), x.read(), nullptr, back.span());
+                EXPECT_EQ(back.host()[n - 1], ds[n - 1] * values[n - 1]);
             }
             convert<double, float>(context, x.read(), y.span());
             convert<float, double>(context, y.read(), back.span());
