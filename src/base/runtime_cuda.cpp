@@ -61,6 +61,16 @@ void synchronize(int device, void* stream) {
     TESSERA_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
 }
 
+bool has_ended(void* stream) {
+    const cudaError_t error = cudaStreamQuery(static_cast<cudaStream_t>(stream));
+    if (error == cudaErrorNotReady) {
+        cudaGetLastError();
+        return false;
+    }
+    check(error, "cudaStreamQuery", __FILE__, __LINE__);
+    return true;
+}
+
 void* allocate(int device, void* stream, Offset bytes) {
     TESSERA_CUDA(cudaSetDevice(device));
     void* memory = nullptr;

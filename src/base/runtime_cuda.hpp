@@ -16,6 +16,7 @@ std::vector<DeviceDescription> devices(std::string* reason);
 void* create_stream(int device);
 void destroy_stream(int device, void* stream) noexcept;
 void synchronize(int device, void* stream);
+bool has_ended(void* stream);  ///< All work given to it has.
 void* allocate(int device, void* stream, Offset bytes);
 void release(int device, void* stream, void* memory) noexcept;
 void* allocate_on_host(int device, Offset bytes);  ///< Page-locked.

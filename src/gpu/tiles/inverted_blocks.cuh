@@ -191,6 +191,20 @@ struct InverseFacts {
     bool finite;
 };
 
+/// Whether all entries of the inverse of this group, of n rows, are finite.
+template <class T, int Tile, int Lanes>
+__device__ __forceinline__ bool entries_finite(const WarpBlocks<T, Tile, Lanes>& shared, int n) {
+    using Warp = WarpBlocks<T, Tile, Lanes>;
+    const T* const block = shared.value + int(threadIdx.x) % 32 / Lanes * Warp::block_values;
+    bool all = true;
+    for (int e = int(threadIdx.x) % Lanes; e < n * n; e += Lanes) {
+        all = all && isfinite(block[e / n * Warp::stride + e % n]);
+    }
+    const unsigned group = (Lanes == 32 ? full_warp : (1u << (Lanes % 32)) - 1)
+                           << (int(threadIdx.x) % 32 / Lanes * Lanes);
+    return __all_sync(group, all) != 0;
+}
+
 /// Writes the inverses that invert_blocks left to `out`, column-major, as (X + X^T) / 2 where
 /// `symmetric`; NaN instead where an entry is not finite.
 template <class T, int Tile, int Lanes>
@@ -221,14 +235,7 @@ __device__ __forceinline__ InverseFacts<T> store_inverses(const WarpBlocks<T, Ti
     }
     facts.finite = !any_of_lanes<Lanes>(!facts.finite);
     if (!facts.finite) {  // An entry is not, or only the sum.
-        bool all = true;
-        for (int e = lane; e < n * n; e += Lanes) {
-            all = all && isfinite(block[e / n * Warp::stride + e % n]);
-        }
-        const unsigned group = (Lanes == 32 ? full_warp : (1u << (Lanes % 32)) - 1)
-                               << (int(threadIdx.x) % 32 / Lanes * Lanes);
-        facts.finite = __all_sync(group, all);
-        __syncwarp(group);
+        facts.finite = entries_finite(shared, n);
         for (int e = lane; !facts.finite && e < n * n; e += Lanes) {
             out[e] = std::numeric_limits<T>::quiet_NaN();
         }

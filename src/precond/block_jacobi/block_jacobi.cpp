@@ -136,7 +136,8 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
 }
 
 template <class T>
-void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool first) {
+void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix,
+                                   bool in_formats) {
     SetupJob<T> job;
     job.matrix = matrix;
     job.blocks = packed();
@@ -148,12 +149,11 @@ void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matri
     job.group_count = stored().group_count;
     job.groups = groups.data();
     job.inverses = inverses();
+    if (in_formats) job.narrow = {stored(), bytes.data(), verdict.data()};
     job.info = info.data();
     job.reciprocal_condition = reciprocal_condition.data();
     job.largest = largest.data();
     select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(where, job);
-    select(where, &cpu::judge<T>, TESSERA_IF_CUDA(cuda::judge<T>))(
-        where, inverted(), first ? nullptr : formats.data(), verdict.data());
 }
 
 template <class T>
@@ -195,26 +195,32 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
-    found = {};
-    invert(where, matrix, first);
-    // Most updates fit the formats that are there: the host's verdict is not waited for.
+    // Most updates fit the formats that are there: the host's verdict is not waited for. Where no
+    // inverse had to be replaced the last time, none is kept as computed, either.
     const bool ready = !in_place() && !(adaptive() && first);
-    if (ready) store(where);
-    take_verdict(where);
+    const bool at_once = ready && where.on_gpu() && found.singular == 0 &&
+                         options.extraction == BlockExtraction::shared_multiple;
+    invert(where, matrix, at_once);
+    if (ready && !at_once) store(where);
+    found = select(where, &cpu::judge<T>, TESSERA_IF_CUDA(cuda::judge<T>))(
+        where, inverted(), first ? nullptr : formats.data(), verdict.data());
+    const bool anew = adaptive() && (first || found.misfits > 0);
+    if (at_once && (anew || found.singular > 0)) invert(where, matrix, false);
     if (found.singular > 0) {
         select(where, &cpu::replace_singular<T>, TESSERA_IF_CUDA(cuda::replace_singular<T>))(
             where, matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
             verdict.data());
         take_verdict(where);
     }
-    const bool anew = adaptive() && (first || found.misfits > 0);
     if (anew) {
         if (!first) ++rebuilds;
         choose(where);
     }
     const bool replaced = !in_place() && found.singular > 0;
-    if (anew || replaced) store(where);
-    if (replaced) take_verdict(where);  // What stands in for inverses may overflow.
+    if (anew || replaced) {
+        store(where);
+        take_verdict(where);  // What stands in for inverses may overflow; apply does not wait.
+    }
 }
 
 template <class T>

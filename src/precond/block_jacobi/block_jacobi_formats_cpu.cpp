@@ -52,14 +52,15 @@ void block_sizes(const Context&, Index count, const Index* block_offsets, Index*
 }
 
 template <class T>
-void judge(const Context&, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
-           SetupVerdict* verdict) {
+SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
+                   const BlockFormat* formats, SetupVerdict* verdict) {
     for (Index b = 0; b < blocks.count; ++b) {
         verdict->singular += blocks.info[b] != 0;
         verdict->misfits += formats != nullptr &&
                             !keeps_format<T>(formats[b], double(blocks.reciprocal_condition[b]),
                                              double(blocks.largest[b]), blocks.accuracy);
     }
+    return take_verdict(context, verdict);
 }
 
 template <class T>
@@ -84,7 +85,7 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
                                                     work.data() + n * n, columns, inverse));
         }
     });
-    verdict->add({0, 0, 0, rows_from_end, 0});
+    verdict->add({.rows_from_end = rows_from_end});
 }
 
 template <class T>
@@ -125,7 +126,7 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
             if (beyond) overflow = true;
         });
     });
-    verdict->add({0, 0, overflow, 0, 0});
+    verdict->add({.overflow = overflow});
 }
 
 void clear(const Context&, void* memory, Offset bytes) {
@@ -140,8 +141,8 @@ SetupVerdict take_verdict(const Context&, SetupVerdict* verdict) {
     template void replace_singular<T>(const Context&, const CsrView<T>&, const PackedBlocks<T>&, \
                                       SingularPolicy, const Index*, T*, std::int8_t*,            \
                                       SetupVerdict*);                                            \
-    template void judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*,         \
-                           SetupVerdict*);                                                       \
+    template SetupVerdict judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*, \
+                                   SetupVerdict*);                                               \
     template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*,      \
                                     SetupVerdict*);                                              \
     template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,              \

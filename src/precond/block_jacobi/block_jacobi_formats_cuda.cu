@@ -1,7 +1,8 @@
 #include "base/check_cuda.hpp"
-#include "base/context_state.hpp"
+#include "base/host_signal.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
+#include "gpu/signal_host.cuh"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/choose_format.hpp"
 #include "precond/block_jacobi/kernels.hpp"
@@ -87,9 +88,25 @@ __global__ void __launch_bounds__(format_threads)
     for_elements<1>(count, [&](Offset b) { sizes[b] = block_offsets[b + 1] - block_offsets[b]; });
 }
 
+/// A verdict on its way to the host.
+struct HostVerdict {
+    SetupVerdict* there;  ///< In the memory of the GPU; left as it is before a setup.
+    SetupVerdict* here;
+    unsigned* signal;
+};
+
+__device__ __forceinline__ void hand_over(const HostVerdict& verdict) {
+    SetupVerdict& there = *verdict.there;
+    *verdict.here = {atomicExch(&there.singular, 0), atomicExch(&there.misfits, 0),
+                     atomicExch(&there.overflow, 0), atomicExch(&there.rows_from_end, 0u),
+                     atomicExch(&there.formats, 0u), atomicExch(&there.judged, 0u)};
+    signal_host(verdict.signal);
+}
+
+/// The thread block that is the last one to judge hands the verdict over.
 template <class T>
 __global__ void __launch_bounds__(format_threads)
-    judge_kernel(InvertedBlocks<T> blocks, const BlockFormat* formats, SetupVerdict* verdict) {
+    judge_kernel(InvertedBlocks<T> blocks, const BlockFormat* formats, HostVerdict verdict) {
     begin_dependent();
     int failed = 0;
     int misfits = 0;
@@ -101,9 +118,16 @@ __global__ void __launch_bounds__(format_threads)
     });
     failed = warp_sum(failed);
     misfits = warp_sum(misfits);
-    if (threadIdx.x % 32 != 0) return;
-    if (failed > 0) atomicAdd(&verdict->singular, failed);
-    if (misfits > 0) atomicAdd(&verdict->misfits, misfits);
+    if (threadIdx.x % 32 == 0) {
+        if (failed > 0) atomicAdd(&verdict.there->singular, failed);
+        if (misfits > 0) atomicAdd(&verdict.there->misfits, misfits);
+        __threadfence();
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (atomicAdd(&verdict.there->judged, 1u) + 1 < gridDim.x) return;
+    __threadfence();
+    hand_over(verdict);
 }
 
 template <class T>
@@ -119,11 +143,15 @@ __global__ void __launch_bounds__(format_threads)
     if (threadIdx.x % 32 == 0 && chosen != 0) atomicOr(&verdict->formats, chosen);
 }
 
-/// Moves a verdict to the memory of the host. One thread.
-__global__ void take_verdict_kernel(SetupVerdict* verdict, SetupVerdict* on_host) {
+/// One thread.
+__global__ void take_verdict_kernel(HostVerdict verdict) {
     begin_dependent();
-    *on_host = *verdict;
-    *verdict = {};
+    hand_over(verdict);
+}
+
+HostVerdict host_verdict(const Context& context, SetupVerdict* verdict) {
+    static_assert(sizeof(SetupVerdict) <= host_result_bytes);
+    return {verdict, static_cast<SetupVerdict*>(host_scratch(context)), expect_signal(context)};
 }
 
 /// f(lanes a block as a constant, thread blocks).
@@ -147,11 +175,14 @@ void block_sizes(const Context& context, Index count, const Index* block_offsets
 }
 
 template <class T>
-void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
-           SetupVerdict* verdict) {
-    if (blocks.count == 0) return;
+SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
+                   const BlockFormat* formats, SetupVerdict* verdict) {
+    if (blocks.count == 0) return {};
+    const HostVerdict to = host_verdict(context, verdict);
     launch_dependent(judge_kernel<T>, blocks_for(blocks.count, 4 * format_threads), format_threads,
-                     0, stream_of(context), blocks, formats, verdict);
+                     0, stream_of(context), blocks, formats, to);
+    wait_for_signal(context);
+    return *to.here;
 }
 
 template <class T>
@@ -184,19 +215,18 @@ void clear(const Context& context, void* memory, Offset bytes) {
 }
 
 SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict) {
-    static_assert(sizeof(SetupVerdict) <= host_scratch_bytes);
-    const auto on_host = static_cast<SetupVerdict*>(host_scratch(context));
-    launch_dependent(take_verdict_kernel, 1, 1, 0, stream_of(context), verdict, on_host);
-    context.synchronize();
-    return *on_host;
+    const HostVerdict to = host_verdict(context, verdict);
+    launch_dependent(take_verdict_kernel, 1, 1, 0, stream_of(context), to);
+    wait_for_signal(context);
+    return *to.here;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                              \
-    template void judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*,    \
-                           SetupVerdict*);                                                  \
-    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*, \
-                                    SetupVerdict*);                                         \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,         \
+#define TESSERA_INSTANTIATE(T)                                                                   \
+    template SetupVerdict judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*, \
+                                   SetupVerdict*);                                               \
+    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*,      \
+                                    SetupVerdict*);                                              \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,              \
                                   const StoredBlocks&, std::byte*, SetupVerdict*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -4,6 +4,7 @@
 #include "gpu/launch.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
+#include "precond/block_jacobi/block_formats.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 
 /// Kernels of the block-Jacobi setup; instantiated for one type per source file.
@@ -112,11 +113,54 @@ __device__ __forceinline__ void extract_as(const CsrView<T>& matrix, Index start
     __syncwarp();
 }
 
+/// As store_inverses, but in the format of the block, to `to`; what overflows there is told.
+template <class T, int Tile, int Lanes>
+__device__ __forceinline__ InverseFacts<T> store_narrow(const WarpBlocks<T, Tile, Lanes>& shared,
+                                                        int n, bool symmetric, BlockFormat format,
+                                                        std::byte* to, SetupVerdict* verdict) {
+    using Warp = WarpBlocks<T, Tile, Lanes>;
+    const int lane = int(threadIdx.x) % Lanes;
+    const T* const block = shared.value + int(threadIdx.x) % 32 / Lanes * Warp::block_values;
+    InverseFacts<T> facts{T(0), T(0), true};
+    with_format<T>(format, [&](auto known) {
+        constexpr BlockFormat in = decltype(known)::value;
+        auto* const values = reinterpret_cast<StoredBits<in>*>(to);
+#pragma unroll 1
+        for (int row = lane; row < n; row += Lanes) {
+            T sum = T(0);
+#pragma unroll 2
+            for (int c = 0; c < n; ++c) {
+                T x = block[row * Warp::stride + c];
+                if (symmetric && c != row) x = middle_of(x, block[c * Warp::stride + row]);
+                values[c * n + row] = narrow<in>(x);
+                sum += fabs(x);
+                facts.largest = fmax(facts.largest, fabs(x));
+            }
+            facts.norm = fmax(facts.norm, sum);
+            facts.finite = facts.finite && sum <= std::numeric_limits<T>::max();
+        }
+    });
+    __syncwarp();
+    facts.norm = lanes_max<Lanes>(facts.norm);
+    facts.largest = lanes_max<Lanes>(facts.largest);
+    facts.finite = !any_of_lanes<Lanes>(!facts.finite);
+    if (!facts.finite) {  // An entry is not, or only the sum.
+        facts.finite = entries_finite(shared, n);
+        for (int e = lane; !facts.finite && e < n * n; e += Lanes) {
+            store(format, std::numeric_limits<T>::quiet_NaN(), to + e * bytes_of(format));
+        }
+    }
+    if (lane == 0 && facts.finite && double(facts.largest) > largest_finite(format)) {
+        atomicOr(&verdict->overflow, 1);
+    }
+    return facts;
+}
+
 /// Extracts, inverts and stores 32 / lanes blocks a warp.
 template <class T, int Tile, BlockExtraction extraction>
 __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::thread_blocks)
-    setup_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, T* inverses, Index* info,
-                 T* reciprocal_condition, T* largest) {
+    setup_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, T* inverses, NarrowStore narrow,
+                 Index* info, T* reciprocal_condition, T* largest) {
     using Form = Shape<T, Tile, extraction>;
     using Warp = typename Form::Warp;
     constexpr int lanes = Form::lanes;
@@ -126,6 +170,7 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     const int group = warp_lane / lanes;
     const Offset warp = Offset(blockIdx.x) * setup_warps + threadIdx.x / 32;
     const Offset first_block = warp * Warp::blocks;
+    begin_dependent();
     if (first_block >= blocks.count) return;
     const int here = int(min(Offset(Warp::blocks), blocks.count - first_block));
 
@@ -136,9 +181,19 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     const BlockFacts<T> block = examine_blocks(shared, a);
     const int n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
     int failure = invert_blocks(shared, a, n, lanes_max(n));
-    T* const out = inverses + blocks.entry_offsets[first_block + min(group, here)];
-    const InverseFacts<T> inverse =
-        store_inverses(shared, n, block.symmetric, largest != nullptr, out);
+    InverseFacts<T> inverse;
+    if (extraction == BlockExtraction::shared_multiple && narrow.bytes != nullptr) {
+        const StoredBlocks& stored = narrow.blocks;
+        const BlockFormat format = stored.formats == nullptr
+                                       ? stored.format
+                                       : stored.formats[first_block + min(group, here - 1)];
+        std::byte* const to =
+            narrow.bytes + stored.starts[first_block + min(group, here)] * stored.unit;
+        inverse = store_narrow(shared, n, block.symmetric, format, to, narrow.verdict);
+    } else {
+        T* const out = inverses + blocks.entry_offsets[first_block + min(group, here)];
+        inverse = store_inverses(shared, n, block.symmetric, largest != nullptr, out);
+    }
     if (failure == 0 && !inverse.finite) failure = n;
     if (warp_lane % lanes == 0 && group < here) {
         info[first_block + group] = failure;
@@ -155,12 +210,10 @@ void launch_setup(const Context& context, const SetupJob<T>& job) {
     using Warp = typename Shape<T, Tile, extraction>::Warp;
     constexpr int bytes = setup_warps * Warp::bytes;
     const auto kernel = setup_kernel<T, Tile, extraction>;
-    const cudaStream_t stream = stream_of(context);
-    TESSERA_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     const unsigned grid = blocks_for(job.blocks.count, setup_warps * Warp::blocks);
-    kernel<<<grid, 32 * setup_warps, bytes, stream>>>(
-        job.matrix, job.blocks, job.inverses, job.info, job.reciprocal_condition, job.largest);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_dependent(kernel, grid, 32 * setup_warps, bytes, stream_of(context), job.matrix,
+                     job.blocks, job.inverses, job.narrow, job.info, job.reciprocal_condition,
+                     job.largest);
 }
 
 }  // namespace

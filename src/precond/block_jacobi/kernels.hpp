@@ -20,6 +20,32 @@ struct PackedBlocks {
     const Offset* entry_offsets = nullptr;  ///< count + 1 positions in the values.
 };
 
+/// The outcome of a setup. That in the memory of a Context gathers what the functions below find
+/// until take_verdict.
+struct SetupVerdict {
+    Index singular = 0;          ///< Blocks whose info is not 0.
+    Index misfits = 0;           ///< Blocks that do not fit the format that they are kept in.
+    Index overflow = 0;          ///< Not 0 where a finite value is infinite in its format.
+    unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity in its block on.
+    unsigned formats = 0;        ///< Bit f: a block was given BlockFormat(f).
+    unsigned judged = 0;         ///< GPU: thread blocks that have judged theirs.
+
+    void add(const SetupVerdict& more) {
+        singular += more.singular;
+        misfits += more.misfits;
+        overflow |= more.overflow;
+        rows_from_end = std::max(rows_from_end, more.rows_from_end);
+        formats |= more.formats;
+    }
+};
+
+/// Where inverses go that are not kept as they are computed.
+struct NarrowStore {
+    StoredBlocks blocks;
+    std::byte* bytes = nullptr;       ///< Those of the blocks, to be written; null: nowhere.
+    SetupVerdict* verdict = nullptr;  ///< Gathers `overflow`.
+};
+
 /// Extraction and inversion of the diagonal blocks of `matrix`.
 template <class T>
 struct SetupJob {
@@ -36,6 +62,8 @@ struct SetupJob {
     const Index* groups = nullptr;
 
     T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
+    /// BlockExtraction::shared_multiple only: in their formats instead, if there is room.
+    NarrowStore narrow;
     Index* info = nullptr;
     T* reciprocal_condition = nullptr;
     T* largest = nullptr;  ///< The largest magnitude in each inverse; null where not wanted.
@@ -49,24 +77,6 @@ struct InvertedBlocks {
     const T* reciprocal_condition = nullptr;
     const T* largest = nullptr;
     double accuracy = 0;
-};
-
-/// The outcome of a setup. That in the memory of a Context gathers what the functions below find
-/// until take_verdict.
-struct SetupVerdict {
-    Index singular;          ///< Blocks whose info is not 0.
-    Index misfits;           ///< Blocks that do not fit the format that they are kept in.
-    Index overflow;          ///< Not 0 where a finite value is infinite in its format.
-    unsigned rows_from_end;  ///< Rows from the first one with NaN or infinity in its block on.
-    unsigned formats;        ///< Bit f: a block was given BlockFormat(f).
-
-    void add(const SetupVerdict& more) {
-        singular += more.singular;
-        misfits += more.misfits;
-        overflow |= more.overflow;
-        rows_from_end = std::max(rows_from_end, more.rows_from_end);
-        formats |= more.formats;
-    }
 };
 
 namespace cpu {
@@ -85,10 +95,11 @@ void setup(const Context& context, const SetupJob<T>& job);
 /// sizes[b] = rows of block b.
 void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
 
-/// Counts `singular`, and, where formats are given, the `misfits` that no longer fit theirs.
+/// take_verdict, having counted `singular`, and, where formats are given, the `misfits` that no
+/// longer fit theirs.
 template <class T>
-void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
-           SetupVerdict* verdict);
+SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
+                   const BlockFormat* formats, SetupVerdict* verdict);
 
 /// What the policy says in the place of the inverses of all blocks whose info is not 0 (see
 /// SingularPolicy; a block with NaN or infinity stays NaN under every policy, a zero block counts
@@ -112,7 +123,7 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
 
 /// Zeros.
 void clear(const Context& context, void* memory, Offset bytes);
-/// What was found since the last call; waits.
+/// What was found since the last call; waits for it, and so for all work before.
 SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict);
 }  // namespace cpu
 namespace cuda {
@@ -120,8 +131,8 @@ template <class T>
 void setup(const Context& context, const SetupJob<T>& job);
 void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
 template <class T>
-void judge(const Context& context, const InvertedBlocks<T>& blocks, const BlockFormat* formats,
-           SetupVerdict* verdict);
+SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
+                   const BlockFormat* formats, SetupVerdict* verdict);
 template <class T>
 void replace_singular(const Context& context, const CsrView<T>& matrix,
                       const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,

@@ -40,6 +40,9 @@ struct StoredBlocks {
 /// Rows that the blocks of a group have together at most.
 constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
 
+/// The host must have waited for all that wrote them: on a GPU apply begins to read them before the
+/// work given to the stream before has ended.
+///
 /// Products with stored blocks, which are converted to T exactly; T is float or double, and float
 /// takes no f64 and no truncated_f64.
 ///   apply   z_b = X_b r_b, or X_b^T r_b, for each block and each of `vectors` columns of r and z,

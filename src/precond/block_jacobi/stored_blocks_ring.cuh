@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check_cuda.hpp"
+#include "gpu/dependent.cuh"
 #include "gpu/launch.cuh"
 #include "precond/block_jacobi/stored_chunks.cuh"
 
@@ -166,12 +167,14 @@ __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
     const int warp = int(threadIdx.x) / 32;
     const Index first = Index(blockIdx.x) * ring_warps + warp;
     const Index step = Index(gridDim.x) * ring_warps;
-    begin_dependent();
+    let_dependents_start();
     using Ring = Chunks<Shape>;
     Ring ring(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first, step);
     FactorCopies<T, Ring, Shape> factors(ring, first, step, vectors, r, r_leading);
+    // The blocks are not being written (stored_blocks.hpp): they come while kernels before end.
 #pragma unroll 1
     for (int s = 0; s < Shape::stages; ++s) ring.produce(s);
+    wait_for_kernels_before();
 #pragma unroll 1
     for (int s = 0; s < Shape::stages; ++s) factors.start(s);
     int stage = 0, phase = 0, slot = 0;
@@ -218,10 +221,21 @@ struct RingArguments {
     Offset z_leading;
 };
 
-/// Thread blocks: as many as have work, or `rounds` times what the GPU holds at once, each of which
-/// then takes several chunks.
+inline constexpr unsigned all_rounds = 1u << 16;  ///< More than are ever made.
+
+/// The largest power of two times `held` thread blocks of the `needed` ones, at most `most` times.
+/// Some warps then take a second chunk, in the place of a last round of a few thread blocks, while
+/// the next kernel begins. From 8 times on all of them: a last round counts little there.
+inline unsigned even_rounds(unsigned needed, unsigned held, unsigned most) {
+    unsigned rounds = 1;
+    while (2 * rounds <= most && Offset(2) * rounds * held <= needed) rounds *= 2;
+    return rounds < 8 ? rounds : all_rounds;
+}
+
+/// Thread blocks: as many as have work, or `rounds` times (where `even`: at most) what the GPU
+/// holds at once, each of which then takes several chunks.
 template <bool OneSize, int Groups, int Stages, int Vectors, int Resident, bool Transposed, class T>
-void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1) {
+void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1, bool even = false) {
     using Shape = ChunkShape<T, OneSize, Groups, Stages, Vectors, Resident>;
     const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
     const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
@@ -233,11 +247,12 @@ void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1) {
                                         a.context.device()));
     constexpr int reserved = 1024;  // Of each thread block by the system.
     const int each = std::clamp(memory / (bytes + reserved), 1, Shape::resident);
+    const unsigned held = unsigned(multiprocessors * each);
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(a.blocks), ring_warps);
-    launch_dependent(apply_ring_kernel<T, Shape, Transposed>,
-                     std::min(needed, rounds * unsigned(multiprocessors * each)), 32 * ring_warps,
-                     bytes, stream, a.blocks, value_bytes, a.vectors, a.r, a.r_leading, a.z,
-                     a.z_leading);
+    if (even) rounds = even_rounds(needed, held, rounds);
+    launch_dependent(apply_ring_kernel<T, Shape, Transposed>, std::min(needed, rounds * held),
+                     32 * ring_warps, bytes, stream, a.blocks, value_bytes, a.vectors, a.r,
+                     a.r_leading, a.z, a.z_leading);
 }
 
 /// The fastest shapes on an H200 (docs/decisions/block-jacobi-apply.md) for blocks of one size and
@@ -247,8 +262,8 @@ void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1) {
 template <class T>
 void apply_uniform_ring(const RingArguments<T>& a) {
     constexpr bool wide = sizeof(T) == 8;
+    constexpr unsigned all = all_rounds;
     const int n = a.blocks.largest;
-    constexpr unsigned all = 1u << 16;  ///< Rounds that are never made.
     if (a.vectors > 4) {
         const bool thirds = 64 / n == 3;  // Of two groups.
         if constexpr (wide) {
@@ -260,9 +275,15 @@ void apply_uniform_ring(const RingArguments<T>& a) {
         }
     }
     if (a.vectors > 1) return launch_apply_ring<true, 1, 2, 4, 4, false>(a, 4);
-    const auto one_group = [&](unsigned r) { launch_apply_ring<true, 1, 1, 1, 12, false>(a, r); };
-    const auto two_groups = [&](unsigned r) { launch_apply_ring<true, 2, 1, 1, 8, false>(a, r); };
-    const auto four_groups = [&](unsigned r) { launch_apply_ring<true, 4, 1, 1, 8, false>(a, r); };
+    const auto one_group = [&](unsigned most) {
+        launch_apply_ring<true, 1, 1, 1, 12, false>(a, most, true);
+    };
+    const auto two_groups = [&](unsigned most) {
+        launch_apply_ring<true, 2, 1, 1, 8, false>(a, most, true);
+    };
+    const auto four_groups = [&](unsigned most) {
+        launch_apply_ring<true, 4, 1, 1, 8, false>(a, most, true);
+    };
     switch (bytes_of(a.blocks.format)) {
         case 8:
             return n <= 3 ? four_groups(all) : n <= 6 ? two_groups(all) : one_group(all);
@@ -270,8 +291,8 @@ void apply_uniform_ring(const RingArguments<T>& a) {
             if (n <= 7) return four_groups(n <= 4 ? 1 : all);
             return n <= 20 ? two_groups(all) : one_group(all);
         default:
-            if (n <= 23) return four_groups(n <= 11 ? 1 : all);
-            return n <= 26 ? two_groups(4) : one_group(1);
+            if (n <= 26) return four_groups(n <= 11 ? 1 : 4);
+            return wide ? two_groups(2) : one_group(1);
     }
 }
 

@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "base/check_cuda.hpp"
-#include "base/context_state.hpp"
+#include "base/host_signal.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/signal_host.cuh"
 #include "gpu/warp.cuh"
 #include "sparse/find_blocks/kernels.hpp"
 
@@ -21,6 +22,10 @@ inline constexpr int chain_chunk = chain_part * chain_parts;
 inline constexpr int chain_threads = 256;
 inline constexpr int chain_items = chain_chunk / chain_threads;  ///< Of a thread: eight bytes.
 inline constexpr int chain_runs = 32;                            ///< Of chunks, a warp each.
+inline constexpr int chain_stretch = 8;                          ///< Parts.
+inline constexpr int chain_stretches = chain_parts / chain_stretch;
+static_assert(chain_stretches * chain_reach == chain_threads);
+inline constexpr int chain_none = 255;  ///< No entry: the chain has ended.
 
 /// A walk along the chain.
 struct Walk {
@@ -42,12 +47,15 @@ struct ChainTotals {
     int count;
     int largest;
 };
-static_assert(sizeof(ChainTotals) <= host_scratch_bytes && chain_runs == 32);
+static_assert(sizeof(ChainTotals) <= host_result_bytes && chain_runs == 32);
 
 /// What the kernels hand on; of all chunks.
 struct ChainScratch {
-    std::uint8_t* steps;       ///< An item: how far its successor is.
-    std::uint8_t* part_exits;  ///< [chunk][part][entry], as exits.
+    std::uint8_t* steps;  ///< An item: how far its successor is.
+    /// [chunk][part][entry]: where the chain gets into the part if it gets into the stretch of the
+    /// part at item `entry`; in the place of the first part of a stretch: where it gets into that
+    /// if it gets into the stretch before at `entry`.
+    std::uint8_t* part_entries;
     /// [chunk][entry], 64 entries: where the chain gets into the next chunk if it gets into this
     /// one at item `entry`. Then the same from the entry into the run of chunks that it belongs to.
     std::uint8_t* exits;
@@ -55,12 +63,27 @@ struct ChainScratch {
     std::uint8_t* entries;  ///< [chunk]
     Index* bases;           ///< [chunk]: items of the chain before it, in its run.
     Index* run_bases;       ///< [run]: items of the chain before it.
-    ChainTotals* totals;    ///< In host memory.
+    ChainTotals* totals;    ///< In host memory, as is:
+    unsigned* signal;       ///< That they are complete.
 };
 
 /// Items of the chunk that starts with item `first`.
 __device__ inline int chunk_length(Offset first, Index count) {
     return int(min(Offset(chain_chunk), Offset(count) - first));
+}
+
+/// From `item` to the first item of the chain from `end` on.
+__device__ inline Walk walk_to(int end, int item, const std::uint8_t* steps) {
+    unsigned walked = 0;
+    unsigned squares = 0;
+    unsigned largest = 0;
+    for (; item < end; ++walked) {
+        const unsigned step = steps[item];
+        squares += step * step;
+        largest = max(largest, step);
+        item += int(step);
+    }
+    return {std::uint16_t(item), std::uint16_t(walked), squares * 256 + largest};
 }
 
 /// A thread block a chunk; 1 << entry_bits entries are possible.
@@ -84,30 +107,42 @@ __global__ void __launch_bounds__(chain_threads)
         reinterpret_cast<const uint2*>(steps)[thread];
 
     const int entry_count = 1 << entry_bits;
-    std::uint8_t* const part_exits =
-        scratch.part_exits + (Offset(blockIdx.x) * chain_parts << entry_bits);
     for (int task = thread; task < chain_parts << entry_bits; task += chain_threads) {
         const int part = task >> entry_bits;
         const int end = min((part + 1) * chain_part, length);
-        int item = part * chain_part + (task & (entry_count - 1));
-        unsigned walked = 0;
-        unsigned squares = 0;
-        unsigned largest = 0;
-        for (; item < end; ++walked) {
-            const unsigned step = steps[item];
-            squares += step * step;
-            largest = max(largest, step);
-            item += int(step);
+        walks[task] = walk_to(end, part * chain_part + (task & (entry_count - 1)), steps);
+    }
+    __syncthreads();
+    // Through a stretch from each of its entries; then from stretch to stretch.
+    Walk* const stretch_walks = reinterpret_cast<Walk*>(steps);  // These are in their place.
+    const int entry = thread % chain_reach;
+    if (entry < entry_count) {
+        std::uint8_t* const part_entries =
+            scratch.part_entries + (Offset(blockIdx.x) * chain_parts << entry_bits) + entry;
+        const int first_part = thread / chain_reach * chain_stretch;
+        Walk walk{std::uint16_t(first_part * chain_part + entry), 0, 0};
+        for (int part = first_part; part < first_part + chain_stretch; ++part) {
+            const int inside = walk.to < length ? walk.to - part * chain_part : chain_none;
+            if (part > first_part || part == 0) {
+                part_entries[part << entry_bits] = std::uint8_t(inside);
+            }
+            if (inside != chain_none) walk.append(walks[(part << entry_bits) + inside]);
         }
-        walks[task] = {std::uint16_t(item), std::uint16_t(walked), squares * 256 + largest};
-        part_exits[task] = std::uint8_t(max(item - (part + 1) * chain_part, 0));
+        const int next = first_part + chain_stretch;
+        if (next < chain_parts) {
+            part_entries[next << entry_bits] =
+                std::uint8_t(walk.to < length ? walk.to - next * chain_part : chain_none);
+        }
+        stretch_walks[thread] = walk;
     }
     __syncthreads();
     if (thread >= chain_reach) return;
     Walk walk{std::uint16_t(thread), 0, 0};
     if (thread < entry_count) {
-        for (int part = 0; part < chain_parts && walk.to < length; ++part) {
-            walk.append(walks[(part << entry_bits) + walk.to - part * chain_part]);
+        walk = stretch_walks[thread];
+        for (int s = 1; s < chain_stretches && walk.to < length; ++s) {
+            const int inside = walk.to - s * chain_stretch * chain_part;
+            walk.append(stretch_walks[s * chain_reach + inside]);
         }
     }
     const Offset at = Offset(blockIdx.x) * chain_reach + thread;
@@ -209,7 +244,9 @@ static __global__ void __launch_bounds__(32 * chain_runs)
     scratch.run_bases[lane] = inclusive - Index(sum.count);
     sum.squares = warp_sum(sum.squares);
     sum.largest = lanes_max(sum.largest);
-    if (lane == 31) *scratch.totals = {sum.squares, inclusive, sum.largest};
+    if (lane != 31) return;
+    *scratch.totals = {sum.squares, inclusive, sum.largest};
+    signal_host(scratch.signal);
 }
 
 /// A thread block a chunk, whose entry is known: the items of its chain, a bit each, by a lane a
@@ -217,10 +254,9 @@ static __global__ void __launch_bounds__(32 * chain_runs)
 static __global__ void __launch_bounds__(chain_threads)
     chain_write_kernel(Index count, int entry_bits, Offset chunks, ChainScratch scratch,
                        Index starts_count, Index* starts) {
-    constexpr int none = 255;
     __shared__ __align__(8) std::uint8_t steps[chain_chunk];
-    __shared__ std::uint8_t part_exits[chain_parts * chain_reach];
-    __shared__ std::uint8_t part_entries[chain_parts];
+    __shared__ std::uint8_t part_entries[chain_parts * chain_reach];
+    __shared__ int stretch_entries[chain_stretches];
     __shared__ unsigned long long part_items[chain_parts];
     __shared__ int part_bases[chain_parts];
     begin_dependent();
@@ -232,22 +268,28 @@ static __global__ void __launch_bounds__(chain_threads)
     reinterpret_cast<uint2*>(steps)[thread] =
         reinterpret_cast<const uint2*>(scratch.steps + first)[thread];
     for (int k = thread; k < chain_parts << entry_bits; k += chain_threads) {
-        part_exits[k] = scratch.part_exits[(Offset(blockIdx.x) * chain_parts << entry_bits) + k];
+        part_entries[k] =
+            scratch.part_entries[(Offset(blockIdx.x) * chain_parts << entry_bits) + k];
     }
     __syncthreads();
-    if (thread == 0) {
-        int entry = scratch.entries[blockIdx.x];
-        for (int part = 0; part < chain_parts; ++part) {
-            const bool inside = part * chain_part + entry < length;
-            part_entries[part] = std::uint8_t(inside ? entry : none);
-            if (inside) entry = part_exits[(part << entry_bits) + entry];
-        }
-    }
     if (thread < chain_parts) {
+        if (thread == 0) {
+            int entry = scratch.entries[blockIdx.x];
+            if (entry >= length) entry = chain_none;
+            for (int s = 0; s < chain_stretches; ++s) {
+                if (s > 0 && entry != chain_none) {
+                    entry = part_entries[(s * chain_stretch << entry_bits) + entry];
+                }
+                stretch_entries[s] = entry;
+            }
+        }
         __syncwarp();
-        const int entry = part_entries[thread];
+        int entry = stretch_entries[thread / chain_stretch];
+        if (thread % chain_stretch != 0 && entry != chain_none) {
+            entry = part_entries[(thread << entry_bits) + entry];
+        }
         unsigned long long items = 0;
-        if (entry != none) {
+        if (entry != chain_none) {
             const int end = min(chain_part, length - thread * chain_part);
             for (int item = entry; item < end; item += steps[thread * chain_part + item]) {
                 items |= 1ull << item;
@@ -285,7 +327,7 @@ Chain follow_chain(const Context& context, Index count, int reach, Next next) {
         return std::exchange(bytes, (bytes + size + 255) & ~255);
     };
     const Offset steps = place(chunks * chain_chunk);
-    const Offset part_exits = place(chunks * chain_parts << entry_bits);
+    const Offset part_entries = place(chunks * chain_parts << entry_bits);
     const Offset exits = place(chunks * chain_reach);
     const Offset walks = place(chunks * chain_reach * Offset(sizeof(Walk)));
     const Offset entries = place(chunks);
@@ -293,19 +335,20 @@ Chain follow_chain(const Context& context, Index count, int reach, Next next) {
     const Offset run_bases = place(chain_runs * Offset(sizeof(Index)));
     Buffer<std::uint8_t> memory(context, bytes);
     const ChainScratch scratch{memory.data() + steps,
-                               memory.data() + part_exits,
+                               memory.data() + part_entries,
                                memory.data() + exits,
                                reinterpret_cast<Walk*>(memory.data() + walks),
                                memory.data() + entries,
                                reinterpret_cast<Index*>(memory.data() + bases),
                                reinterpret_cast<Index*>(memory.data() + run_bases),
-                               static_cast<ChainTotals*>(host_scratch(context))};
+                               static_cast<ChainTotals*>(host_scratch(context)),
+                               expect_signal(context)};
     if (chunks > 0) {
         launch_dependent(chain_map_kernel<Next>, unsigned(chunks), chain_threads, 0, stream, count,
                          next, entry_bits, scratch);
     }
     launch_dependent(chain_compose_kernel, 1, 32 * chain_runs, 0, stream, chunks, scratch);
-    context.synchronize();  // The result's length.
+    wait_for_signal(context);  // The result's length.
     const ChainTotals found = *scratch.totals;
     Chain chain;
     chain.largest = found.largest;
