@@ -24,7 +24,7 @@ struct ProductMatching {
     Index cardinality = 0;                 ///< The structural rank; stored zeros do not count.
 };
 
-/// Finds it by shortest augmenting paths (Hungarian method) on log2(max_j |a_ij|) - log2 |a_ij|:
+/// Finds it by shortest augmenting paths (Hungarian method) on -log2 |a_ij|:
 /// O(rows (nonzeros + rows) log rows) at worst, about O(nonzeros log rows) on most matrices, by one
 /// thread. Throws InvalidArgument unless the matrix is square and its values are finite.
 /// Source: I. S. Duff, J. Koster, "On algorithms for permuting large entries to the diagonal of a

@@ -30,94 +30,28 @@ void check_input(const Context& cpu, const CsrView<T>& matrix, const char* who) 
     parallel_ranges(cpu.threads(), matrix.nonzeros, check);
 }
 
-/// log2 of the largest entry of each row, and what each entry lacks to it. Rows and columns that
-/// `kept` does not name are left out; `kept` is ascending.
-struct LogCosts {
-    std::vector<double> row_largest;
-    std::vector<Offset> row_offsets;
-    std::vector<Index> columns;
-    std::vector<double> costs;
-
-    matching::Costs view() const {
-        return {Index(row_largest.size()), row_offsets.data(), columns.data(), costs.data()};
-    }
-};
-
+/// -log2 |a|, infinite for zeros.
 template <class T>
-void log_costs_of_row(std::span<const T> values, double& largest, double* costs) {
-    T top = 0;
-    for (const T value : values) top = std::max(top, std::abs(value));
-    largest = top > 0 ? std::log2(double(top)) : 0;
-    for (std::size_t k = 0; k < values.size(); ++k) {
-        const double size = std::abs(double(values[k]));
-        costs[k] = size > 0 ? std::max(largest - std::log2(size), 0.) : infinite;
-    }
-}
-
-template <class T>
-LogCosts log_costs(const Context& cpu, const CsrView<T>& matrix) {
-    LogCosts logs;
-    logs.row_largest.resize(std::size_t(matrix.rows));
-    logs.costs.resize(std::size_t(matrix.nonzeros));
+std::vector<double> log_costs(const Context& cpu, std::span<const T> values) {
+    std::vector<double> costs(values.size());
     const auto fill = [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            const Offset begin = matrix.row_offsets[i], end = matrix.row_offsets[i + 1];
-            log_costs_of_row<T>({matrix.values + begin, std::size_t(end - begin)},
-                                logs.row_largest[i], logs.costs.data() + begin);
-        }
+        for (Offset k = first; k < last; ++k) costs[k] = -std::log2(std::abs(double(values[k])));
     };
-    parallel_ranges(cpu.threads(), matrix.rows, fill, 1024);
-    return logs;
+    parallel_ranges(cpu.threads(), Offset(values.size()), fill);
+    return costs;
 }
 
-/// The rows and columns `kept` (ascending) of a matrix.
-template <class T>
-LogCosts log_costs(const Context& cpu, const CsrView<T>& matrix, const std::vector<Index>& kept) {
-    std::vector<Index> place(std::size_t(matrix.rows), -1);
-    for (std::size_t i = 0; i < kept.size(); ++i) place[kept[i]] = Index(i);
-    std::vector<T> values;
-    LogCosts logs;
-    logs.row_offsets.push_back(0);
-    for (const Index i : kept) {
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            const Index j = place[matrix.column_indices[k]];
-            if (j < 0) continue;
-            logs.columns.push_back(j);
-            values.push_back(matrix.values[k]);
-        }
-        logs.row_offsets.push_back(Offset(values.size()));
-    }
-    logs.row_largest.resize(kept.size());
-    logs.costs.resize(values.size());
-    const auto fill = [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            const Offset begin = logs.row_offsets[i], end = logs.row_offsets[i + 1];
-            log_costs_of_row<T>({values.data() + begin, std::size_t(end - begin)},
-                                logs.row_largest[i], logs.costs.data() + begin);
-        }
-    };
-    parallel_ranges(cpu.threads(), Offset(kept.size()), fill, 1024);
-    return logs;
-}
-
-ProductMatching product_matching(const LogCosts& logs, const matching::Costs& costs) {
-    matching::Assignment assigned = matching::ShortestPaths(costs).solve();
-    ProductMatching found;
-    found.cardinality = assigned.cardinality;
-    found.column_of_row = std::move(assigned.column_of_row);
-    found.row_exponents = std::move(assigned.row_dual);
-    found.column_exponents = std::move(assigned.column_dual);
-    for (std::size_t i = 0; i < logs.row_largest.size(); ++i) {
-        found.row_exponents[i] -= logs.row_largest[i];
-    }
-    return found;
+ProductMatching product_matching(const matching::Costs& costs, bool symmetric) {
+    matching::Assignment assigned = matching::ShortestPaths(costs).solve(symmetric);
+    return {std::move(assigned.column_of_row), std::move(assigned.row_dual),
+            std::move(assigned.column_dual), assigned.cardinality};
 }
 
 template <class T>
-ProductMatching match_all(const Context& cpu, const CsrView<T>& matrix) {
-    const LogCosts logs = log_costs(cpu, matrix);
-    return product_matching(
-        logs, {matrix.rows, matrix.row_offsets, matrix.column_indices, logs.costs.data()});
+ProductMatching match_all(const Context& cpu, const CsrView<T>& matrix, bool symmetric) {
+    const std::vector<double> costs = log_costs(cpu, matrix.values_span());
+    return product_matching({matrix.rows, matrix.row_offsets, matrix.column_indices, costs.data()},
+                            symmetric);
 }
 
 double clamped_power(double exponent) { return std::exp2(std::clamp(exponent, -1000., 1000.)); }
@@ -149,8 +83,23 @@ ProductMatching match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
     for (Index i = 0; i < matrix.rows; ++i) {
         if (first.column_of_row[i] >= 0) kept.push_back(i);
     }
-    const LogCosts logs = log_costs(cpu, matrix, kept);
-    const ProductMatching part = product_matching(logs, logs.view());
+    std::vector<Index> place(std::size_t(matrix.rows), -1);
+    for (std::size_t i = 0; i < kept.size(); ++i) place[kept[i]] = Index(i);
+    std::vector<Offset> row_offsets{0};
+    std::vector<Index> columns;
+    std::vector<T> values;
+    for (const Index i : kept) {
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const Index j = place[matrix.column_indices[k]];
+            if (j < 0) continue;
+            columns.push_back(j);
+            values.push_back(matrix.values[k]);
+        }
+        row_offsets.push_back(Offset(values.size()));
+    }
+    const std::vector<double> costs = log_costs<T>(cpu, values);
+    const ProductMatching part = product_matching(
+        {Index(kept.size()), row_offsets.data(), columns.data(), costs.data()}, true);
     ProductMatching whole;
     whole.cardinality = part.cardinality;
     whole.column_of_row.assign(std::size_t(matrix.rows), -1);
@@ -171,7 +120,7 @@ template <class T>
 ProductMatching maximum_product_matching(const Context& cpu, const CsrView<T>& matrix) {
     check_input(cpu, matrix, "maximum_product_matching");
     const Phase phase(cpu, "matching", 0);
-    return match_all(cpu, matrix);
+    return match_all(cpu, matrix, false);
 }
 
 template <class T>
@@ -179,7 +128,7 @@ SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) 
     check_input(cpu, matrix, "match_symmetric");
     const Phase phase(cpu, "matching", 0);
     matching::check_symmetry(cpu, matrix, "match_symmetric");
-    ProductMatching found = match_all(cpu, matrix);
+    ProductMatching found = match_all(cpu, matrix, true);
     if (found.cardinality < matrix.rows) found = match_matched_rows(cpu, matrix, found);
 
     SymmetricMatching result;

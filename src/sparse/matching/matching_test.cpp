@@ -318,7 +318,11 @@ TEST(matching, real_symmetric_matrices) {
             continue;
         }
         const auto matrix = io::read_matrix<double>(test::host(), path);
-        checked(matrix);
+        if (matrix.nonzeros() < 200000) {
+            checked(matrix);
+        } else {
+            expect_scaled(matrix.view(), match_symmetric(test::host(), matrix.view()));
+        }
     }
 }
 

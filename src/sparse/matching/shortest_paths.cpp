@@ -1,73 +1,110 @@
 #include "sparse/matching/shortest_paths.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace tessera::matching {
 
 ShortestPaths::ShortestPaths(const Costs& costs)
     : costs_(costs),
-      distance_(std::size_t(costs.rows)),
-      parent_(std::size_t(costs.rows)),
-      label_(std::size_t(costs.rows), Label::none),
-      dead_column_(std::size_t(costs.rows), -1) {
-    const std::size_t n = std::size_t(costs.rows);
-    assigned_.column_of_row.assign(n, -1);
-    assigned_.row_of_column.assign(n, -1);
-    assigned_.row_dual.assign(n, 0);
-    assigned_.column_dual.assign(n, infinite);
-}
+      columns_(std::size_t(costs.rows)),
+      column_of_row_(std::size_t(costs.rows), -1),
+      row_dual_(std::size_t(costs.rows), 0) {}
 
-Assignment ShortestPaths::solve() {
-    start();
-    std::vector<Index> free_rows;
+Assignment ShortestPaths::solve(bool symmetric) {
+    symmetric ? start_symmetric() : start();
+    for (Index i = 0; i < costs_.rows; ++i) take_free_column(i);
     for (Index i = 0; i < costs_.rows; ++i) {
-        if (assigned_.column_of_row[i] < 0 && costs_.row_offsets[i] < costs_.row_offsets[i + 1]) {
-            free_rows.push_back(i);
-        }
+        if (column_of_row_[i] < 0) move_one_owner(i);
     }
-    for (const Index row : free_rows) augment(row);
-    // Matched entries are tight again but for one rounding.
+    std::vector<Index> left;
     for (Index i = 0; i < costs_.rows; ++i) {
-        const Index j = assigned_.column_of_row[i];
-        if (j < 0) continue;
-        ++assigned_.cardinality;
-        const Offset first = costs_.row_offsets[i], last = costs_.row_offsets[i + 1];
-        const Index* const at = std::lower_bound(costs_.columns + first, costs_.columns + last, j);
-        assigned_.row_dual[i] = costs_.costs[at - costs_.columns] - assigned_.column_dual[j];
+        if (column_of_row_[i] < 0) left.push_back(i);
     }
+    Offset budget = 16 * costs_.row_offsets[costs_.rows];
+    for (int round = 0; round < 2; ++round) left = transfer_reductions(left, budget);
+    for (const Index row : left) augment(row);
+    tighten_matched();
     restore_feasibility();
-    return std::move(assigned_);
+
+    Assignment result;
+    result.cardinality =
+        costs_.rows - Index(std::count(column_of_row_.begin(), column_of_row_.end(), -1));
+    result.column_of_row = std::move(column_of_row_);
+    result.row_dual = std::move(row_dual_);
+    for (const Column& column : columns_) result.column_dual.push_back(column.dual);
+    return result;
 }
 
-/// Duals from the least costs of columns, then of rows, and a first matching on tight entries.
+/// Row duals from the least costs of rows, column duals from what these leave of columns, and the
+/// rest to the rows.
 void ShortestPaths::start() {
-    for (Index i = 0; i < costs_.rows; ++i) {
-        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            double& dual = assigned_.column_dual[costs_.columns[k]];
-            dual = std::min(dual, costs_.costs[k]);
-        }
-    }
-    for (double& dual : assigned_.column_dual) {
-        if (dual == infinite) dual = 0;
-    }
-    for (Index i = 0; i < costs_.rows; ++i) {
+    const auto least_left = [&](Index i) {
         double least = infinite;
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            least = std::min(least, reduced(i, k));
+            least = std::min(least, costs_.costs[k] - columns_[costs_.columns[k]].dual);
         }
-        if (least < infinite) assigned_.row_dual[i] = least;
-        if (!take_free_column(i)) move_one_owner(i);
+        return least < infinite ? least : 0;
+    };
+    for (Column& column : columns_) column.dual = 0;
+    for (Index i = 0; i < costs_.rows; ++i) row_dual_[i] = least_left(i);
+    for (Column& column : columns_) column.dual = infinite;
+    for (Index i = 0; i < costs_.rows; ++i) {
+        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
+            double& dual = columns_[costs_.columns[k]].dual;
+            dual = std::min(dual, costs_.costs[k] - row_dual_[i]);
+        }
     }
+    for (Column& column : columns_) {
+        if (column.dual == infinite) column.dual = 0;
+    }
+    for (Index i = 0; i < costs_.rows; ++i) row_dual_[i] = least_left(i);
+}
+
+/// Equal duals of rows and columns, one after the other as large as those before allow; first half
+/// the cost of the diagonal where there is one, as in most saddle-point systems nearly all of
+/// those rows keep it. Rows with few entries come first: of many, one takes the least.
+void ShortestPaths::start_symmetric() {
+    std::vector<double> diagonal(columns_.size(), infinite);
+    std::vector<std::pair<Offset, Index>> order;
+    order.reserve(columns_.size());
+    for (Index i = 0; i < costs_.rows; ++i) {
+        const Offset first = costs_.row_offsets[i], last = costs_.row_offsets[i + 1];
+        for (Offset k = first; k < last; ++k) {
+            if (costs_.columns[k] == i) diagonal[i] = costs_.costs[k];
+        }
+        const bool behind = diagonal[i] == infinite;
+        order.emplace_back((behind ? costs_.rows : 0) + last - first, i);
+    }
+    std::ranges::sort(order);
+    for (const auto& [key, i] : order) {
+        double dual = diagonal[i] / 2, least = infinite;
+        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
+            const Index j = costs_.columns[k];
+            least = std::min(least, costs_.costs[k]);
+            if (columns_[j].dual < infinite) {
+                dual = std::min(dual, costs_.costs[k] - columns_[j].dual);
+            }
+        }
+        if (dual == infinite) dual = least < infinite ? least / 2 : 0;
+        row_dual_[i] = columns_[i].dual = dual;
+    }
+}
+
+bool ShortestPaths::is_tight(Index row, Offset k) const {
+    if (costs_.costs[k] == infinite) return false;
+    const double sizes = std::abs(costs_.costs[k]) + std::abs(row_dual_[row]) +
+                         std::abs(columns_[costs_.columns[k]].dual);
+    return reduced(row, k) <= 2 * std::numeric_limits<double>::epsilon() * sizes;
 }
 
 /// Matches a free row with a free column where their entry is tight.
 bool ShortestPaths::take_free_column(Index row) {
     for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
         const Index j = costs_.columns[k];
-        if (assigned_.row_of_column[j] >= 0 || reduced(row, k) > 0) continue;
-        assigned_.row_of_column[j] = row;
-        assigned_.column_of_row[row] = j;
+        if (columns_[j].row >= 0 || !is_tight(row, k)) continue;
+        match(row, j);
         return true;
     }
     return false;
@@ -77,98 +114,170 @@ bool ShortestPaths::take_free_column(Index row) {
 bool ShortestPaths::move_one_owner(Index row) {
     for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
         const Index j = costs_.columns[k];
-        if (reduced(row, k) > 0) continue;
-        const Index owner = assigned_.row_of_column[j];
-        if (!take_free_column(owner)) continue;
-        assigned_.row_of_column[j] = row;
-        assigned_.column_of_row[row] = j;
+        if (!is_tight(row, k) || !take_free_column(columns_[j].row)) continue;
+        match(row, j);
         return true;
     }
     return false;
+}
+
+/// The two entries of a row with the least cost_ij - column_dual_j.
+ShortestPaths::NearestColumns ShortestPaths::nearest_columns(Index row) const {
+    NearestColumns found;
+    for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
+        const Index j = costs_.columns[k];
+        const double cost = costs_.costs[k] - columns_[j].dual;
+        if (cost < found.first) {
+            found.second = found.first;
+            found.second_column = found.first_column;
+            found.first = cost;
+            found.first_column = j;
+        } else if (cost < found.second) {
+            found.second = cost;
+            found.second_column = j;
+        }
+    }
+    return found;
+}
+
+/// A free row takes its nearest column, whose dual goes down until the row's second nearest one is
+/// as near; who had the column before is next. Stops when `budget` entries were looked at; returns
+/// the rows that are free then.
+std::vector<Index> ShortestPaths::transfer_reductions(const std::vector<Index>& free_rows,
+                                                      Offset& budget) {
+    std::vector<Index> left;
+    for (const Index free_row : free_rows) {
+        for (Index i = free_row; i >= 0;) {
+            const NearestColumns near = nearest_columns(i);
+            budget -= costs_.row_offsets[i + 1] - costs_.row_offsets[i];
+            if (budget < 0 || near.second == infinite) {
+                left.push_back(i);
+                break;
+            }
+            row_dual_[i] = near.second;
+            Index j = near.first_column;
+            const bool is_nearest = near.first < near.second;
+            if (is_nearest) {
+                columns_[j].dual -= near.second - near.first;
+            } else if (columns_[j].row >= 0) {
+                j = near.second_column;
+            }
+            const Index before = columns_[j].row;
+            match(i, j);
+            if (before >= 0) column_of_row_[before] = -1;
+            if (before >= 0 && !is_nearest) left.push_back(before);
+            i = is_nearest ? before : -1;
+        }
+    }
+    return left;
+}
+
+/// Relaxes the entries of a row at distance `here`; true when nothing can be nearer than `best`.
+bool ShortestPaths::scan(Index row, double here, double& best, Index& end) {
+    const double dual = row_dual_[row];
+    for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
+        const Index j = costs_.columns[k];
+        Column& column = columns_[j];
+        if (column.label == Label::scanned || column.dead_search >= 0) continue;
+        const double distance = here + std::max(costs_.costs[k] - column.dual - dual, 0.);
+        if (distance >= best) continue;
+        if (column.label == Label::reached && distance >= column.distance) continue;
+        column.parent = row;
+        if (column.row < 0) {
+            best = distance;
+            end = j;
+            if (best <= here) return true;
+            continue;
+        }
+        if (column.label == Label::none) touched_.push_back(j);
+        column.label = Label::reached;
+        column.distance = distance;
+        if (distance <= here) {
+            level_.push_back(j);
+        } else {
+            heap_.emplace_back(distance, j);
+            std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+        }
+    }
+    return false;
+}
+
+/// The nearest column that is not scanned yet, -1: none.
+Index ShortestPaths::next_column() {
+    if (!level_.empty()) {
+        const Index j = level_.back();
+        level_.pop_back();
+        return j;
+    }
+    while (!heap_.empty()) {
+        const auto [distance, j] = heap_.front();
+        std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+        heap_.pop_back();
+        if (columns_[j].label == Label::reached && distance == columns_[j].distance) return j;
+    }
+    return -1;
 }
 
 /// Dijkstra's search over alternating paths from a free row to the nearest free column.
 void ShortestPaths::augment(Index root) {
     double best = infinite;  // To the nearest free column so far.
     Index end = -1;
-    Index i = root;
-    double here = 0;
     touched_.clear();
     scanned_.clear();
     level_.clear();
     heap_.clear();
-    while (best > here) {
-        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            const Index j = costs_.columns[k];
-            if (label_[j] == Label::scanned || dead_column_[j] >= 0) continue;
-            const double distance = here + std::max(reduced(i, k), 0.);
-            if (distance >= best) continue;
-            if (label_[j] == Label::reached && distance >= distance_[j]) continue;
-            parent_[j] = i;
-            if (assigned_.row_of_column[j] < 0) {
-                best = distance;
-                end = j;
-                if (best <= here) break;
-                continue;
-            }
-            if (label_[j] == Label::none) touched_.push_back(j);
-            label_[j] = Label::reached;
-            distance_[j] = distance;
-            if (distance <= here) {
-                level_.push_back(j);
-            } else {
-                heap_.emplace_back(distance, j);
-                std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-            }
-        }
-        Index next = -1;
-        if (!level_.empty()) {
-            next = level_.back();
-            level_.pop_back();
-        }
-        while (next < 0 && !heap_.empty()) {
-            const auto [distance, j] = heap_.front();
-            std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-            heap_.pop_back();
-            if (label_[j] == Label::reached && distance == distance_[j]) next = j;
-        }
-        if (next < 0 || distance_[next] >= best) break;
-        label_[next] = Label::scanned;
-        scanned_.push_back(next);
-        here = distance_[next];
-        i = assigned_.row_of_column[next];
+    Index row = root;
+    double here = 0;
+    while (!scan(row, here, best, end)) {
+        const Index j = next_column();
+        if (j < 0 || columns_[j].distance >= best) break;
+        columns_[j].label = Label::scanned;
+        scanned_.push_back(j);
+        here = columns_[j].distance;
+        row = columns_[j].row;
     }
+    for (const Index j : touched_) columns_[j].label = Label::none;
     if (end >= 0) {
         finish_tree(root, best);
         flip(root, end);
-    } else {
-        dead_rows_.emplace_back(1, root);
-        for (const Index j : scanned_) {
-            dead_column_[j] = Index(dead_rows_.size()) - 1;
-            dead_rows_.back().push_back(assigned_.row_of_column[j]);
-        }
+        return;
     }
-    for (const Index j : touched_) label_[j] = Label::none;
+    dead_rows_.emplace_back(1, root);
+    for (const Index j : scanned_) {
+        columns_[j].dead_search = Index(dead_rows_.size()) - 1;
+        dead_rows_.back().push_back(columns_[j].row);
+    }
 }
 
 /// Makes the path of this length tight and keeps all duals feasible.
 void ShortestPaths::finish_tree(Index root, double length) {
     for (const Index j : scanned_) {
-        const double change = length - distance_[j];
-        assigned_.column_dual[j] -= change;
-        assigned_.row_dual[assigned_.row_of_column[j]] += change;
+        const double change = length - columns_[j].distance;
+        columns_[j].dual -= change;
+        row_dual_[columns_[j].row] += change;
     }
-    assigned_.row_dual[root] += length;
+    row_dual_[root] += length;
 }
 
 void ShortestPaths::flip(Index root, Index end) {
     for (Index j = end;;) {
-        const Index i = parent_[j];
-        const Index before = assigned_.column_of_row[i];
-        assigned_.column_of_row[i] = j;
-        assigned_.row_of_column[j] = i;
+        const Index i = columns_[j].parent;
+        const Index before = column_of_row_[i];
+        match(i, j);
         if (i == root) return;
         j = before;
+    }
+}
+
+/// Matched entries become tight but for one rounding.
+void ShortestPaths::tighten_matched() {
+    for (Index i = 0; i < costs_.rows; ++i) {
+        const Index j = column_of_row_[i];
+        if (j < 0) continue;
+        const Index* const first = costs_.columns + costs_.row_offsets[i];
+        const Index* const last = costs_.columns + costs_.row_offsets[i + 1];
+        const Offset k = std::lower_bound(first, last, j) - costs_.columns;
+        row_dual_[i] = costs_.costs[k] - columns_[j].dual;
     }
 }
 
@@ -184,7 +293,7 @@ void ShortestPaths::restore_feasibility() {
     }
     const auto look_at = [&](Index i, std::size_t before) {
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            const Index search = dead_column_[costs_.columns[k]];
+            const Index search = columns_[costs_.columns[k]].dead_search;
             if (search < 0 || std::size_t(search) >= before) continue;
             excess[search] = std::max(excess[search], -reduced(i, k));
         }
@@ -194,9 +303,9 @@ void ShortestPaths::restore_feasibility() {
     }
     for (std::size_t search = dead_rows_.size(); search-- > 0;) {
         for (const Index i : dead_rows_[search]) {
-            assigned_.row_dual[i] += excess[search];
-            const Index j = assigned_.column_of_row[i];
-            if (j >= 0) assigned_.column_dual[j] -= excess[search];
+            row_dual_[i] += excess[search];
+            const Index j = column_of_row_[i];
+            if (j >= 0) columns_[j].dual -= excess[search];
             look_at(i, search);
         }
     }

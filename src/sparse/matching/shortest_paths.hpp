@@ -12,7 +12,7 @@ namespace tessera::matching {
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// The assignment problem: costs >= 0 of entries in compressed rows; an infinite cost is no entry.
+/// The assignment problem: costs of entries in compressed rows; an infinite cost is no entry.
 struct Costs {
     Index rows;
     const Offset* row_offsets;
@@ -24,44 +24,70 @@ struct Costs {
 /// row_dual_i + column_dual_j <= cost_ij, = on matched entries.
 struct Assignment {
     std::vector<Index> column_of_row;
-    std::vector<Index> row_of_column;
     std::vector<double> row_dual;
     std::vector<double> column_dual;
     Index cardinality = 0;
 };
 
-/// Solves the assignment problem by shortest augmenting paths.
+/// Solves the assignment problem: a first matching on entries that the first duals make tight, then
+/// R. Jonker and A. Volgenant's reduction transfer ("A shortest augmenting path algorithm for dense
+/// and sparse linear assignment problems", Computing 38, 1987), then shortest augmenting paths.
 class ShortestPaths {
   public:
     explicit ShortestPaths(const Costs& costs);
-    Assignment solve();
+    /// `symmetric`: so are the costs, and the first duals are chosen for that.
+    Assignment solve(bool symmetric);
 
   private:
-    void start();
-    bool take_free_column(Index row);
-    bool move_one_owner(Index row);
-    void augment(Index root);
-    void finish_tree(Index root, double length);
-    void flip(Index root, Index end);
-    void restore_feasibility();
-    double reduced(Index row, Offset k) const {
-        return costs_.costs[k] - assigned_.column_dual[costs_.columns[k]] - assigned_.row_dual[row];
-    }
-
     enum class Label : std::uint8_t { none, reached, scanned };
 
+    /// What a search needs of a column, in one place of memory.
+    struct Column {
+        double dual = infinite;
+        double distance = 0;
+        Index row = -1;          ///< The matched one.
+        Index parent = -1;       ///< The row that it was reached from.
+        Index dead_search = -1;  ///< Number of the search that ended without a path from here.
+        Label label = Label::none;
+    };
+    struct NearestColumns {
+        double first = infinite, second = infinite;
+        Index first_column = -1, second_column = -1;
+    };
+
+    void start();
+    void start_symmetric();
+    bool is_tight(Index row, Offset k) const;
+    bool take_free_column(Index row);
+    bool move_one_owner(Index row);
+    NearestColumns nearest_columns(Index row) const;
+    std::vector<Index> transfer_reductions(const std::vector<Index>& free_rows, Offset& budget);
+    void augment(Index root);
+    bool scan(Index row, double here, double& best, Index& end);
+    Index next_column();
+    void finish_tree(Index root, double length);
+    void flip(Index root, Index end);
+    void tighten_matched();
+    void restore_feasibility();
+
+    void match(Index row, Index column) {
+        column_of_row_[row] = column;
+        columns_[column].row = row;
+    }
+    double reduced(Index row, Offset k) const {
+        return costs_.costs[k] - columns_[costs_.columns[k]].dual - row_dual_[row];
+    }
+
     Costs costs_;
-    Assignment assigned_;
+    std::vector<Column> columns_;
+    std::vector<Index> column_of_row_;
+    std::vector<double> row_dual_;
     // Of one search. Labels are cleared through `touched_`.
-    std::vector<double> distance_;
-    std::vector<Index> parent_;  ///< The row that a column was reached from.
-    std::vector<Label> label_;
     std::vector<Index> touched_;
     std::vector<Index> scanned_;
     std::vector<Index> level_;                    ///< Columns at the distance being scanned.
     std::vector<std::pair<double, Index>> heap_;  ///< Columns farther away, some outdated.
-    /// What a search without success reached: no augmenting path leads through it any more.
-    std::vector<Index> dead_column_;  ///< Number of the search, -1: none.
+    /// The rows that each search without success reached: no path leads through them any more.
     std::vector<std::vector<Index>> dead_rows_;
 };
 
