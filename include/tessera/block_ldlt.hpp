@@ -42,6 +42,11 @@ struct BlockLdltOptions {
     batched::Pivoting pivoting = batched::Pivoting::full;
     bool matching = true;  ///< Scale by a maximum product matching, and keep its pairs in blocks.
     OrderingMethod ordering = OrderingMethod::amd;
+    /// Outer pivoting: after the first sweep, or the level factor, block rows with a pivot below
+    /// outer_threshold times the largest entry are pushed behind the others and all is done again,
+    /// three times at most, and never with more than 60 % of them.
+    bool outer = false;
+    double outer_threshold = 0.01;
     /// Whether bad sweeps are undone and worse factors than none replaced; see BlockLdlt.
     bool safeguard = true;
     /// Sweeps of Jacobi iterations in place of each triangular solve; 0: the exact solves.
@@ -60,6 +65,7 @@ struct BlockLdltReport {
     Offset stored_blocks = 0;  ///< Of the lower triangle with its diagonal.
     double stored_share = 0;   ///< Their values over the rows^2 of a dense matrix.
     Offset triples = 0;        ///< Block products of a factorisation off the diagonal.
+    Index pushed = 0;          ///< Block rows pushed back by outer pivoting, each time counted.
     Offset bytes = 0;          ///< In the memory of the Context.
 
     BlockLdltStage stage = BlockLdltStage::none;
@@ -121,8 +127,8 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
 
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
 /// [,delta=0.95][,epsilon_unit=max|norm1|block][,pivoting=static|bunch_kaufman|rook|complete]
-/// [,matching=on|off][,ordering=amd|metis|rcm|natural][,safeguard=on|off][,solve_sweeps=0]
-/// [,absolute]. Throws InvalidArgument for another one.
+/// [,matching=on|off][,ordering=amd|metis|rcm|natural][,outer=on|off][,outer_threshold=0.01]
+/// [,safeguard=on|off][,solve_sweeps=0][,absolute]. Throws InvalidArgument for another one.
 TESSERA_API BlockLdltOptions parse_block_ldlt(Spec spec);
 
 }  // namespace tessera

@@ -64,6 +64,7 @@ Json factor_json(const BlockLdltReport& ldlt) {
             {"stored_share", number(ldlt.stored_share)},
             {"triples", ldlt.triples},
             {"bytes", ldlt.bytes},
+            {"pushed", ldlt.pushed},
             {"stage", to_string(ldlt.stage)},
             {"sweeps", ldlt.sweeps},
             {"best_sweep", ldlt.best_sweep},

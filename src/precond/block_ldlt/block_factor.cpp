@@ -56,7 +56,7 @@ template <class T>
 BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern pattern,
                             const CsrView<T>& matrix, batched::Pivoting pivoting,
                             BlockLdltMethod method)
-    : grid_(std::move(grid)), pivoting_(pivoting), method_(method) {
+    : grid_(std::move(grid)), pivoting_(pivoting) {
     if (context.on_gpu()) {
         throw NotBuilt("block_ldlt has no CUDA kernels yet: take the CPU (--device cpu)");
     }
@@ -283,6 +283,24 @@ T BlockFactor<T>::smallest_pivot(const Context& context) const {
     T smallest = std::numeric_limits<T>::infinity();
     for (const T pivot : copy_to_host(context, smallest_)) smallest = std::min(smallest, pivot);
     return smallest;
+}
+
+template <class T>
+std::vector<Index> BlockFactor<T>::bad_block_rows(const Context& context, double threshold,
+                                                  const Grid& first) const {
+    std::vector<Index> bad;
+    const std::vector<T> smallest = copy_to_host(context, smallest_);
+    const auto k = std::size_t(grid_.k);
+    for (std::size_t i = 0; i < smallest.size(); ++i) {
+        if (double(smallest[i]) >= threshold * largest_entry_) continue;
+        // Blocks of padding alone have pivots of 1.
+        const auto begin = grid_.slots.begin() + Offset(i * k);
+        const auto row = std::find_if(begin, begin + Offset(k), [](Index r) { return r >= 0; });
+        if (row == begin + Offset(k)) continue;
+        bad.push_back(first.slot_of_row[std::size_t(*row)] / grid_.k);
+    }
+    std::ranges::sort(bad);
+    return bad;
 }
 
 template class BlockFactor<float>;

@@ -13,6 +13,7 @@ namespace tessera::block_ldlt {
 template <class T>
 class BlockFactor {
   public:
+    BlockFactor() = default;
     /// `matrix` in host memory. Throws OutOfMemory where `context` has not the bytes for it.
     BlockFactor(const Context& context, Grid grid, BlockPattern pattern, const CsrView<T>& matrix,
                 batched::Pivoting pivoting, BlockLdltMethod method);
@@ -51,6 +52,10 @@ class BlockFactor {
     /// Pivots that were raised, and the smallest one before, of the current factor. Wait.
     Index perturbed(const Context& context) const;
     T smallest_pivot(const Context& context) const;
+    /// The block rows of `first`, the grid of the same blocks in another order, whose smallest
+    /// pivot is below `threshold` times the largest entry, or not a number; ascending. Waits.
+    std::vector<Index> bad_block_rows(const Context& context, double threshold,
+                                      const Grid& first) const;
 
     const PatternView<T>& view() const { return view_; }
     const Buffer<T>& v() const { return sets_[std::size_t(current_)].v; }
@@ -70,8 +75,7 @@ class BlockFactor {
     void upper_solve(const Context& context, int sweeps, const Set& set, T* x) const;
 
     Grid grid_;
-    batched::Pivoting pivoting_;
-    BlockLdltMethod method_;
+    batched::Pivoting pivoting_ = batched::Pivoting::full;
     std::vector<Index> level_offsets_;
     std::vector<Offset> column_offsets_host_;
     Offset triples_ = 0, bytes_ = 0;

@@ -7,11 +7,16 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
+#include "precond/block_ldlt/outer_pivoting.hpp"
 #include "sparse/matching/symmetry.hpp"
 
 namespace tessera {
 
 namespace {
+
+/// Outer pivoting goes on so many times, and pushes at most this share of the block rows.
+constexpr int most_rounds = 3;
+constexpr double largest_push = 0.6;
 
 void check_options(const BlockLdltOptions& options) {
     const Index k = options.block;
@@ -24,6 +29,8 @@ void check_options(const BlockLdltOptions& options) {
     require(options.delta >= 0 && options.delta <= 1, "block_ldlt: delta must be within 0..1");
     require(options.solve_sweeps >= 0 && options.solve_sweeps <= 1000,
             "block_ldlt: solve_sweeps must be within 0..1000");
+    require(options.outer_threshold >= 0 && options.outer_threshold <= 1,
+            "block_ldlt: outer_threshold must be within 0..1");
     require(options.pivoting != batched::Pivoting::partial,
             "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
 }
@@ -39,7 +46,46 @@ std::vector<T> narrowed(const std::vector<double>& scaling) {
     return narrow;
 }
 
+template <class T>
+block_ldlt::BlockFactor<T> make_factor(const Context& context, block_ldlt::Grid grid,
+                                       const block_ldlt::BlockRows& blocks,
+                                       const CsrView<T>& matrix, const BlockLdltOptions& options) {
+    auto pattern = block_ldlt::arrange_by_levels(grid, blocks);
+    return {context, std::move(grid), std::move(pattern), matrix, options.pivoting, options.method};
+}
+
 }  // namespace
+
+template <class T>
+void BlockLdlt<T>::State::push_back(const Context& context, const block_ldlt::Grid& grid,
+                                    const block_ldlt::BlockRows& blocks, const CsrView<T>& matrix) {
+    block_ldlt::PushedBlocks pushed(grid.block_rows);
+    for (int round = 0; round < most_rounds; ++round) {
+        // What a block that was pushed takes from those now before it is there one sweep later.
+        run_first(context, round + 1);
+        const std::vector<Index> bad =
+            factor.bad_block_rows(context, options.outer_threshold, grid);
+        if (bad.empty() || double(bad.size()) > largest_push * grid.block_rows) return;
+        pushed.push(bad);
+        report.pushed += Index(bad.size());
+        factor = {};
+        factor = make_factor<T>(context, reorder_grid(grid, pushed),
+                                reorder_blocks(blocks, pushed, context.threads()), matrix, options);
+        factor.load(context, std::as_const(scale).view(), matrix);
+    }
+}
+
+template <class T>
+void BlockLdlt<T>::State::describe_pattern() {
+    report.block_rows = factor.grid().block_rows;
+    report.levels = factor.levels();
+    report.stored_blocks = factor.blocks() + report.block_rows;
+    report.triples = factor.triples();
+    report.bytes = factor.bytes();
+    const double square = double(options.block) * options.block;
+    const double dense = double(factor.grid().rows) * factor.grid().rows;
+    report.stored_share = dense > 0 ? double(report.stored_blocks) * square / dense : 0;
+}
 
 template <class T>
 BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
@@ -69,26 +115,16 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     report.padding = ordered.padding;
 
     using namespace block_ldlt;
-    Grid grid = make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
+    const Grid grid = make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double most = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
-    BlockPattern pattern =
-        arrange_by_levels(grid, fill_pattern(grid, matrix, options.fill, Offset(most)));
-    report.block_rows = grid.block_rows;
-    BlockFactor<T> factor(context, std::move(grid), std::move(pattern), matrix, options.pivoting,
-                          options.method);
-    report.levels = factor.levels();
-    report.stored_blocks = factor.blocks() + report.block_rows;
-    report.triples = factor.triples();
-    report.bytes = factor.bytes();
-    const double square = double(options.block) * options.block;
-    const double dense = double(matrix.rows) * double(matrix.rows);
-    report.stored_share = dense > 0 ? double(report.stored_blocks) * square / dense : 0;
-
+    const BlockRows blocks = fill_pattern(grid, matrix, options.fill, Offset(most));
     state_ = std::unique_ptr<State>(
         new State{options, report, copy_to_buffer(context, narrowed<T>(matching.scaling)),
-                  std::move(factor), matrix.nonzeros});
+                  make_factor<T>(context, grid, blocks, matrix, options), matrix.nonzeros});
     state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
+    if (options.outer) state_->push_back(context, grid, blocks, matrix);
+    state_->describe_pattern();
     state_->choose(context, matrix);
 }
 

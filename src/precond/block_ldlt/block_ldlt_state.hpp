@@ -18,6 +18,11 @@ struct BlockLdlt<T>::State {
     /// Computes what the stage applies from the loaded values; false where its reconstruction error
     /// is too large to go on with.
     bool run(const Context& context, BlockLdltStage next);
+    /// So many sweeps, or the level factor.
+    void run_first(const Context& context, int sweeps);
+    void push_back(const Context& context, const block_ldlt::Grid& grid,
+                   const block_ldlt::BlockRows& blocks, const CsrView<T>& matrix);
+    void describe_pattern();
     bool run_sweeps(const Context& context);
     /// The stage of the options and, with the safeguard, those that it gives way to.
     void choose(const Context& context, const CsrView<T>& matrix);

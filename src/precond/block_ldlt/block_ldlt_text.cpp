@@ -29,12 +29,12 @@ Choice choose(Spec& spec, const char* key, const std::array<Choice, count>& choi
     return choices[0];
 }
 
-bool on(Spec& spec, const char* key) {
-    const std::string word = spec.word(key, "on", {"on", "off", "true", "false"});
+const char* on_or_off(bool value) { return value ? "on" : "off"; }
+
+bool on(Spec& spec, const char* key, bool otherwise) {
+    const std::string word = spec.word(key, on_or_off(otherwise), {"on", "off", "true", "false"});
     return word == "on" || word == "true";
 }
-
-const char* on_or_off(bool value) { return value ? "on" : "off"; }
 
 }  // namespace
 
@@ -69,11 +69,13 @@ BlockLdltOptions parse_block_ldlt(Spec spec) {
     for (const auto& [choice, word] : pivotings) {
         if (pivoting == word) options.pivoting = choice;
     }
-    options.matching = on(spec, "matching");
+    options.matching = on(spec, "matching", options.matching);
     options.ordering = choose<OrderingMethod, 4>(
         spec, "ordering",
         {OrderingMethod::amd, OrderingMethod::metis, OrderingMethod::rcm, OrderingMethod::natural});
-    options.safeguard = on(spec, "safeguard");
+    options.outer = on(spec, "outer", options.outer);
+    options.outer_threshold = spec.real("outer_threshold", options.outer_threshold, 0, 1);
+    options.safeguard = on(spec, "safeguard", options.safeguard);
     options.solve_sweeps = int(spec.integer("solve_sweeps", options.solve_sweeps, 0, 1000));
     options.absolute = spec.flag("absolute", options.absolute);
     spec.finish();
@@ -93,6 +95,7 @@ std::string BlockLdlt<T>::describe() const {
         if (pivoting == o.pivoting) text << ",pivoting=" << word;
     }
     text << ",matching=" << on_or_off(o.matching) << ",ordering=" << to_string(o.ordering);
+    if (o.outer) text << ",outer=on,outer_threshold=" << o.outer_threshold;
     if (!o.safeguard) text << ",safeguard=off";
     if (o.solve_sweeps > 0) text << ",solve_sweeps=" << o.solve_sweeps;
     if (o.absolute) text << ",absolute";

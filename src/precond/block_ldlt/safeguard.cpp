@@ -23,11 +23,23 @@ std::string short_number(double number) {
     return text;
 }
 
+/// Of the level factor where none is asked for.
+template <class T>
+double level_epsilon() {
+    return std::sqrt(double(std::numeric_limits<T>::epsilon()) / 2);
+}
+
+template <class T>
+double first_epsilon(const BlockLdltOptions& options) {
+    if (options.epsilon >= 0) return options.epsilon;
+    return options.method == BlockLdltMethod::level ? level_epsilon<T>() : default_epsilon;
+}
+
 }  // namespace
 
 template <class T>
 bool BlockLdlt<T>::State::run_sweeps(const Context& context) {
-    double epsilon = options.epsilon < 0 ? default_epsilon : options.epsilon;
+    double epsilon = first_epsilon<T>(options);
     for (report.restarts = 0;; ++report.restarts, epsilon *= raise_epsilon) {
         double best = std::numeric_limits<double>::infinity(), now = epsilon;
         report.reconstruction.clear();
@@ -55,6 +67,18 @@ bool BlockLdlt<T>::State::run_sweeps(const Context& context) {
 }
 
 template <class T>
+void BlockLdlt<T>::State::run_first(const Context& context, int sweeps) {
+    const double epsilon = first_epsilon<T>(options);
+    factor.set_threshold(context, epsilon, options.epsilon_unit);
+    if (options.method == BlockLdltMethod::level) {
+        factor.factor_by_levels(context);
+    } else {
+        factor.start_sweeps();
+        for (int s = 0; s < sweeps; ++s) factor.sweep(context);
+    }
+}
+
+template <class T>
 bool BlockLdlt<T>::State::run(const Context& context, BlockLdltStage next) {
     stage = report.stage = next;
     report.perturbed = 0;
@@ -62,9 +86,8 @@ bool BlockLdlt<T>::State::run(const Context& context, BlockLdltStage next) {
     if (stage == BlockLdltStage::jacobi) {
         good = run_sweeps(context);
     } else if (stage != BlockLdltStage::none) {
-        const bool chosen = options.method == BlockLdltMethod::level && options.epsilon >= 0;
-        report.epsilon =
-            chosen ? options.epsilon : std::sqrt(double(std::numeric_limits<T>::epsilon()) / 2);
+        report.epsilon = options.method == BlockLdltMethod::level ? first_epsilon<T>(options)
+                                                                  : level_epsilon<T>();
         factor.set_threshold(context, report.epsilon, options.epsilon_unit);
         if (stage == BlockLdltStage::level) factor.factor_by_levels(context);
         if (stage == BlockLdltStage::block_jacobi) factor.factor_diagonal(context);
