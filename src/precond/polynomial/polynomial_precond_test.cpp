@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/context_state.hpp"
 #include "support/blocks.hpp"
 
 namespace tessera::test {
@@ -116,6 +117,29 @@ TEST(polynomial_precond, applied_with_its_dot) {
             size += std::abs(rs[i] * zs[i]);
         }
         EXPECT_LE(std::abs(copy_to_host(there, rz)[0] - sum), 2 * gamma<double>(double(n)) * size);
+    }
+}
+
+TEST(polynomial_precond, neither_allocates_nor_waits) {
+    const Context there = context();
+    auto random = generator();
+    const Case system = problem(there, "elasticity2d:12");
+    const Offset n = system.matrix.rows();
+    const Buffer<double> r = copy_to_buffer(there, random_vector<double>(random, std::size_t(n)));
+    Buffer<double> z(there, n), rz(there, 1);
+    for (const std::string& text : variants) {
+        const auto m = make<double>(there, system.matrix.view(), text);
+        m.apply_dot(there, r.view(), z.view(), rz.data());
+        const auto expected = copy_to_host(there, z), sum = copy_to_host(there, rz);
+        fill(there, 0.0, z.view());
+        fill(there, 0.0, rz.view());
+        const Offset before = there.state().allocations;
+        const Graph graph =
+            there.capture([&] { m.apply_dot(there, r.view(), z.view(), rz.data()); });
+        graph.launch();
+        EXPECT_EQ(there.state().allocations, before) << text;
+        EXPECT_EQ(copy_to_host(there, z), expected) << text;
+        EXPECT_EQ(copy_to_host(there, rz), sum) << text;
     }
 }
 

@@ -272,6 +272,43 @@ TEST(sliced, update_takes_new_values) {
     EXPECT_THROW(sliced.update(context, other.view()), InvalidArgument);
 }
 
+/// With a scaling the values are a_ij (s_i s_j), in full blocks and others, made and renewed.
+TEST(sliced, scaled_on_the_way) {
+    const Context context = test::context();
+    auto random = test::generator();
+    std::vector<CsrMatrix<double>> matrices;
+    matrices.push_back(test::random_csr<double>(random, 200, 200, 11));
+    matrices.push_back(test::random_blocks<double>(random, 90, 90, 3, 7));
+    matrices.push_back(test::random_csr<double>(random, 0, 0, 0));
+    for (const CsrMatrix<double>& host : matrices) {
+        const CsrMatrix<double> matrix = copy_to(context, host.view());
+        const auto s = test::random_vector<double>(random, std::size_t(host.rows()));
+        const Buffer<double> scaling = copy_to_buffer(context, s);
+        CsrMatrix<double> expected = copy_to(test::host(), host.view());
+        const CsrView<double> a = expected.view();
+        for (Index i = 0; i < a.rows; ++i) {
+            for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+                expected.values().view()[std::size_t(k)] *=
+                    s[std::size_t(i)] * s[std::size_t(a.column_indices[k])];
+            }
+        }
+        for (const char* text : {"sbell:3", "sell:32", "bcsr:2", "sbell:3,sort_window=all"}) {
+            auto sliced = SlicedMatrix<double>::from_csr(context, matrix.view(), format(text),
+                                                         scaling.view());
+            const auto back = [&] {
+                return test::to_host_csr(context, sliced.to_csr(context, Fill::drop));
+            };
+            expect_same_bits(back().view(), expected.view(), text);
+            sliced.update(context, matrix.view());
+            expect_same_bits(back().view(), host.view(), text);
+            sliced.update(context, matrix.view(), scaling.view());
+            expect_same_bits(back().view(), expected.view(), text);
+            EXPECT_THROW(sliced.update(context, matrix.view(), Buffer<double>(context, 7).view()),
+                         InvalidArgument);
+        }
+    }
+}
+
 TEST(sliced, narrow_values_are_rounded_to_nearest) {
     const Context context = test::context();
     auto random = test::generator();

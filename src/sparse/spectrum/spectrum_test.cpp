@@ -61,6 +61,21 @@ std::vector<double> spectrum(std::mt19937_64& random, int kind, std::size_t n) {
 
 }  // namespace
 
+TEST(spectrum, gershgorin_of_a_scaled_matrix) {
+    const Context there = context();
+    auto random = generator();
+    const CsrMatrix<double> host = dense_matrix<double>(random, spectrum(random, 0, 50));
+    const CsrMatrix<double> matrix = copy_to(there, host.view());
+    const SymmetricScaling<double> scaling(there, matrix.view());
+    const double expected = gershgorin_bound(there, scaling.matrix());
+    EXPECT_EQ(gershgorin_bound(there, matrix.view(), scaling.diagonal()), expected);
+    const SymmetricScaling<double> alone(there, matrix.view(), false);
+    EXPECT_EQ(alone.matrix().rows, 0);
+    EXPECT_EQ(gershgorin_bound(there, matrix.view(), alone.diagonal()), expected);
+    const Buffer<double> wrong(there, 49);
+    EXPECT_THROW(gershgorin_bound(there, matrix.view(), wrong.view()), InvalidArgument);
+}
+
 TEST(spectrum, gershgorin_is_the_largest_row_sum) {
     for_reals([](auto real) {
         using T = decltype(real);
