@@ -244,12 +244,12 @@ TEST(polynomial_precond, single_precision_costs_two_percent_of_iterations_on_com
               Status::converged);
 }
 
-/// Iterations for loads that differ in their last digits, sorted. With a contrast of 1e6 conjugate
-/// gradients have lost their orthogonality, and these differ by 3 % either way.
-std::vector<double> iterations_of_loads(const Context& there, const Case& system,
-                                        const std::string& text, double rtol, int loads) {
+/// The most iterations for loads that differ in their last digits. With a contrast of 1e6 conjugate
+/// gradients have lost their orthogonality, and counts differ by 3 % either way.
+double most_iterations(const Context& there, const Case& system, const std::string& text,
+                       double rtol, int loads) {
     auto random = generator();
-    std::vector<double> counts;
+    double most = 0;
     for (int k = 0; k < loads; ++k) {
         Case varied{copy_to(there, system.matrix.view()), system.load};
         const auto noise = random_vector<double>(random, varied.load.size());
@@ -257,14 +257,13 @@ std::vector<double> iterations_of_loads(const Context& there, const Case& system
         const SolveReport report = solve(there, varied, text, rtol);
         EXPECT_EQ(report.status, Status::converged) << text << report.message;
         EXPECT_LE(report.true_relative_residual, rtol) << text;
-        counts.push_back(double(report.iterations));
+        most = std::max(most, double(report.iterations));
     }
-    std::sort(counts.begin(), counts.end());
-    return counts;
+    return most;
 }
 
 /// Two materials in stripes: rounded values cost at most 2 % (f32) and 5 % (16 bits) of iterations,
-/// with the same true residual; what full precision takes at most against the median.
+/// with the same true residual; against what full precision takes at most.
 TEST(polynomial_precond, rounded_values_with_contrast_and_incompressibility) {
     const Context there = context();
     for (const CellShape shape : {CellShape::quadrilateral, CellShape::triangle,
@@ -287,13 +286,11 @@ TEST(polynomial_precond, rounded_values_with_contrast_and_incompressibility) {
             const int loads = contrast > 1e3 ? 3 : 1;
             // With the stiff stripes rounding alone keeps the residual above 1e-8.
             const double rtol = contrast > 1e3 ? 1e-5 : 1e-8;
-            const double full =
-                iterations_of_loads(there, system, "least_squares:6", rtol, loads).back();
+            const double full = most_iterations(there, system, "least_squares:6", rtol, loads);
             for (const auto& [values, most] : std::vector<std::pair<std::string, double>>{
                      {"f32", 1.02}, {"f16", 1.05}, {"bf16", 1.05}}) {
                 const std::string text = "least_squares:6,format=sbell,values=" + values;
-                const auto found = iterations_of_loads(there, system, text, rtol, loads);
-                EXPECT_LE(found[found.size() / 2], most * full + 1) << values;
+                EXPECT_LE(most_iterations(there, system, text, rtol, 1), most * full + 1) << values;
             }
         }
     }
