@@ -78,7 +78,7 @@ Preconditioners (--precond):
               [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
                            polynomials of the scaled matrix, for cg and symmetric positive definite
                            ones; DEGREE 1..16 (6): products an application, better even; bound and
-                           lower: ends of the spectrum (lanczos:10; chebyshev: ratio:30);
+                           lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
                            precision: of vectors and values; values: stored (then not csr); format:
                            that of --format
 Formats (--format):

@@ -93,7 +93,7 @@ struct PolynomialOptions {
     double alpha = 0.5, beta = -0.5;  ///< Of least_squares.
     UpperEnd upper = UpperEnd::lanczos;
     double upper_value = 0;  ///< With UpperEnd::given.
-    int lanczos_steps = 10;
+    int lanczos_steps = 20;
     LowerEnd lower = LowerEnd::ratio;
     double lower_value = 30;  ///< The ratio, or the lower end.
     bool uses_lower = false;  ///< Neumann: omega = 2 / (a + b).

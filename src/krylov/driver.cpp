@@ -19,6 +19,8 @@ constexpr double worthwhile = 0.1;
 /// The rounding of one product and update, in units of u times the largest residual norm: the
 /// authors of IDR(s) take the same in their program.
 constexpr double spike_margin = 1000;
+/// Seconds of iterations beside which a look of the host is short.
+constexpr double worth_a_look = 2e-3;
 
 template <class T>
 class Driver {
@@ -64,6 +66,7 @@ class Driver {
     void run();
     void enqueue();
     void look();
+    void shorten_batches(double seconds);
     void replace_residual();
     SolveReport conclude(Status status, const Norms& norms);
 
@@ -308,6 +311,16 @@ void Driver<T>::look() {
     }
 }
 
+/// Iterations enqueued beyond the end are lost time: where they are long, fewer go between two
+/// looks than were chosen for short ones. `seconds`: of a batch that was replayed as a graph.
+template <class T>
+void Driver<T>::shorten_batches(double seconds) {
+    if (options_.check_interval > 0 || !context_.on_gpu() || method_->period() > 1) return;
+    if (seconds < 2 * worth_a_look) return;
+    batch_ = std::max(1, int(std::ceil(batch_ * worth_a_look / seconds)));
+    batches_[0].captured = false;
+}
+
 /// Rounding leaves a gap of about u max ||r|| between the recursive residual and b - A x. Where
 /// that is more than the target allows, the residual is computed anew once it has come down
 /// (Sleijpen and van der Vorst, Computing 56, 1996).
@@ -322,9 +335,12 @@ template <class T>
 void Driver<T>::run() {
     const Offset before = seen_.iterations;
     while (seen_.running() && !stopped_) {
+        const double begin = now();
+        const bool replayed = batches_[std::size_t(position_ / batch_)].captured;
         enqueue();
         look();
         replace_residual();
+        if (replayed) shorten_batches(now() - begin);
     }
     method_->finish();
     report_.operator_applications += method_->products(seen_.iterations - before);

@@ -43,7 +43,7 @@ int whole(const std::string& key, const std::string& text, int low, int high) {
 }
 
 void read_ends(Spec& spec, PolynomialOptions& options) {
-    const std::string bound = spec.word("bound", "lanczos:10");
+    const std::string bound = spec.word("bound", "lanczos:20");
     std::string rest = "10";
     if (is_word(bound, "lanczos", rest)) {
         options.lanczos_steps = whole("bound=lanczos:K", rest, 1, 1000);
