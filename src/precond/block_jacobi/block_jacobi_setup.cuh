@@ -10,6 +10,11 @@
 /// Kernels of the block-Jacobi setup; instantiated for one type per source file.
 namespace tessera::cuda {
 
+/// BlockExtraction::shared_multiple where the inverses go to their formats; a kernel of its own,
+/// since either would have fewer registers in one with the other.
+template <class T>
+void setup_narrow(const Context& context, const SetupJob<T>& job);
+
 namespace {
 
 constexpr int setup_warps = 4;  ///< A thread block.
@@ -156,8 +161,8 @@ __device__ __forceinline__ InverseFacts<T> store_narrow(const WarpBlocks<T, Tile
     return facts;
 }
 
-/// Extracts, inverts and stores 32 / lanes blocks a warp.
-template <class T, int Tile, BlockExtraction extraction>
+/// Extracts, inverts and stores 32 / lanes blocks a warp; Narrow: in their formats.
+template <class T, int Tile, BlockExtraction extraction, bool Narrow>
 __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::thread_blocks)
     setup_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, T* inverses, NarrowStore narrow,
                  Index* info, T* reciprocal_condition, T* largest) {
@@ -182,7 +187,7 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     const int n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
     int failure = invert_blocks(shared, a, n, lanes_max(n));
     InverseFacts<T> inverse;
-    if (extraction == BlockExtraction::shared_multiple && narrow.bytes != nullptr) {
+    if constexpr (Narrow) {
         const StoredBlocks& stored = narrow.blocks;
         const BlockFormat format = stored.formats == nullptr
                                        ? stored.format
@@ -205,11 +210,11 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     }
 }
 
-template <class T, int Tile, BlockExtraction extraction>
+template <class T, int Tile, BlockExtraction extraction, bool Narrow = false>
 void launch_setup(const Context& context, const SetupJob<T>& job) {
     using Warp = typename Shape<T, Tile, extraction>::Warp;
     constexpr int bytes = setup_warps * Warp::bytes;
-    const auto kernel = setup_kernel<T, Tile, extraction>;
+    const auto kernel = setup_kernel<T, Tile, extraction, Narrow>;
     const unsigned grid = blocks_for(job.blocks.count, setup_warps * Warp::blocks);
     launch_dependent(kernel, grid, 32 * setup_warps, bytes, stream_of(context), job.matrix,
                      job.blocks, job.inverses, job.narrow, job.info, job.reciprocal_condition,

@@ -310,7 +310,7 @@ void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Tra
     if (blocks.one_size && !mixed) return apply_uniform_ring(a);
     if (vectors > 4) {
         if constexpr (sizeof(T) == 8) return launch_apply_ring<false, 1, 1, 8, 5, false>(a);
-        return launch_apply_ring<false, 1, 2, 8, 5, false>(a, 4);
+        return launch_apply_ring<false, 1, 2, 8, 5, false>(a, mixed && blocks.largest > 16 ? 1 : 4);
     }
     if (vectors > 1) return launch_apply_ring<false, 1, 2, 4, 4, false>(a);
     if (row_bytes <= 24) return launch_apply_ring<false, 4, 1, 1, 8, false>(a);
