@@ -47,7 +47,7 @@ struct SolveOptions {
     /// 0 never does.
     Offset stagnation_window = 2000;
     /// The host looks at the residual every so many iterations, at most 256; 0: 1 on the CPU, 16 on
-    /// a GPU. The result does not depend on it.
+    /// a GPU, fewer where they take long. The result does not depend on it.
     int check_interval = 0;
     /// Called at every look; returning false ends the solve as interrupted.
     std::function<bool(const Progress&)> observer;

@@ -41,6 +41,7 @@ void multiply(const Context& context, const SlicedView<T>& matrix, const FormatO
     multiply_step<T>(context, matrix, options, bytes, x, {step, y, nullptr, y, nullptr, nullptr});
 }
 
+/// lanes_kernel can, and it takes whole slices of as many rows as a thread has.
 bool sums_dots(const FormatOptions& options) {
     const int rows =
         options.values == ValueFormat::f16 || options.values == ValueFormat::bf16 ? 2 : 1;

@@ -252,7 +252,7 @@ TEST(spmv_steps, need_square_matrices_and_equal_sizes) {
                                y.view(), y.view()),
                  InvalidArgument);
     EXPECT_THROW(b->apply_last_step(context, {1, 0, 0, 0}, four.view(), y.view(), four.view(),
-                                    {z.view()}, y.view()),
+                                    {z.view(), {}, nullptr, {}, nullptr}, y.view()),
                  InvalidArgument);
 }
 

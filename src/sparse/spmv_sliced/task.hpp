@@ -21,7 +21,7 @@ struct SlicedEnd {
     const T* r;
     T* to;
     T* dot;             ///< x^T to, or null.
-    ScaledTarget wide;  ///< In the place of to, y may be overwritten.
+    ScaledTarget wide;  ///< In the place of to.
     double* partial;    ///< Partial sums of a dot,
     unsigned* counter;  ///< and how many have been left.
 };
