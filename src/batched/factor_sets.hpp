@@ -185,12 +185,13 @@ inline void list_permutations(Index* given, const PermutationsView<Index>& view,
 inline double factor_work(Index n) { return double(n) * n * (n / 2 + 8) + 8; }
 
 /// Scratch of one matrix of n rows, for every instruction set: padded columns, working columns, and
-/// a vector for each column.
+/// a vector for each column; or of a matrix in each lane, and three vectors for each row.
 template <class T>
 Offset factor_scratch_lines(Index n) {
     const Index lanes = Index(sizeof(CacheLine) / sizeof(T));
     const Offset column = (n + lanes - 1) / lanes;
-    return column * (n + 3) + n;
+    const Offset lane_rows = std::min<Index>(n, 32);
+    return std::max<Offset>(column * (n + 3) + n, lane_rows * (lane_rows + 3));
 }
 
 /// kernel(set) for all sets of matrices of one size; it writes the factors, the permutations and

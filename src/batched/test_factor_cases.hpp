@@ -383,7 +383,7 @@ void expect_thresholds(const Method& method) {
                 EXPECT_GE(small, tau * (1 - 4 * eps) - 8 * eps * root) << method.name();
             }
         }
-        EXPECT_GT(perturbed, batch.count() / 20) << method.name();
+        EXPECT_GT(perturbed, batch.count() / 60) << method.name();
     }
 }
 

@@ -49,9 +49,9 @@ HWY_INLINE Choice choose_complete(D d, const Square<T>& m, Index s, T tau, const
 }
 
 template <class D, class T>
-HWY_INLINE Choice choose_static(D d, const Square<T>& m, Index s, T tau, const Index* p) {
+HWY_INLINE Choice choose_static(D d, const Square<T>& m, Index s, T tau) {
     if (s + 1 == m.n) return {s};
-    const T below = largest_in_column(d, m, s, s, s, p).size;
+    const T below = hn::GetLane(hn::MaxOfLanes(d, largest_lanes(d, m, s, s, s)));
     if (magnitude(m.at(s, s)) < tau && below < tau) return {s};
     const PivotPair<T> e{m.at(s, s), m.at(s + 1, s), m.at(s + 1, s + 1)};
     return takes_pair(e, below) ? Choice{s, s + 1} : Choice{s};
@@ -88,7 +88,7 @@ HWY_INLINE Choice choose_pivot(D d, const Square<T>& m, Pivoting pivoting, Index
         case Pivoting::bunch_kaufman:
             return choose_by_search(d, m, s, false, tau, p);
         default:
-            return choose_static(d, m, s, tau, p);
+            return choose_static(d, m, s, tau);
     }
 }
 
@@ -99,7 +99,7 @@ HWY_INLINE void eliminate_one(D d, const Square<T>& m, Index s, T pivot) {
     divide_column(d, m, s, pivot, c, l);
     const Index last = pivot == T(0) ? s : m.n;
     for (Index j = s + 1; j < last; ++j) update_column(d, m, j, s + 1, l, c[j]);
-    store_column(m, s, pivot, l);
+    store_column(d, m, s, pivot, l, false);
 }
 
 /// The element off the diagonal of a 2 x 2 pivot: of its two copies, which differ by rounding
@@ -142,8 +142,8 @@ HWY_INLINE void eliminate_pair(D d, const Square<T>& m, Index s, const PivotPair
             hn::Store(hn::NegMulAdd(hn::Load(d, l2 + i), u2, v), d, column + i);
         }
     }
-    store_column(m, s, e.e11, l1);
-    store_column(m, s + 1, e.e22, l2);
+    store_column(d, m, s, e.e11, l1, false);
+    store_column(d, m, s + 1, e.e22, l2, false);
     m.at(s, s + 1) = e.e21;
 }
 

@@ -7,6 +7,18 @@
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/elimination-inl.h"
+#include "simd/tiles/interleave-inl.h"
+#include "simd/tiles/ldu_lanes-inl.h"
+
+#ifndef TESSERA_BATCHED_LDU_CPU_ONCE
+#define TESSERA_BATCHED_LDU_CPU_ONCE
+namespace tessera::batched::cpu {
+
+/// Matrices of up to so many rows lie in the lanes of vectors, one in each, but for full pivoting.
+inline constexpr Index ldu_lane_rows = 24;
+
+}  // namespace tessera::batched::cpu
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::batched::cpu::HWY_NAMESPACE {
@@ -42,7 +54,11 @@ HWY_INLINE void store_factors(D d, const Square<T>& m, T* pivots, T* f, Offset l
     const hn::RebindToSigned<D> di;
     using TI = hn::TFromD<decltype(di)>;
     const Index lanes = Index(hn::Lanes(d));
+    T* const reciprocals = m.work;
     for (Index i = m.n; i < m.rows; ++i) pivots[i] = T(1);
+    for (Index i = 0; i < m.rows; i += lanes) {
+        hn::Store(hn::Div(hn::Set(d, T(1)), hn::Load(d, pivots + i)), d, reciprocals + i);
+    }
     for (Index j = 0; j < m.n; ++j) {
         T* HWY_RESTRICT to = f + j * ld;
         Index i = 0;
@@ -51,22 +67,66 @@ HWY_INLINE void store_factors(D d, const Square<T>& m, T* pivots, T* f, Offset l
             if (i < j) {
                 const auto by = hn::Load(d, pivots + i);
                 const auto above = hn::Lt(hn::Iota(di, TI(i)), hn::Set(di, TI(j)));
-                const auto quotient = hn::IfThenZeroElse(hn::Eq(by, hn::Zero(d)), hn::Div(v, by));
+                const auto quotient = hn::IfThenZeroElse(
+                    hn::Eq(by, hn::Zero(d)), divide(v, by, hn::Load(d, reciprocals + i)));
                 v = hn::IfThenElse(hn::RebindMask(d, above), quotient, v);
             }
             if (i + lanes <= m.n) {
                 hn::StoreU(v, d, to + i);
                 continue;
             }
-            hn::Store(v, d, m.work);
-            for (Index k = i; k < m.n; ++k) to[k] = m.work[k - i];
+            hn::Store(v, d, m.largest);
+            for (Index k = i; k < m.n; ++k) to[k] = m.largest[k - i];
         }
+    }
+}
+
+/// Factors members first .. first + Lanes(d) - 1, one in each lane.
+template <class T>
+HWY_INLINE void ldu_lanes(const FactorSet<T>& set, Index first) {
+    const hn::ScalableTag<T> d;
+    using D = decltype(d);
+    using TI = hn::TFromD<hn::RebindToSigned<D>>;
+    const Index lanes = Index(hn::Lanes(d));
+    const Index n = set.n;
+    T* const a = set.scratch;
+    T* const work = a + n * n * lanes;
+    HWY_ALIGN TI rows[ldu_lane_rows * hn::MaxLanes(D())];
+    HWY_ALIGN T told[5][hn::MaxLanes(D())];
+    interleave_matrices(d, n, set.a + first, set.a_leading_dimension, false, a);
+    const auto tau = hn::Load(d, set.tau + first);
+    const auto pivots = set.pivoting == Pivoting::fixed
+                            ? ldu_interleaved<false>(d, n, a, tau, work, rows)
+                            : ldu_interleaved<true>(d, n, a, tau, work, rows);
+    hn::Store(pivots.info, d, told[0]);
+    hn::Store(pivots.failed, d, told[1]);
+    hn::Store(pivots.perturbed, d, told[2]);
+    hn::Store(pivots.perturbation, d, told[3]);
+    hn::Store(pivots.smallest, d, told[4]);
+    const Index count = set.count - first < lanes ? set.count - first : lanes;
+    separate_matrices(d, count, n, a, set.f_leading_dimension, false, set.f + first);
+    for (Index lane = 0; lane < count; ++lane) {
+        for (Index s = 0; s < n; ++s) set.rows[first + lane][s] = Index(rows[s * lanes + lane]);
+        PivotRecord<T> record;
+        record.info = Index(told[0][lane]);
+        if (told[1][lane] != T(0)) {
+            record.fail(record.info - 1);
+        } else {
+            record.perturbed = Index(told[2][lane]);
+            record.perturbation = told[3][lane];
+            record.smallest = told[4][lane];
+        }
+        set.note(first + lane, record);
     }
 }
 
 template <class T>
 HWY_NOINLINE void ldu_set(const FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
+    if (set.n <= ldu_lane_rows && set.pivoting != Pivoting::full) {
+        for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) ldu_lanes(set, k);
+        return;
+    }
     const Square<T> m = square_in(d, set.n, set.scratch);
     T* const l = m.work;
     T* const pivots = m.work + m.rows;
@@ -79,8 +139,8 @@ HWY_NOINLINE void ldu_set(const FactorSet<T>& set) {
             if (record.failed) break;
             divide_column(d, m, s, pivot, m.column(s), l);
             for (Index j = s + 1; j < m.n; ++j) update_column(d, m, j, s + 1, l, m.at(s, j));
-            for (Index i = s + 1; i < m.n; ++i) m.at(i, s) = l[i];
-            m.at(s, s) = pivots[s] = pivot;
+            store_column(d, m, s, pivot, l, true);
+            pivots[s] = pivot;
         }
         if (!record.failed) {
             store_factors(d, m, pivots, set.f[k], set.f_leading_dimension);

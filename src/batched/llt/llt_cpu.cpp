@@ -44,7 +44,7 @@ HWY_NOINLINE void llt_set(const FactorSet<T>& set) {
             const T root = square_root(d, pivot);
             divide_column(d, m, s, root, m.column(s), l);
             for (Index j = s + 1; j < m.n; ++j) update_column(d, m, j, s + 1, l, l[j]);
-            store_column(m, s, root, l);
+            store_column(d, m, s, root, l, false);
         }
         if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);
         set.note(k, record);

@@ -207,13 +207,23 @@ HWY_INLINE void exchange_symmetric(D d, const Square<T>& m, Index s, Index r, In
     original[r] = index;
 }
 
-/// Puts an eliminated column of a symmetric matrix in its place: zeros above its pivot.
-template <class T>
-HWY_INLINE void store_column(const Square<T>& m, Index s, T pivot, const T* l) {
+/// Puts an eliminated column in its place: l below its pivot; above it zeros, or what is there.
+template <class D, class T>
+HWY_INLINE void store_column(D d, const Square<T>& m, Index s, T pivot, const T* l,
+                             bool keep_above) {
+    const hn::RebindToSigned<D> di;
+    using TI = hn::TFromD<decltype(di)>;
     T* const column = m.column(s);
-    for (Index i = 0; i < s; ++i) column[i] = T(0);
-    column[s] = pivot;
-    for (Index i = s + 1; i < m.n; ++i) column[i] = l[i];
+    for (Index i = 0; i < m.rows; i += Index(hn::Lanes(d))) {
+        const auto row = hn::Iota(di, TI(i));
+        const auto on = hn::RebindMask(d, hn::Eq(row, hn::Set(di, TI(s))));
+        auto v = hn::IfThenElse(on, hn::Set(d, pivot), hn::Load(d, l + i));
+        if (keep_above && i < s) {
+            const auto above = hn::RebindMask(d, hn::Lt(row, hn::Set(di, TI(s))));
+            v = hn::IfThenElse(above, hn::Load(d, column + i), v);
+        }
+        hn::Store(v, d, column + i);
+    }
 }
 
 template <class D, class T>
