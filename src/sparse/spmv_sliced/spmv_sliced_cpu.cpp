@@ -101,8 +101,9 @@ static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T
     }
 }
 
-/// The block rows in a cache line of lanes of a slice, side by side in vectors.
-template <int B, class Stored, class T>
+/// The block rows in a cache line of lanes of a slice, side by side in vectors. Whole: that is all
+/// of the slice, so that steps are known to the compiler.
+template <int B, bool Whole, class Stored, class T>
 static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
                                      const Stored* all_values, T alpha, const T* x, T beta, T* y) {
     const hn::ScalableTag<T> d;
@@ -110,32 +111,33 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
     using Signed = hn::TFromD<decltype(di)>;
     constexpr Index lanes = Index(hn::MaxLanes(hn::ScalableTag<T>()));
     constexpr Index vectors = line_lanes<T> / lanes;
-    const Offset p = Offset(slice) * a.slice_height + lane;
-    const Offset start = a.slice_offsets[slice], height = a.slice_height;
+    const Offset height = Whole ? line_lanes<T> : a.slice_height;
+    const Offset p = slice * height + lane;
+    const Offset start = a.slice_offsets[slice];
     const Index* const lengths = a.row_lengths + p;
     Index shortest = lengths[0], longest = lengths[0];
     for (Index i = 1; i < line_lanes<T>; ++i) {
         shortest = lengths[i] < shortest ? lengths[i] : shortest;
         longest = lengths[i] > longest ? lengths[i] : longest;
     }
-    const bool whole_line = height == line_lanes<T>;
     hn::Vec<decltype(d)> sums[vectors * B];
     for (auto& sum : sums) sum = hn::Zero(d);
     for (Index k = 0; k < longest; ++k) {
         const Index* const columns = a.block_columns + start + k * height + lane;
         const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
-        if (whole_line) prefetch_ahead<B, T>(values, columns);
+        if constexpr (Whole) prefetch_ahead<B, T>(values, columns);
         for (Index v = 0; v < vectors; ++v) {
             hn::Vec<decltype(d)> blocks[B];
             load_blocks<B>(d, columns + v * lanes, a.columns - 1, x, blocks);
-            const auto inside =
-                hn::Gt(load_indices(d, lengths + v * lanes), hn::Set(di, Signed(k)));
+            if (k >= shortest) {
+                const auto inside = hn::RebindMask(
+                    d, hn::Gt(load_indices(d, lengths + v * lanes), hn::Set(di, Signed(k))));
+                for (auto& block : blocks) block = hn::IfThenElseZero(inside, block);
+            }
             for (int c = 0; c < B; ++c) {
-                auto x_c = blocks[c];
-                if (k >= shortest) x_c = hn::IfThenElseZero(hn::RebindMask(d, inside), x_c);
                 for (int r = 0; r < B; ++r) {
                     const auto value = load_values(d, values + (r * B + c) * height + v * lanes);
-                    sums[v * B + r] = hn::MulAdd(value, x_c, sums[v * B + r]);
+                    sums[v * B + r] = hn::MulAdd(value, blocks[c], sums[v * B + r]);
                 }
             }
         }
@@ -175,9 +177,13 @@ template <int B, class Stored, class T>
 static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void* all_values,
                            T alpha, const T* x, T beta, T* y) {
     const Stored* const values = static_cast<const Stored*>(all_values);
+    if (a.slice_height == line_lanes<T>) {
+        multiply_line<B, true>(a, chunk.slice, 0, values, alpha, x, beta, y);
+        return;
+    }
     Index lane = chunk.first;
     for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
-        multiply_line<B>(a, chunk.slice, lane, values, alpha, x, beta, y);
+        multiply_line<B, false>(a, chunk.slice, lane, values, alpha, x, beta, y);
     }
     for (; lane < chunk.last; ++lane) {
         multiply_lane<B>(a, chunk.slice, lane, values, alpha, x, beta, y);
