@@ -8,7 +8,6 @@
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/outer_pivoting.hpp"
-#include "sparse/matching/symmetry.hpp"
 
 namespace tessera {
 
@@ -33,6 +32,35 @@ void check_options(const BlockLdltOptions& options) {
             "block_ldlt: outer_threshold must be within 0..1");
     require(options.pivoting != batched::Pivoting::partial,
             "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
+}
+
+/// As match_symmetric asks for: mirror images differ by at most 1000 eps times the smaller of the
+/// largest entries of their rows.
+template <class T>
+void check_symmetry(const CsrView<T>& matrix) {
+    std::vector<T> largest(std::size_t(matrix.rows), T(0));
+    for (Index i = 0; i < matrix.rows; ++i) {
+        for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
+            largest[std::size_t(i)] = std::max(largest[std::size_t(i)], std::abs(matrix.values[e]));
+        }
+    }
+    const Index* columns = matrix.column_indices;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
+            const Index j = columns[e];
+            const Index* end = columns + matrix.row_offsets[j + 1];
+            const Index* mirror = std::lower_bound(columns + matrix.row_offsets[j], end, i);
+            const T tolerance = 1000 * std::numeric_limits<T>::epsilon() *
+                                std::min(largest[std::size_t(i)], largest[std::size_t(j)]);
+            const bool stored = mirror != end && *mirror == i;
+            if (stored &&
+                !(std::abs(matrix.values[e] - matrix.values[mirror - columns]) > tolerance))
+                continue;
+            throw InvalidArgument("block_ldlt: the matrix is not symmetric: entry (" +
+                                  std::to_string(i) + ", " + std::to_string(j) +
+                                  ") has no mirror image of the same value");
+        }
+    }
 }
 
 /// The scaling of a matching in the type of the matrix.
@@ -104,7 +132,7 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
-        matching::check_symmetry(context, matrix, "block_ldlt");
+        check_symmetry(matrix);
         matching.scaling.assign(rows, 1.0);
     }
     OrderingOptions ordering;
