@@ -53,6 +53,8 @@ Symmetric indefinite (but circuit, and shell without shift):
 constexpr const char* methods_help =
     R"(Solvers (--solver):
   cg, fcg                  symmetric positive definite
+  minres, sqmr             symmetric, also indefinite; minres with a positive definite
+                           preconditioner
   bicgstab, richardson
   gmres[:RESTART]          RESTART 1..10000 (30)
   idr[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)
@@ -164,7 +166,8 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("--seed", to.seed, "Of random right-hand sides that name none")
         ->check(whole_number());
     command.add_option("--solver", to.solver,
-                       "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], richardson, "
+                       "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], minres, sqmr, "
+                       "richardson, "
                        "refinement[:SOLVER] (corrections in f32); auto: cg for a symmetric matrix "
                        "with a positive diagonal, else idr:4");
     command.add_option("--side", to.side, "Of the preconditioner")

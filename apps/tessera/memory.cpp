@@ -20,7 +20,8 @@ Offset scalar_count(Spec solver, Offset rows) {
     }
     // P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
     if (name == "idr") return rows * (8 + 3 * solver.integer(std::size_t(0), 4, 1, 16));
-    return rows * (name == "bicgstab" ? 10 : 7);
+    if (name == "minres") return rows * 11;
+    return rows * (name == "bicgstab" ? 10 : name == "sqmr" ? 9 : 7);
 }
 
 /// A scaled copy of the matrix (with precision=f32 one in each precision) and vectors.

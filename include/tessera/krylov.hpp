@@ -99,6 +99,21 @@ TESSERA_API SolveReport gmres(const Context& context, const Operator<T>& matrix,
                               const Operator<T>* preconditioner, std::span<const T> b,
                               std::span<T> x, int restart, const SolveOptions& options = {});
 
+/// Minimal residuals (Paige and Saunders 1975) for a symmetric, also indefinite or singular
+/// consistent A; M symmetric positive definite. Minimises the norm of the residual in M^-1, which
+/// never grows; without a preconditioner that is the 2-norm. Side does not apply.
+template <class T>
+TESSERA_API SolveReport minres(const Context& context, const Operator<T>& matrix,
+                               const Operator<T>* preconditioner, std::span<const T> b,
+                               std::span<T> x, const SolveOptions& options = {});
+
+/// Symmetric quasi-minimal residuals (Freund and Nachtigal 1994, without look-ahead): A and M
+/// symmetric, both may be indefinite. May break down where gmres does not. Side does not apply.
+template <class T>
+TESSERA_API SolveReport sqmr(const Context& context, const Operator<T>& matrix,
+                             const Operator<T>* preconditioner, std::span<const T> b,
+                             std::span<T> x, const SolveOptions& options = {});
+
 struct IdrOptions {
     int s = 4;               ///< Dimension of the shadow space, 1..16.
     std::uint64_t seed = 1;  ///< Of the shadow space: Philox normals, orthonormalised.
@@ -146,7 +161,7 @@ TESSERA_API SolveReport refinement(const Context& context, const Operator<double
 TESSERA_API RefinementOptions parse_refinement(Spec spec);
 
 /// The solver named by a text: cg, fcg, bicgstab, idr[:s][,seed=,angle=,smoothing],
-/// gmres[:restart], richardson. Throws InvalidArgument for another name or option.
+/// gmres[:restart], minres, sqmr, richardson. Throws InvalidArgument for another name or option.
 template <class T>
 TESSERA_API SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                               const Operator<T>* preconditioner, std::span<const T> b,

@@ -29,7 +29,7 @@ const char* to_string(Status status) {
 }
 
 std::vector<std::string> solver_names() {
-    return {"cg", "fcg", "bicgstab", "idr", "gmres", "richardson"};
+    return {"cg", "fcg", "bicgstab", "idr", "gmres", "minres", "sqmr", "richardson"};
 }
 
 template <class T>
@@ -57,6 +57,8 @@ SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix
     const Plain plain = name == "cg"           ? Plain(&cg<T>)
                         : name == "fcg"        ? Plain(&fcg<T>)
                         : name == "bicgstab"   ? Plain(&bicgstab<T>)
+                        : name == "minres"     ? Plain(&minres<T>)
+                        : name == "sqmr"       ? Plain(&sqmr<T>)
                         : name == "richardson" ? Plain(&richardson<T>)
                                                : nullptr;
     if (plain == nullptr) {

@@ -15,10 +15,11 @@ std::string number(double value) {
 std::string breakdown_sentence(Cause cause) {
     switch (cause) {
         case Cause::indefinite_matrix:
-            return "The matrix is not positive definite; take idr, gmres or bicgstab.";
+            return "The matrix is not positive definite; take minres, sqmr, idr, gmres or "
+                   "bicgstab.";
         case Cause::indefinite_preconditioner:
             return "The preconditioner is not positive definite; take another one (of a polynomial "
-                   "an even degree, or bound=gershgorin), or idr, gmres or bicgstab.";
+                   "an even degree, or bound=gershgorin), or sqmr, idr, gmres or bicgstab.";
         case Cause::shadow_orthogonal:
             return "The residual became orthogonal to the shadow space; take gmres, or idr with "
                    "another s or seed.";
@@ -28,6 +29,9 @@ std::string breakdown_sentence(Cause cause) {
         case Cause::singular_projection:
             return "The matrix projected on the Krylov space is singular, and so may be the "
                    "matrix; check it for empty rows and for a right-hand side outside its range.";
+        case Cause::symmetric_breakdown:
+            return "p^T A p or r^T M^-1 r vanished, as indefinite matrices and preconditioners "
+                   "allow; take gmres, or minres with a positive definite preconditioner.";
         case Cause::singular_preconditioner:
             return "The preconditioner maps a residual that is not zero to zero; take another one.";
         case Cause::none:

@@ -19,6 +19,7 @@ enum class Cause : int {
     shadow_orthogonal,          ///< The residual or a direction is orthogonal to the shadow space.
     no_descent,                 ///< (A z)^T r vanishes: no step along z shortens r.
     singular_projection,        ///< The matrix projected on the Krylov space is singular.
+    symmetric_breakdown,        ///< p^T A p or r^T M^-1 r vanishes, which indefinite ones allow.
     singular_preconditioner,    ///< M^-1 maps a residual to zero.
 };
 

@@ -4,8 +4,10 @@
 #include "krylov/cg_steps.hpp"
 #include "krylov/gmres_steps.hpp"
 #include "krylov/idr_steps.hpp"
+#include "krylov/minres_steps.hpp"
 #include "krylov/richardson_steps.hpp"
 #include "krylov/run_step.hpp"
+#include "krylov/sqmr_steps.hpp"
 
 namespace tessera::cuda {
 
@@ -49,5 +51,13 @@ TESSERA_INSTANTIATE(GmresBegin)
 TESSERA_INSTANTIATE(GmresProject)
 TESSERA_INSTANTIATE(GmresRotate)
 TESSERA_INSTANTIATE(GmresSolve)
+TESSERA_INSTANTIATE(MinresStart)
+TESSERA_INSTANTIATE(MinresLanczos)
+TESSERA_INSTANTIATE(MinresRotate)
+TESSERA_INSTANTIATE(MinresEnd)
+TESSERA_INSTANTIATE(SqmrStart)
+TESSERA_INSTANTIATE(SqmrAlpha)
+TESSERA_INSTANTIATE(SqmrSmooth)
+TESSERA_INSTANTIATE(SqmrBeta)
 
 }  // namespace tessera::cuda

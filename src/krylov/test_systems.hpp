@@ -8,7 +8,7 @@
 // Small systems for the tests of the solvers, and one call that solves them anywhere.
 namespace tessera::test {
 
-inline const std::vector<std::string> symmetric_solvers = {"cg", "fcg"};
+inline const std::vector<std::string> symmetric_solvers = {"cg", "fcg", "minres", "sqmr"};
 inline const std::vector<std::string> general_solvers = {
     "bicgstab", "idr:1", "idr:4", "idr:4,smoothing", "idr:8,angle=0", "gmres:5", "gmres:30"};
 
