@@ -91,11 +91,12 @@ std::string polynomial_text(const PolynomialReport& polynomial) {
     return result;
 }
 
-/// "2,500 block rows in 87 levels, 12,345 blocks (0.20 % of dense), 310 pairs".
+/// "2,500 block rows in 87 levels, 12,345 blocks (0.20 % of dense), 310 pairs, 62.1 MB".
 std::string factor_text(const BlockLdltReport& ldlt) {
     return plural(ldlt.block_rows, "block row") + " in " + plural(ldlt.levels, "level") + ", " +
            plural(ldlt.stored_blocks, "stored block") +
-           text(" (%.2f %% of dense), ", 100 * ldlt.stored_share) + plural(ldlt.pairs, "pair");
+           text(" (%.2f %% of dense), ", 100 * ldlt.stored_share) + plural(ldlt.pairs, "pair") +
+           ", " + amount(double(ldlt.bytes));
 }
 
 /// "jacobi, sweep 8 of 8, epsilon 0.07, 12 pivots raised, reconstruction error 2.1e-02".
