@@ -182,8 +182,10 @@ static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void*
         return;
     }
     Index lane = chunk.first;
-    for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
-        multiply_line<B, false>(a, chunk.slice, lane, values, alpha, x, beta, y);
+    if constexpr (std::is_same_v<Stored, T>) {  // Others only in slices as they are chosen here.
+        for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
+            multiply_line<B, false>(a, chunk.slice, lane, values, alpha, x, beta, y);
+        }
     }
     for (; lane < chunk.last; ++lane) {
         multiply_lane<B>(a, chunk.slice, lane, values, alpha, x, beta, y);
