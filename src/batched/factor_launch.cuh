@@ -4,6 +4,7 @@
 
 #include "batched/factor_tile.cuh"
 #include "gpu/staged_batch.cuh"
+#include "gpu/tiles/rotating_rows.cuh"
 
 /// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
 /// 32 lanes, larger ones by a thread block each.
@@ -12,12 +13,6 @@ namespace tessera::batched::cuda {
 namespace {
 
 constexpr int factor_threads = 128;  ///< Of a thread block.
-
-/// Thread blocks of a multiprocessor that registers are limited for, where rows of `width` values
-/// of `value_bytes` lie in registers.
-constexpr int factor_blocks(int width, int value_bytes) {
-    return width * value_bytes > 128 ? 4 : width * value_bytes > 64 ? 6 : 8;
-}
 
 /// Bytes of the memory of the teams of a warp, or of a thread block that is one team, 32 (or all)
 /// threads of which take one place each of every array.
@@ -50,39 +45,53 @@ __device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int 
     return mine;
 }
 
-/// A matrix by each team. bytes: shared memory of a warp, or of a thread block that is one team.
-template <class Method, class T, class Team, class Rows>
-__device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>& memory,
-                                          const FactorJob<T>& job, bool told, int n, Offset b,
-                                          bool here) {
+/// Results, factors and permutations of the matrix of a team, out of its memory. unscaled: whether
+/// the entries of U are still to be divided by their pivots.
+template <Factorisation kind, bool unscaled, class T, class Team>
+__device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& memory,
+                                       const FactorJob<T>& job, bool told, int n, Offset b,
+                                       bool here, T tau) {
+    const bool failed = tell<kind>(team, memory, job.results, told, b, here, n, tau);
     const int lane = team.lane();
-    const Offset line_a = job.a.sizes != nullptr ? n : job.a.leading_dimension;
-    const Offset line_f = job.f.sizes != nullptr ? n : job.f.leading_dimension;
-    T tau = job.options.threshold;
-    if (job.options.thresholds != nullptr && here) {
-        tau = job.options.thresholds[b * job.options.threshold_stride];
-    }
-    {
-        Rows rows(team, start_of(job.a, b), line_a, here, n, memory.f, memory.pitch);
-        if constexpr (Method::symmetric) rows.mirror(team, memory.f, memory.pitch);
-        if (job.options.relative) tau *= team.max_size(rows.largest());
-        if (!(tau > T(0))) tau = T(0);
-        Method::eliminate(team, rows, memory, n, tau);
-    }
-    const bool failed = tell<Method::kind>(team, memory, job.results, told, b, here, n, tau);
     if (!here || lane >= n) return;
-    const int* const columns = Method::kind == Factorisation::ldu ? memory.columns : memory.rows;
+    const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
+    const int* const columns = kind == Factorisation::ldu ? memory.columns : memory.rows;
     const int row = memory.rows[lane];
+    const Divisor<T> divisor(unscaled ? memory.at(row, columns[lane]) : T(1));
     T* const to = start_of(job.f, b) + lane;
 #pragma unroll 4
     for (int s = 0; s < n; ++s) {
-        const T value = memory.at(row, columns[s]);
-        to[s * line_f] = failed ? std::numeric_limits<T>::quiet_NaN() : value;
+        T value = memory.at(row, columns[s]);
+        if (unscaled && s > lane) value = divisor.quotient(value);
+        to[s * line] = failed ? std::numeric_limits<T>::quiet_NaN() : value;
     }
     const auto& p = job.permutations;
     const Offset start = p.offsets != nullptr ? p.offsets[b] : b * p.stride;
     if (p.rows != nullptr) p.rows[start + lane] = row;
     if (p.columns != nullptr) p.columns[start + lane] = columns[lane];
+}
+
+/// tau of matrix b, whose largest magnitude is `largest`; 0 where there is none.
+template <class T>
+__device__ __forceinline__ T threshold_of(const FactorOptions<T>& options, Offset b, T largest) {
+    T tau = options.threshold;
+    if (options.thresholds != nullptr) tau = options.thresholds[b * options.threshold_stride];
+    if (options.relative) tau *= largest;
+    return tau > T(0) ? tau : T(0);
+}
+
+/// A matrix by each team.
+template <class Method, class T, class Team, class Rows>
+__device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>& memory,
+                                          const FactorJob<T>& job, bool told, int n, Offset b,
+                                          bool here) {
+    const Offset line = job.a.sizes != nullptr ? n : job.a.leading_dimension;
+    Rows rows(team, start_of(job.a, b), line, here, n, memory.f, memory.pitch);
+    if constexpr (Method::symmetric) rows.mirror(team, memory.f, memory.pitch);
+    const T largest = job.options.relative ? team.max_size(rows.largest()) : T(1);
+    const T tau = threshold_of(job.options, b, largest);
+    Method::eliminate(team, rows, memory, n, tau);
+    finish<Method::kind, false>(team, memory, job, told, n, b, here, tau);
 }
 
 template <class Method, class T, int Lanes, class Rows, int blocks>
@@ -118,9 +127,61 @@ __global__ void __launch_bounds__(factor_threads, 1)
                                               classes.matrix(batch.first), true);
 }
 
-/// The matrices of smallest..largest rows, `matrices` a thread block.
+/// 32 / Lanes matrices a warp, each on Lanes lanes with Rows rows; results and output are then as
+/// with a lane for each row, in Rows turns. bytes: shared memory of a turn of a warp.
+template <class Method, class T, int Lanes, int Rows, int blocks>
+__global__ void __launch_bounds__(factor_threads, blocks)
+    factor_rotating_kernel(const __grid_constant__ SizeClasses classes,
+                           const __grid_constant__ FactorJob<T> job, bool told, int bytes) {
+    extern __shared__ __align__(16) unsigned char factor_memory[];
+    begin_dependent();
+    using Team = WarpTeam<Lanes>;
+    using WideTeam = WarpTeam<Lanes * Rows>;
+    constexpr int matrices = 32 / Lanes;  // A warp.
+    constexpr int a_turn = 32 / (Lanes * Rows);
+    const TeamBatch batch = classes.of_block(factor_threads / 32 * matrices);
+    const int n = batch.n;
+    const int warp = int(threadIdx.x) / 32;
+    const int lane = int(threadIdx.x) % 32;
+    unsigned char* const warp_memory = factor_memory + warp * Rows * bytes;
+    const auto memory_of = [&](int m) {
+        return team_memory<T, WideTeam>(warp_memory + m / a_turn * bytes, bytes, m % a_turn, n);
+    };
+    const auto matrix_of = [&](int m, bool& here) {
+        const Offset position = batch.first + warp * matrices + m;
+        here = position < batch.end;
+        return classes.matrix(here ? position : batch.end - 1);
+    };
+    {
+        const Team team;
+        bool here;
+        const Offset b = matrix_of(lane / Lanes, here);
+        RotatingRows<T, Lanes, Rows> rows;
+        rows.template load<Method::symmetric>(team, start_of(job.a, b),
+                                              job.a.sizes != nullptr ? n : job.a.leading_dimension,
+                                              here, n);
+        const T largest = job.options.relative ? team.max_size(rows.largest()) : T(1);
+        const T tau = threshold_of(job.options, b, largest);
+        const TeamMemory<T> memory = memory_of(lane / Lanes);
+        Method::eliminate(team, rows, memory, n, tau);
+        if (team.lane() == 0) memory.raw_pair[0] = tau;  // For the results.
+    }
+    __syncwarp();
+    const WideTeam team;
+#pragma unroll 1
+    for (int turn = 0; turn < Rows; ++turn) {
+        const int m = turn * a_turn + lane / (Lanes * Rows);
+        bool here;
+        const Offset b = matrix_of(m, here);
+        finish<Method::kind, Method::kind == Factorisation::ldu>(team, memory_of(m), job, told, n,
+                                                                 b, here, memory_of(m).raw_pair[0]);
+    }
+}
+
+/// The matrices of smallest..largest rows, `matrices` a thread block, by teams of `lanes`.
 template <class T>
-StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, int lanes) {
+StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, int lanes,
+                           int matrices) {
     StagedLaunch launch;
     SizeClasses& classes = launch.classes;
     classes.size = job.a.size;
@@ -132,7 +193,7 @@ StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, i
         if (job.plan != nullptr) classes.begin[n] = job.plan->begin(n);
         const Index count = n < smallest || n > largest ? 0 : job.count(n);
         if (count == 0) continue;
-        launch.blocks += blocks_for(count, factor_threads / lanes);
+        launch.blocks += blocks_for(count, matrices);
         launch.team_bytes = std::max(launch.team_bytes, factor_bytes<T>(n, lanes));
     }
     if (job.plan != nullptr) classes.begin[largest_size + 1] = job.plan->count();
@@ -147,20 +208,33 @@ bool is_told(const FactorResults<T>& results) {
            results.determinant_sign != nullptr;
 }
 
-template <class Method, class T, int Lanes>
+/// Whether there is a kernel for Method in which lanes have two rows.
+template <class Method, int width>
+constexpr bool rotates = Method::ordered&& Method::kind != Factorisation::ldlt&& width >= 8;
+
+/// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.
+template <class Method, class T, int Width>
 void factor_small(const Context& context, const FactorJob<T>& job) {
-    const StagedLaunch launch = factor_launch(job, Lanes == 4 ? 1 : Lanes / 2 + 1, Lanes, Lanes);
+    constexpr bool twice = rotates<Method, Width>;
+    const bool shared = job.options.workspace == Workspace::shared_memory;
+    const int matrices = factor_threads / Width * (twice && !shared ? 2 : 1);
+    const StagedLaunch launch =
+        factor_launch(job, Width == 4 ? 1 : Width / 2 + 1, Width, Width, matrices);
     if (launch.blocks == 0) return;
-    const int bytes = factor_threads / 32 * launch.team_bytes;
-    const auto run = [&](auto kernel) {
-        launch_dependent(kernel, launch.blocks, factor_threads, bytes, stream_of(context),
+    const auto run = [&](auto kernel, int turns) {
+        launch_dependent(kernel, launch.blocks, factor_threads,
+                         factor_threads / 32 * turns * launch.team_bytes, stream_of(context),
                          launch.classes, job, is_told(job.results), launch.team_bytes);
     };
-    if (job.options.workspace == Workspace::shared_memory) {
-        run(factor_kernel<Method, T, Lanes, SharedRows<T>, 8>);
+    constexpr int row_bytes = Width * int(sizeof(T));
+    if (shared) {
+        run(factor_kernel<Method, T, Width, SharedRows<T>, 8>, 1);
+    } else if constexpr (twice) {
+        constexpr int blocks = row_bytes > 128 ? 3 : row_bytes > 64 ? 5 : 7;
+        run(factor_rotating_kernel<Method, T, Width / 2, 2, blocks>, 2);
     } else {
-        run(factor_kernel<Method, T, Lanes, RegisterRows<T, Lanes, Method::ordered>,
-                          factor_blocks(Lanes, int(sizeof(T)))>);
+        constexpr int blocks = row_bytes > 128 ? 4 : row_bytes > 64 ? 6 : 8;
+        run(factor_kernel<Method, T, Width, RegisterRows<T, Width, Method::ordered>, blocks>, 1);
     }
 }
 
@@ -187,7 +261,7 @@ __global__ void empty_factors_kernel(Index count, const Index* order, FactorResu
 template <class Method, class T>
 void factorise_batch(const Context& context, const FactorJob<T>& job) {
     const StagedLaunch large =
-        factor_launch(job, largest_warp_size + 1, largest_size, factor_threads);
+        factor_launch(job, largest_warp_size + 1, largest_size, factor_threads, 1);
     if (large.blocks > 0) {
         launch_dependent(factor_large_kernel<Method, T>, large.blocks, factor_threads,
                          large.team_bytes, stream_of(context), large.classes, job,

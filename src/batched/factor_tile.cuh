@@ -67,10 +67,12 @@ struct Divisor {
     }
     /// a / d, correctly rounded; 0 for d = 0 and finite a.
     __device__ __forceinline__ T quotient(T a) const {
-        T result = -minus_quotient(a, d, -reciprocal);
-        if (!plain) result = d == T(0) ? a * T(0) : a / d;
-        return result;
+        return plain ? plain_quotient(a) : odd_quotient(a);
     }
+    __device__ __forceinline__ T plain_quotient(T a) const {
+        return -minus_quotient(a, d, -reciprocal);
+    }
+    __device__ __forceinline__ T odd_quotient(T a) const { return d == T(0) ? a * T(0) : a / d; }
 };
 
 template <class T>

@@ -182,7 +182,8 @@ __global__ void __launch_bounds__(factor_threads)
 
 template <Factorisation kind, bool transposed, bool inverse, class T, int Lanes>
 void solve_small(const Context& context, const FactorJob<T>& sizes, const SolveJob<T>& job) {
-    const StagedLaunch launch = factor_launch(sizes, Lanes == 8 ? 1 : Lanes / 2 + 1, Lanes, Lanes);
+    const StagedLaunch launch =
+        factor_launch(sizes, Lanes == 8 ? 1 : Lanes / 2 + 1, Lanes, Lanes, factor_threads / Lanes);
     if (launch.blocks == 0) return;
     launch_dependent(solve_kernel<kind, transposed, inverse, T, Lanes>, launch.blocks,
                      factor_threads, factor_threads / 32 * launch.team_bytes, stream_of(context),
@@ -196,7 +197,7 @@ void solve_batch(const Context& context, const SolveJob<T>& job, const Plan* pla
     sizes.a = job.f;
     sizes.plan = plan;
     const StagedLaunch large =
-        factor_launch(sizes, largest_warp_size + 1, largest_size, factor_threads);
+        factor_launch(sizes, largest_warp_size + 1, largest_size, factor_threads, 1);
     if (large.blocks > 0) {
         launch_dependent(solve_large_kernel<kind, transposed, inverse, T>, large.blocks,
                          factor_threads, large.team_bytes, stream_of(context), large.classes, job,

@@ -48,7 +48,11 @@ class WarpTeam {
         if constexpr (Lanes == 32) {
             return __uint_as_float(__reduce_max_sync(full_warp, __float_as_uint(value)));
         } else {
-            return lanes_max<Lanes>(value);
+#pragma unroll
+            for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+                value = fmaxf(value, __shfl_xor_sync(full_warp, value, distance));
+            }
+            return value;
         }
     }
     __device__ __forceinline__ double max_size(double value) const {
