@@ -45,30 +45,51 @@ __device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int 
     return mine;
 }
 
-/// Results, factors and permutations of the matrix of a team, out of its memory. unscaled: whether
-/// the entries of U are still to be divided by their pivots.
-template <Factorisation kind, bool unscaled, class T, class Team>
+/// Results, factors and permutations of the matrix of a team, out of its memory. rotated: whether
+/// RotatingRows left it, with its columns in place and the entries of U still to be divided.
+template <Factorisation kind, bool rotated, class T, class Team>
 __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& memory,
                                        const FactorJob<T>& job, bool told, int n, Offset b,
                                        bool here, T tau) {
     const bool failed = tell<kind>(team, memory, job.results, told, b, here, n, tau);
     const int lane = team.lane();
-    if (!here || lane >= n) return;
-    const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
+    const bool inside = here && lane < n;
+    const int row = inside ? memory.rows[lane] : 0;
     const int* const columns = kind == Factorisation::ldu ? memory.columns : memory.rows;
-    const int row = memory.rows[lane];
-    const Divisor<T> divisor(unscaled ? memory.at(row, columns[lane]) : T(1));
-    T* const to = start_of(job.f, b) + lane;
-#pragma unroll 4
-    for (int s = 0; s < n; ++s) {
-        T value = memory.at(row, columns[s]);
-        if (unscaled && s > lane) value = divisor.quotient(value);
-        to[s * line] = failed ? std::numeric_limits<T>::quiet_NaN() : value;
-    }
     const auto& p = job.permutations;
     const Offset start = p.offsets != nullptr ? p.offsets[b] : b * p.stride;
-    if (p.rows != nullptr) p.rows[start + lane] = row;
-    if (p.columns != nullptr) p.columns[start + lane] = columns[lane];
+    if (inside && p.rows != nullptr) p.rows[start + lane] = row;
+    if (inside && p.columns != nullptr) {
+        p.columns[start + lane] = rotated ? lane : columns[lane];
+    }
+    const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
+    T* to = start_of(job.f, b) + lane;
+    if constexpr (rotated) {
+        constexpr bool divided = kind == Factorisation::ldu;
+        const T* from = memory.f + row;
+        const Divisor<T> divisor(divided && inside ? from[lane * memory.pitch] : T(1));
+        if (!team.anywhere(failed || !divisor.plain)) {
+#pragma unroll 4
+            for (int s = 0; s < n; ++s, to += line) {
+                const T value = from[s * memory.pitch];
+                const T quotient = divided ? divisor.plain_quotient(value) : value;
+                if (inside) *to = s > lane ? quotient : value;
+            }
+            return;
+        }
+        for (int s = 0; s < n && inside; ++s, to += line) {
+            T value = from[s * memory.pitch];
+            if (divided && s > lane) value = divisor.quotient(value);
+            *to = failed ? std::numeric_limits<T>::quiet_NaN() : value;
+        }
+    } else {
+        if (!inside) return;
+#pragma unroll 4
+        for (int s = 0; s < n; ++s, to += line) {
+            const T value = memory.at(row, columns[s]);
+            *to = failed ? std::numeric_limits<T>::quiet_NaN() : value;
+        }
+    }
 }
 
 /// tau of matrix b, whose largest magnitude is `largest`; 0 where there is none.
@@ -173,8 +194,8 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         const int m = turn * a_turn + lane / (Lanes * Rows);
         bool here;
         const Offset b = matrix_of(m, here);
-        finish<Method::kind, Method::kind == Factorisation::ldu>(team, memory_of(m), job, told, n,
-                                                                 b, here, memory_of(m).raw_pair[0]);
+        finish<Method::kind, true>(team, memory_of(m), job, told, n, b, here,
+                                   memory_of(m).raw_pair[0]);
     }
 }
 
@@ -200,12 +221,12 @@ StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, i
     return launch;
 }
 
+/// Whether more than info is wanted.
 template <class T>
 bool is_told(const FactorResults<T>& results) {
-    return results.info != nullptr || results.perturbed != nullptr ||
-           results.perturbation != nullptr || results.smallest_pivot != nullptr ||
-           results.inertia != nullptr || results.log_determinant != nullptr ||
-           results.determinant_sign != nullptr;
+    return results.perturbed != nullptr || results.perturbation != nullptr ||
+           results.smallest_pivot != nullptr || results.inertia != nullptr ||
+           results.log_determinant != nullptr || results.determinant_sign != nullptr;
 }
 
 /// Whether there is a kernel for Method in which lanes have two rows.
@@ -215,9 +236,9 @@ constexpr bool rotates = Method::ordered&& Method::kind != Factorisation::ldlt&&
 /// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.
 template <class Method, class T, int Width>
 void factor_small(const Context& context, const FactorJob<T>& job) {
-    constexpr bool twice = rotates<Method, Width>;
+    constexpr int rows = rows_a_lane<Method, Width>;
     const bool shared = job.options.workspace == Workspace::shared_memory;
-    const int matrices = factor_threads / Width * (twice && !shared ? 2 : 1);
+    const int matrices = factor_threads / Width * (shared ? 1 : rows);
     const StagedLaunch launch =
         factor_launch(job, Width == 4 ? 1 : Width / 2 + 1, Width, Width, matrices);
     if (launch.blocks == 0) return;
@@ -229,9 +250,10 @@ void factor_small(const Context& context, const FactorJob<T>& job) {
     constexpr int row_bytes = Width * int(sizeof(T));
     if (shared) {
         run(factor_kernel<Method, T, Width, SharedRows<T>, 8>, 1);
-    } else if constexpr (twice) {
-        constexpr int blocks = row_bytes > 128 ? 3 : row_bytes > 64 ? 5 : 7;
-        run(factor_rotating_kernel<Method, T, Width / 2, 2, blocks>, 2);
+    } else if constexpr (rows > 1) {
+        constexpr int blocks = row_bytes >= 128 ? 3 : row_bytes == 64 ? 4 : 8;
+        constexpr int more = Width == 32 && sizeof(T) == 4 ? 2 : 0;
+        run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks + more>, rows);
     } else {
         constexpr int blocks = row_bytes > 128 ? 4 : row_bytes > 64 ? 6 : 8;
         run(factor_kernel<Method, T, Width, RegisterRows<T, Width, Method::ordered>, blocks>, 1);
@@ -271,7 +293,7 @@ void factorise_batch(const Context& context, const FactorJob<T>& job) {
     factor_small<Method, T, 16>(context, job);
     factor_small<Method, T, 8>(context, job);
     factor_small<Method, T, 4>(context, job);
-    if (const Index empty = job.count(0); empty > 0 && is_told(job.results)) {
+    if (const Index empty = job.count(0); empty > 0) {
         const Index* const order = job.plan == nullptr ? nullptr : job.plan->order();
         empty_factors_kernel<<<blocks_for(empty, 256), 256, 0, stream_of(context)>>>(empty, order,
                                                                                      job.results);

@@ -139,7 +139,8 @@ __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory
     }
 }
 
-/// Results of the matrix of a team. Returns whether a pivot is not finite.
+/// Results of the matrix of a team; told: whether more than info is wanted. Returns whether a pivot
+/// is not finite.
 template <Factorisation kind, class T, class Team>
 __device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memory,
                                      const FactorResults<T>& results, bool told, Offset b,
@@ -148,10 +149,13 @@ __device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memo
     const PivotValue<T> pivot = pivot_value<kind>(memory, s, n, tau);
     const int fails = team.first(!pivot.finite);
     const bool failed = fails < Team::threads;
-    if (!told) return failed;
     const bool inside = s < n;
     const bool zero = inside && pivot.used == T(0);
-    const int bad = team.first(zero || !pivot.finite);
+    if (results.info != nullptr) {
+        const int bad = team.first(zero || !pivot.finite);
+        if (s == 0 && here) results.info[b] = bad < Team::threads ? bad + 1 : 0;
+    }
+    if (!told) return failed;
     const T size = kind == Factorisation::llt ? pivot.raw : fabs(pivot.raw);
     const bool changed = inside && size < tau;
     const int perturbed = team.count(changed);
@@ -169,7 +173,6 @@ __device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memo
         if (is_odd(team, memory.rows, n) != is_odd(team, memory.columns, n)) sign = -sign;
     }
     if (s != 0 || !here) return failed;
-    if (results.info != nullptr) results.info[b] = bad < Team::threads ? bad + 1 : 0;
     if (results.perturbed != nullptr) results.perturbed[b] = failed ? 0 : perturbed;
     if (results.perturbation != nullptr) {
         results.perturbation[b] = failed ? std::numeric_limits<T>::infinity() : change;

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "gpu/load.cuh"
 #include "gpu/tiles/factor_rows.cuh"
 
 namespace tessera::cuda {
@@ -46,13 +47,15 @@ struct RotatingRows {
         lane = team.lane();
 #pragma unroll
         for (int i = 0; i < Rows; ++i) live[i] = row(i) < n;
+        from += lane;
 #pragma unroll
         for (int j = 0; j < width; ++j) {
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
                 const bool wanted = given && live[i] && j < n && (!lower || j <= row(i));
-                a[i][j] = wanted ? __ldg(from + j * line + row(i)) : T(0);
+                a[i][j] = load_if(wanted, from + Lanes * i, T(0));
             }
+            from += line;
         }
     }
     __device__ __forceinline__ T largest() const {
