@@ -60,7 +60,7 @@ __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& me
     const Offset start = p.offsets != nullptr ? p.offsets[b] : b * p.stride;
     if (inside && p.rows != nullptr) p.rows[start + lane] = row;
     if (inside && p.columns != nullptr) {
-        p.columns[start + lane] = rotated ? lane : columns[lane];
+        p.columns[start + lane] = kind == Factorisation::ldu && !rotated ? columns[lane] : lane;
     }
     const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
     T* to = start_of(job.f, b) + lane;
@@ -229,14 +229,17 @@ bool is_told(const FactorResults<T>& results) {
            results.log_determinant != nullptr || results.determinant_sign != nullptr;
 }
 
-/// Whether there is a kernel for Method in which lanes have two rows.
-template <class Method, int width>
-constexpr bool rotates = Method::ordered&& Method::kind != Factorisation::ldlt&& width >= 8;
+/// Rows that a lane has in registers.
+template <class Method>
+constexpr int rows_a_lane(int width) {
+    if (!Method::ordered || Method::kind == Factorisation::ldlt || width < 8) return 1;
+    return width < 32 ? 4 : 2;
+}
 
 /// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.
 template <class Method, class T, int Width>
 void factor_small(const Context& context, const FactorJob<T>& job) {
-    constexpr int rows = rows_a_lane<Method, Width>;
+    constexpr int rows = rows_a_lane<Method>(Width);
     const bool shared = job.options.workspace == Workspace::shared_memory;
     const int matrices = factor_threads / Width * (shared ? 1 : rows);
     const StagedLaunch launch =
