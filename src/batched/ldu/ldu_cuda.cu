@@ -1,6 +1,7 @@
 #include "batched/ldu/kernels.hpp"
 
 #include "batched/factor_entries.hpp"
+#include "batched/factor_lane_entries.hpp"
 
 namespace tessera::batched::cuda {
 
@@ -8,8 +9,10 @@ template <class T>
 void ldu(const Context& context, const FactorJob<T>& job) {
     switch (job.pivoting) {
         case Pivoting::fixed:
+            if (ldu_by_lanes<Pivoting::fixed>(context, job)) return;
             return ldu_with<Pivoting::fixed>(context, job);
         case Pivoting::partial:
+            if (ldu_by_lanes<Pivoting::partial>(context, job)) return;
             return ldu_with<Pivoting::partial>(context, job);
         default:
             return ldu_with<Pivoting::full>(context, job);

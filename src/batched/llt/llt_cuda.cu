@@ -1,6 +1,7 @@
 #include "batched/llt/kernels.hpp"
 
 #include "batched/factor_entries.hpp"
+#include "batched/factor_lane_entries.hpp"
 
 namespace tessera::batched::cuda {
 
@@ -8,6 +9,7 @@ template <class T>
 void llt(const Context& context, const FactorJob<T>& job) {
     switch (job.pivoting) {
         case Pivoting::fixed:
+            if (llt_by_lanes(context, job)) return;
             return llt_with<Pivoting::fixed>(context, job);
         default:
             return llt_with<Pivoting::full>(context, job);
