@@ -9,7 +9,7 @@ BEGIN {
     # and calls none of them.
     split("export error types context spec report", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
-    split("csr mesh blocks batched", list, " ")
+    split("csr mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
     split("vector_ops operator formats spectrum scaling io elasticity meshes problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "batched.hpp"
+#include "factor.hpp"
 
 namespace {
 
@@ -24,6 +25,23 @@ void add_batched(CLI::App& app, tessera::bench::BatchedOptions& to, std::string&
         ->check(CLI::Range(1, 1 << 27));
     sub->add_option("--seconds", to.seconds, "Measure each row at least so long");
     sub->add_flag("--peers", to.peers, "Also the papers' kernels, cuBLAS, OpenBLAS, Eigen");
+}
+
+void add_factor(CLI::App& app, tessera::bench::FactorBench& to, std::string& sizes) {
+    CLI::App* sub = app.add_subcommand("factor", "Batched LDU, LL^T and LDL^T");
+    const auto list = [&](const char* name, std::vector<std::string>& words, const char* help,
+                          const std::vector<std::string>& known) {
+        sub->add_option(name, words, help)->delimiter(',')->check(CLI::IsMember(known));
+    };
+    list("--op", to.ops, "What is measured", {"ldu", "llt", "ldlt"});
+    list("--type", to.types, "Of the values", {"f32", "f64"});
+    list("--workspace", to.workspaces, "Of a GPU", {"fastest", "registers", "shared_memory"});
+    sub->add_option("--sizes", sizes, "Rows, such as 4,8,16-32");
+    sub->add_option("--batch", to.batches, "Matrices")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 27));
+    sub->add_option("--seconds", to.seconds, "Measure each row at least so long");
+    sub->add_flag("--peers", to.peers, "Also cuBLAS, cuSOLVER, OpenBLAS");
 }
 
 }  // namespace
@@ -53,6 +71,10 @@ int main(int argc, char** argv) {
     std::string sizes;
     add_batched(app, batched_options, sizes);
     CLI::App* batched = common(app.get_subcommand("batched"));
+    bench::FactorBench factor_options;
+    std::string factor_sizes;
+    add_factor(app, factor_options, factor_sizes);
+    CLI::App* factor = common(app.get_subcommand("factor"));
     CLI::App* jacobi = on_matrices(app.add_subcommand("block_jacobi", "Find blocks, setup, apply"));
     bench::BlockJacobiBench jacobi_options;
     const auto list = [&](const char* name, auto& to, const char* help) {
@@ -104,6 +126,7 @@ int main(int argc, char** argv) {
         options.bounds = bounds;
         jacobi_options.bounds = bounds;
         if (!sizes.empty()) batched_options.sizes = bench::parse_sizes(sizes);
+        if (!factor_sizes.empty()) factor_options.sizes = bench::parse_sizes(factor_sizes);
         const Context cpu = Context::cpu(threads);
         const Context context = Context::from_name(device, threads);
         const auto save = [&json](const bench::Json& document) {
@@ -118,6 +141,7 @@ int main(int argc, char** argv) {
         }
         const bench::Json result =
             batched->parsed()  ? bench::batched(context, batched_options)
+            : factor->parsed() ? bench::factor(context, factor_options)
             : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, jacobi_options)
             : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices, spmv_options)
             : solve->parsed()  ? bench::solves(context, cpu, folder, matrices, solve_options)

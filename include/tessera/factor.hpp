@@ -112,7 +112,8 @@ TESSERA_API void ldu(const Context& context, Pivoting pivoting,
 
 /// A_b(p, p) = L L^T of symmetric positive (semi)definite matrices with static (fixed) or full
 /// (diagonal) pivoting; only the lower triangle of A is read. Everything else as in ldu, but that
-/// a pivot is skipped where it is not positive; |A(p, p) - L L^T| stays below
+/// a pivot is skipped where it is not positive, and that the factors mean nothing then (a relative
+/// threshold of n eps factors semidefinite matrices); |A(p, p) - L L^T| stays below
 /// n eps |L| |L|^T + delta I.
 template <class T>
 TESSERA_API void llt(const Context& context, Pivoting pivoting,

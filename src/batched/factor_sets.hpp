@@ -3,9 +3,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "batched/factor_job.hpp"
+#include "batched/pivot_record.hpp"
 #include "simd/batch.hpp"
 
 // How the CPU kernels of the factorisations walk over a batch, and what they tell of it.
@@ -23,7 +25,7 @@ struct FactorSet {
     T* const* f = nullptr;
     Offset a_leading_dimension = 0;
     Offset f_leading_dimension = 0;
-    Index* const* rows = nullptr;  ///< n values each, for each member.
+    Index* const* rows = nullptr;  ///< n values each, identities at first.
     Index* const* columns = nullptr;
     T* scratch = nullptr;
     // Arrays of batch_set.
@@ -32,6 +34,17 @@ struct FactorSet {
     Index* perturbed = nullptr;
     T* perturbation = nullptr;
     T* smallest = nullptr;
+
+    /// Notes what happened to member k; the factors of a failed one become NaN.
+    void note(Index k, const PivotRecord<T>& record) const {
+        info[k] = record.info;
+        perturbed[k] = record.perturbed;
+        perturbation[k] = record.perturbation;
+        smallest[k] = record.smallest;
+        for (Index j = 0; record.failed && j < n; ++j) {
+            std::fill_n(f[k] + j * f_leading_dimension, n, std::numeric_limits<T>::quiet_NaN());
+        }
+    }
 };
 
 /// The determinant and the inertia of a matrix from its pivots.
@@ -168,17 +181,30 @@ inline void list_permutations(Index* given, const PermutationsView<Index>& view,
     }
 }
 
+/// Operations on values for a matrix of n rows: the elimination, and moving it.
+inline double factor_work(Index n) { return double(n) * n * (n / 2 + 8) + 8; }
+
+/// Scratch of one matrix of n rows, for every instruction set: padded columns, working columns, and
+/// a vector for each column; or of a matrix in each lane, and three vectors for each row.
+template <class T>
+Offset factor_scratch_lines(Index n) {
+    const Index lanes = Index(sizeof(CacheLine) / sizeof(T));
+    const Offset column = (n + lanes - 1) / lanes;
+    const Offset lane_rows = std::min<Index>(n, 32);
+    return std::max<Offset>(column * (n + 3) + n, lane_rows * (lane_rows + 3));
+}
+
 /// kernel(set) for all sets of matrices of one size; it writes the factors, the permutations and
-/// the arrays of the set. cost(n) is the work of a matrix, scratch_lines(n) the scratch for n rows.
+/// the arrays of the set.
 template <class T, class Kernel>
 void factor_batch(const Context& context, const FactorJob<T>& job, Factorisation factorisation,
-                  double (*cost)(Index), Offset (*scratch_lines)(Index), Kernel&& kernel) {
+                  Kernel&& kernel) {
     const Index largest = job.largest();
     const Offset own_rows = job.permutations.rows != nullptr ? 0 : Offset(batch_set) * largest;
     const Offset own_columns =
         job.permutations.columns != nullptr ? 0 : Offset(batch_set) * largest;
-    for_batch_parts(context, job.a, job.plan, cost, [&](auto&& for_sets) {
-        std::vector<CacheLine> scratch(std::size_t(scratch_lines(largest)));
+    for_batch_parts(context, job.a, job.plan, factor_work, [&](auto&& for_sets) {
+        std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
         std::vector<Index> rows_here(static_cast<std::size_t>(own_rows));
         std::vector<Index> columns_here(static_cast<std::size_t>(own_columns));
         const T* a[batch_set];
@@ -213,15 +239,17 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Factorisation
             list_permutations(job.permutations.columns, job.permutations, members, columns_here,
                               columns);
             for (Index k = 0; k < set.count; ++k) {
+                std::iota(rows[k], rows[k] + set.n, 0);
+                std::iota(columns[k], columns[k] + set.n, 0);
                 tau[k] = threshold_of(job, factorisation, members.members[k], set.n, a[k],
                                       set.a_leading_dimension);
             }
             for (Index k = set.count; k % batch_lanes != 0; ++k) tau[k] = tau[set.count - 1];
-            std::fill(info, info + set.count, 0);
-            std::fill(perturbed, perturbed + set.count, 0);
-            std::fill(perturbation, perturbation + set.count, T(0));
-            std::fill(smallest, smallest + set.count, std::numeric_limits<T>::infinity());
-            if (set.n > 0) kernel(set);
+            if (set.n > 0) {
+                kernel(set);
+            } else {
+                for (Index k = 0; k < set.count; ++k) set.note(k, {});
+            }
             tell(factorisation, members, set, job.results);
         });
     });

@@ -39,7 +39,7 @@ template <class T>
 T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive = false) {
     const T size = positive ? d : std::abs(d);
     if (size < record.smallest) record.smallest = size;
-    if (size < tau) {
+    if (tau > 0 && std::isfinite(d) && size < tau) {
         const T used = positive || d == 0 ? tau : std::copysign(tau, d);
         record.change(std::abs(used - d));
         d = used;

@@ -1,43 +1,197 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "batched/ldlt/ldlt_cpu.cpp"
 #include "batched/factor_sets.hpp"
 #include "batched/ldlt/kernels.hpp"
-#include "batched/ldlt/ldlt_reference.hpp"
+#include "batched/pivot_record.hpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "simd/dispatch.hpp"
+#include "simd/tiles/elimination-inl.h"
 
-namespace tessera::batched::cpu {
+HWY_BEFORE_NAMESPACE();
+namespace tessera::batched::cpu::HWY_NAMESPACE {
 
-namespace {
-
-double work(Index n) { return double(n) * n * (n + 4) + 4; }
-
-Offset scratch_lines(Index n) { return Offset(n) * n / 8 + 1; }
+namespace hn = hwy::HWY_NAMESPACE;
+using namespace tessera::cpu::HWY_NAMESPACE;
 
 template <class T>
-void factor_one(const FactorSet<T>& set, Index k) {
-    const Index n = set.n;
-    T* const m = set.scratch;
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = j; i < n; ++i) m[i + j * n] = set.a[k][i + j * set.a_leading_dimension];
-    }
-    const PivotRecord<T> record = reference::ldlt(n, set.pivoting, set.tau[k], m, set.rows[k]);
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) set.f[k][i + j * set.f_leading_dimension] = m[i + j * n];
-    }
-    set.info[k] = record.info;
-    set.perturbed[k] = record.perturbed;
-    set.perturbation[k] = record.perturbation;
-    set.smallest[k] = record.smallest;
+HWY_INLINE T magnitude(T value) {
+    return value < T(0) ? -value : value;
+}
+template <class T>
+HWY_INLINE bool has_reciprocal(T size) {
+    return T(1) / size - T(1) / size == T(0);
 }
 
-}  // namespace
+/// A pivot in position `first`, or a 2 x 2 one in both.
+struct Choice {
+    Index first;
+    Index second = -1;
+};
+
+template <class D, class T>
+HWY_INLINE Choice choose_complete(D d, const Square<T>& m, Index s, T tau, const Index* p) {
+    T mu1 = T(-1);
+    Index r = s;
+    for (Index i = s; i < m.n; ++i) {
+        const T size = magnitude(m.at(i, i));
+        if (size > mu1 || (size == mu1 && p[i] < p[r])) {
+            mu1 = size;
+            r = i;
+        }
+    }
+    if (s + 1 == m.n) return {r};
+    const auto found = largest_of_rest(d, m, s, false, p, p);
+    const T mu0 = found.size;
+    const bool pair = mu1 < pivot_alpha<T> * mu0 && (mu0 >= tau || mu1 >= tau) &&
+                      has_reciprocal(mu0) && found.row != found.column;
+    return pair ? Choice{found.row, found.column} : Choice{r};
+}
+
+template <class D, class T>
+HWY_INLINE Choice choose_static(D d, const Square<T>& m, Index s, T tau) {
+    if (s + 1 == m.n) return {s};
+    const T below = hn::GetLane(hn::MaxOfLanes(d, largest_lanes(d, m, s, s, s)));
+    if (magnitude(m.at(s, s)) < tau && below < tau) return {s};
+    const PivotPair<T> e{m.at(s, s), m.at(s + 1, s), m.at(s + 1, s + 1)};
+    return takes_pair(e, below) ? Choice{s, s + 1} : Choice{s};
+}
+
+/// Bunch-Kaufman (Higham, Algorithm 11.2) and rook (Algorithm 11.5) pivoting.
+template <class D, class T>
+HWY_INLINE Choice choose_by_search(D d, const Square<T>& m, Index s, bool rook, T tau,
+                                   const Index* original) {
+    const T alpha = pivot_alpha<T>;
+    Index p = s;
+    auto [lambda, r] = largest_in_column(d, m, p, s, p, original);
+    const T w = magnitude(m.at(p, p));
+    if (!(w < alpha * lambda) || (w < tau && lambda < tau) || !has_reciprocal(lambda)) return {p};
+    for (;;) {
+        const auto [sigma, t] = largest_in_column(d, m, r, s, r, original);
+        if (!rook && w >= alpha * lambda * (lambda / sigma)) return {p};
+        if (!(magnitude(m.at(r, r)) < alpha * sigma)) return {r};
+        if (!rook || !(sigma > lambda)) return {p, r};
+        p = r;
+        lambda = sigma;
+        r = t;
+    }
+}
+
+template <class D, class T>
+HWY_INLINE Choice choose_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, T tau,
+                               const Index* p) {
+    switch (pivoting) {
+        case Pivoting::full:
+            return choose_complete(d, m, s, tau, p);
+        case Pivoting::rook:
+            return choose_by_search(d, m, s, true, tau, p);
+        case Pivoting::bunch_kaufman:
+            return choose_by_search(d, m, s, false, tau, p);
+        default:
+            return choose_static(d, m, s, tau);
+    }
+}
+
+template <class D, class T>
+HWY_INLINE void eliminate_one(D d, const Square<T>& m, Index s, T pivot) {
+    T* const l = m.work;
+    const T* const c = m.column(s);
+    divide_column(d, m, s, pivot, c, l);
+    const Index last = pivot == T(0) ? s : m.n;
+    for (Index j = s + 1; j < last; ++j) update_column(d, m, j, s + 1, l, c[j]);
+    store_column(d, m, s, pivot, l, false);
+}
+
+/// The element off the diagonal of a 2 x 2 pivot: of its two copies, which differ by rounding
+/// errors, the larger, so that it bounds what full pivoting compared it with.
+template <class T>
+HWY_INLINE T coupling(const Square<T>& m, Index s) {
+    const T lower = m.at(s + 1, s);
+    const T upper = m.at(s, s + 1);
+    return magnitude(upper) > magnitude(lower) ? upper : lower;
+}
+
+/// (l1, l2) = (c1, c2) E^-1 below the pivot, 0 down to it; then a_ij -= c1_i l1_j + c2_i l2_j.
+template <class D, class T>
+HWY_INLINE void eliminate_pair(D d, const Square<T>& m, Index s, const PivotPair<T>& e) {
+    const hn::RebindToSigned<D> di;
+    using TI = hn::TFromD<decltype(di)>;
+    const Index lanes = Index(hn::Lanes(d));
+    T* const l1 = m.work;
+    T* const l2 = m.work + m.rows;
+    T* const c1 = m.column(s);
+    T* const c2 = m.column(s + 1);
+    const PivotPair<T> g = inverse(e);
+    const auto g11 = hn::Set(d, g.e11);
+    const auto g21 = hn::Set(d, g.e21);
+    const auto g22 = hn::Set(d, g.e22);
+    for (Index i = 0; i < m.rows; i += lanes) {
+        const auto counts = hn::RebindMask(d, hn::Gt(hn::Iota(di, TI(i)), hn::Set(di, TI(s + 1))));
+        const auto x1 = hn::Load(d, c1 + i);
+        const auto x2 = hn::Load(d, c2 + i);
+        hn::Store(hn::IfThenElseZero(counts, hn::MulAdd(g11, x1, hn::Mul(g21, x2))), d, l1 + i);
+        hn::Store(hn::IfThenElseZero(counts, hn::MulAdd(g21, x1, hn::Mul(g22, x2))), d, l2 + i);
+    }
+    const Index first = (s + 2) / lanes * lanes;
+    for (Index j = s + 2; j < m.n; ++j) {
+        T* HWY_RESTRICT column = m.column(j);
+        const auto u1 = hn::Set(d, c1[j]);
+        const auto u2 = hn::Set(d, c2[j]);
+        for (Index i = first; i < m.rows; i += lanes) {
+            const auto v = hn::NegMulAdd(hn::Load(d, l1 + i), u1, hn::Load(d, column + i));
+            hn::Store(hn::NegMulAdd(hn::Load(d, l2 + i), u2, v), d, column + i);
+        }
+    }
+    store_column(d, m, s, e.e11, l1, false);
+    store_column(d, m, s + 1, e.e22, l2, false);
+    m.at(s, s + 1) = e.e21;
+}
+
+template <class T>
+HWY_NOINLINE void ldlt_set(const FactorSet<T>& set) {
+    const hn::ScalableTag<T> d;
+    const Square<T> m = square_in(d, set.n, set.scratch);
+    for (Index k = 0; k < set.count; ++k) {
+        Index* const p = set.rows[k];
+        const T tau = set.tau[k];
+        load_square(d, m, set.a[k], set.a_leading_dimension, true);
+        PivotRecord<T> record;
+        for (Index s = 0; s < m.n;) {
+            const Choice choice = choose_pivot(d, m, set.pivoting, s, tau, p);
+            exchange_symmetric(d, m, s, choice.first, p);
+            if (choice.second < 0) {
+                const T pivot = used_pivot(m.at(s, s), tau, s, record);
+                if (record.failed) break;
+                eliminate_one(d, m, s, pivot);
+                ++s;
+                continue;
+            }
+            // What was in position s lies where the first of the pair was.
+            exchange_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
+            const PivotPair<T> given{m.at(s, s), coupling(m, s), m.at(s + 1, s + 1)};
+            const PivotPair<T> e = used_pivot(given, tau, s, record);
+            if (record.failed) break;
+            eliminate_pair(d, m, s, e);
+            s += 2;
+        }
+        if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);
+        set.note(k, record);
+    }
+}
+
+}  // namespace tessera::batched::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::batched::cpu {
 
 template <class T>
 void ldlt(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::ldlt, work, scratch_lines,
-                 [](const FactorSet<T>& set) {
-                     for (Index k = 0; k < set.count; ++k) factor_one(set, k);
-                 });
+    factor_batch(context, job, Factorisation::ldlt, TESSERA_SIMD(context, ldlt_set<T>));
 }
 
 template void ldlt<float>(const Context&, const FactorJob<float>&);
 template void ldlt<double>(const Context&, const FactorJob<double>&);
 
 }  // namespace tessera::batched::cpu
+#endif

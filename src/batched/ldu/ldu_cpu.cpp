@@ -1,44 +1,167 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "batched/ldu/ldu_cpu.cpp"
 #include "batched/factor_sets.hpp"
 #include "batched/ldu/kernels.hpp"
-#include "batched/ldu/ldu_reference.hpp"
+#include "batched/pivot_record.hpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "simd/dispatch.hpp"
+#include "simd/tiles/elimination-inl.h"
+#include "simd/tiles/interleave-inl.h"
+#include "simd/tiles/ldu_lanes-inl.h"
 
+#ifndef TESSERA_BATCHED_LDU_CPU_ONCE
+#define TESSERA_BATCHED_LDU_CPU_ONCE
 namespace tessera::batched::cpu {
 
-namespace {
+/// Matrices of up to so many rows lie in the lanes of vectors, one in each, but for full pivoting.
+inline constexpr Index ldu_lane_rows = 24;
 
-double work(Index n) { return double(n) * n * (n + 4) + 4; }
+}  // namespace tessera::batched::cpu
+#endif
 
-Offset scratch_lines(Index n) { return Offset(n) * n / 8 + 1; }
+HWY_BEFORE_NAMESPACE();
+namespace tessera::batched::cpu::HWY_NAMESPACE {
 
-template <class T>
-void factor_one(const FactorSet<T>& set, Index k) {
-    const Index n = set.n;
-    T* const m = set.scratch;
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) m[i + j * n] = set.a[k][i + j * set.a_leading_dimension];
+namespace hn = hwy::HWY_NAMESPACE;
+using namespace tessera::cpu::HWY_NAMESPACE;
+
+/// Brings the pivot of step s to position s.
+template <class D, class T>
+HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, Index* p,
+                                   Index* q) {
+    if (pivoting == Pivoting::fixed) return;
+    Index r = s;
+    if (pivoting == Pivoting::full) {
+        const auto found = largest_of_rest(d, m, s, true, p, q);
+        r = found.row;
+        exchange_columns(d, m, s, found.column);
+        const Index column = q[s];
+        q[s] = q[found.column];
+        q[found.column] = column;
+    } else {
+        r = largest_in_column(d, m, s, s, -1, p).position;
     }
-    const PivotRecord<T> record =
-        reference::ldu(n, set.pivoting, set.tau[k], m, set.rows[k], set.columns[k]);
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) set.f[k][i + j * set.f_leading_dimension] = m[i + j * n];
-    }
-    set.info[k] = record.info;
-    set.perturbed[k] = record.perturbed;
-    set.perturbation[k] = record.perturbation;
-    set.smallest[k] = record.smallest;
+    exchange_rows(m, s, r);
+    const Index row = p[s];
+    p[s] = p[r];
+    p[r] = row;
 }
 
-}  // namespace
+/// Scales the rows of U by the pivots and writes the factors.
+template <class D, class T>
+HWY_INLINE void store_factors(D d, const Square<T>& m, T* pivots, T* f, Offset ld) {
+    const hn::RebindToSigned<D> di;
+    using TI = hn::TFromD<decltype(di)>;
+    const Index lanes = Index(hn::Lanes(d));
+    T* const reciprocals = m.work;
+    for (Index i = m.n; i < m.rows; ++i) pivots[i] = T(1);
+    for (Index i = 0; i < m.rows; i += lanes) {
+        hn::Store(hn::Div(hn::Set(d, T(1)), hn::Load(d, pivots + i)), d, reciprocals + i);
+    }
+    for (Index j = 0; j < m.n; ++j) {
+        T* HWY_RESTRICT to = f + j * ld;
+        Index i = 0;
+        for (; i < m.rows; i += lanes) {
+            auto v = hn::Load(d, m.column(j) + i);
+            if (i < j) {
+                const auto by = hn::Load(d, pivots + i);
+                const auto above = hn::Lt(hn::Iota(di, TI(i)), hn::Set(di, TI(j)));
+                const auto quotient = hn::IfThenZeroElse(
+                    hn::Eq(by, hn::Zero(d)), divide(v, by, hn::Load(d, reciprocals + i)));
+                v = hn::IfThenElse(hn::RebindMask(d, above), quotient, v);
+            }
+            if (i + lanes <= m.n) {
+                hn::StoreU(v, d, to + i);
+                continue;
+            }
+            hn::Store(v, d, m.largest);
+            for (Index k = i; k < m.n; ++k) to[k] = m.largest[k - i];
+        }
+    }
+}
+
+/// Factors members first .. first + Lanes(d) - 1, one in each lane.
+template <class T>
+HWY_INLINE void ldu_lanes(const FactorSet<T>& set, Index first) {
+    const hn::ScalableTag<T> d;
+    using D = decltype(d);
+    using TI = hn::TFromD<hn::RebindToSigned<D>>;
+    const Index lanes = Index(hn::Lanes(d));
+    const Index n = set.n;
+    T* const a = set.scratch;
+    T* const work = a + n * n * lanes;
+    HWY_ALIGN TI rows[ldu_lane_rows * hn::MaxLanes(D())];
+    HWY_ALIGN T told[5][hn::MaxLanes(D())];
+    interleave_matrices(d, n, set.a + first, set.a_leading_dimension, false, a);
+    const auto tau = hn::Load(d, set.tau + first);
+    const auto pivots = set.pivoting == Pivoting::fixed
+                            ? ldu_interleaved<false>(d, n, a, tau, work, rows)
+                            : ldu_interleaved<true>(d, n, a, tau, work, rows);
+    hn::Store(pivots.info, d, told[0]);
+    hn::Store(pivots.failed, d, told[1]);
+    hn::Store(pivots.perturbed, d, told[2]);
+    hn::Store(pivots.perturbation, d, told[3]);
+    hn::Store(pivots.smallest, d, told[4]);
+    const Index count = set.count - first < lanes ? set.count - first : lanes;
+    separate_matrices(d, count, n, a, set.f_leading_dimension, false, set.f + first);
+    for (Index lane = 0; lane < count; ++lane) {
+        for (Index s = 0; s < n; ++s) set.rows[first + lane][s] = Index(rows[s * lanes + lane]);
+        PivotRecord<T> record;
+        record.info = Index(told[0][lane]);
+        if (told[1][lane] != T(0)) {
+            record.fail(record.info - 1);
+        } else {
+            record.perturbed = Index(told[2][lane]);
+            record.perturbation = told[3][lane];
+            record.smallest = told[4][lane];
+        }
+        set.note(first + lane, record);
+    }
+}
+
+template <class T>
+HWY_NOINLINE void ldu_set(const FactorSet<T>& set) {
+    const hn::ScalableTag<T> d;
+    if (set.n <= ldu_lane_rows && set.pivoting != Pivoting::full) {
+        for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) ldu_lanes(set, k);
+        return;
+    }
+    const Square<T> m = square_in(d, set.n, set.scratch);
+    T* const l = m.work;
+    T* const pivots = m.work + m.rows;
+    for (Index k = 0; k < set.count; ++k) {
+        load_square(d, m, set.a[k], set.a_leading_dimension, false);
+        PivotRecord<T> record;
+        for (Index s = 0; s < m.n; ++s) {
+            exchange_for_pivot(d, m, set.pivoting, s, set.rows[k], set.columns[k]);
+            const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record);
+            if (record.failed) break;
+            divide_column(d, m, s, pivot, m.column(s), l);
+            for (Index j = s + 1; j < m.n; ++j) update_column(d, m, j, s + 1, l, m.at(s, j));
+            store_column(d, m, s, pivot, l, true);
+            pivots[s] = pivot;
+        }
+        if (!record.failed) {
+            store_factors(d, m, pivots, set.f[k], set.f_leading_dimension);
+        }
+        set.note(k, record);
+    }
+}
+
+}  // namespace tessera::batched::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::batched::cpu {
 
 template <class T>
 void ldu(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::ldu, work, scratch_lines,
-                 [](const FactorSet<T>& set) {
-                     for (Index k = 0; k < set.count; ++k) factor_one(set, k);
-                 });
+    factor_batch(context, job, Factorisation::ldu, TESSERA_SIMD(context, ldu_set<T>));
 }
 
 template void ldu<float>(const Context&, const FactorJob<float>&);
 template void ldu<double>(const Context&, const FactorJob<double>&);
 
 }  // namespace tessera::batched::cpu
+#endif

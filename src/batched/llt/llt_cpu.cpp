@@ -1,43 +1,69 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "batched/llt/llt_cpu.cpp"
 #include "batched/factor_sets.hpp"
 #include "batched/llt/kernels.hpp"
-#include "batched/llt/llt_reference.hpp"
+#include "batched/pivot_record.hpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "simd/dispatch.hpp"
+#include "simd/tiles/elimination-inl.h"
 
-namespace tessera::batched::cpu {
+HWY_BEFORE_NAMESPACE();
+namespace tessera::batched::cpu::HWY_NAMESPACE {
 
-namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using namespace tessera::cpu::HWY_NAMESPACE;
 
-double work(Index n) { return double(n) * n * (n + 4) + 4; }
-
-Offset scratch_lines(Index n) { return Offset(n) * n / 8 + 1; }
-
+/// The position of the largest diagonal element; s where there are only NaN.
 template <class T>
-void factor_one(const FactorSet<T>& set, Index k) {
-    const Index n = set.n;
-    T* const m = set.scratch;
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = j; i < n; ++i) m[i + j * n] = set.a[k][i + j * set.a_leading_dimension];
+HWY_INLINE Index largest_diagonal(const Square<T>& m, Index s, const Index* original) {
+    Index r = s;
+    for (Index i = s + 1; i < m.n; ++i) {
+        const T best = m.at(r, r);
+        const T value = m.at(i, i);
+        const bool earlier = value == best && original[i] < original[r];
+        if (value > best || earlier || best != best) r = i;
     }
-    const PivotRecord<T> record = reference::llt(n, set.pivoting, set.tau[k], m, set.rows[k]);
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) set.f[k][i + j * set.f_leading_dimension] = m[i + j * n];
-    }
-    set.info[k] = record.info;
-    set.perturbed[k] = record.perturbed;
-    set.perturbation[k] = record.perturbation;
-    set.smallest[k] = record.smallest;
+    return r;
 }
 
-}  // namespace
+template <class T>
+HWY_NOINLINE void llt_set(const FactorSet<T>& set) {
+    const hn::ScalableTag<T> d;
+    const Square<T> m = square_in(d, set.n, set.scratch);
+    T* const l = m.work;
+    for (Index k = 0; k < set.count; ++k) {
+        load_square(d, m, set.a[k], set.a_leading_dimension, true);
+        PivotRecord<T> record;
+        for (Index s = 0; s < m.n; ++s) {
+            if (set.pivoting == Pivoting::full) {
+                exchange_symmetric(d, m, s, largest_diagonal(m, s, set.rows[k]), set.rows[k]);
+            }
+            const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record, true);
+            if (record.failed) break;
+            const T root = square_root(d, pivot);
+            divide_column(d, m, s, root, m.column(s), l);
+            for (Index j = s + 1; j < m.n; ++j) update_column(d, m, j, s + 1, l, l[j]);
+            store_column(d, m, s, root, l, false);
+        }
+        if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);
+        set.note(k, record);
+    }
+}
+
+}  // namespace tessera::batched::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tessera::batched::cpu {
 
 template <class T>
 void llt(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::llt, work, scratch_lines,
-                 [](const FactorSet<T>& set) {
-                     for (Index k = 0; k < set.count; ++k) factor_one(set, k);
-                 });
+    factor_batch(context, job, Factorisation::llt, TESSERA_SIMD(context, llt_set<T>));
 }
 
 template void llt<float>(const Context&, const FactorJob<float>&);
 template void llt<double>(const Context&, const FactorJob<double>&);
 
 }  // namespace tessera::batched::cpu
+#endif

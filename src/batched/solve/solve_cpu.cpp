@@ -1,14 +1,14 @@
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "batched/pivot_pair.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "batched/solve/solve_cpu.cpp"
 #include "batched/solve/kernels.hpp"
-#include "simd/batch.hpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "simd/dispatch.hpp"
+#include "simd/tiles/elimination-inl.h"
 
+#ifndef TESSERA_BATCHED_SOLVE_CPU_ONCE
+#define TESSERA_BATCHED_SOLVE_CPU_ONCE
 namespace tessera::batched::cpu {
-
-namespace {
 
 /// The factors of one matrix; null permutations are identities.
 template <class T>
@@ -21,7 +21,121 @@ struct Factors {
     const Index* columns;
 
     T at(Index i, Index j) const { return f[i + j * ld]; }
+    Index row(Index s) const { return rows != nullptr ? rows[s] : s; }
+    Index column(Index s) const { return columns != nullptr ? columns[s] : s; }
 };
+
+}  // namespace tessera::batched::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::batched::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using namespace tessera::cpu::HWY_NAMESPACE;
+
+// Z = (L D U)^-1 in the order of the pivots: row i of it is z.column(i).
+
+/// Z = L^-1, in the vectors that reach up to the diagonal.
+template <class D, class T>
+HWY_INLINE void invert_lower(D d, const Factors<T>& m, const Square<T>& z) {
+    const Index lanes = Index(hn::Lanes(d));
+    for (Index i = 0; i < m.n; ++i) {
+        T* const row = z.column(i);
+        for (Index j = 0; j < z.rows; ++j) row[j] = T(0);
+        row[i] = T(1);
+        const T diagonal = m.factorisation == Factorisation::llt ? m.at(i, i) : T(1);
+        for (Index v = 0; v <= i; v += lanes) {
+            auto sum = hn::Load(d, row + v);
+            for (Index k = v; k < i; ++k) {
+                sum = hn::NegMulAdd(hn::Set(d, m.at(i, k)), hn::Load(d, z.column(k) + v), sum);
+            }
+            hn::Store(hn::Div(sum, hn::Set(d, diagonal)), d, row + v);
+        }
+    }
+}
+
+/// Z = D^-1 Z.
+template <class D, class T>
+HWY_INLINE void divide_by_pivots(D d, const Factors<T>& m, const Square<T>& z) {
+    const Index lanes = Index(hn::Lanes(d));
+    for (Index s = 0; s < m.n; ++s) {
+        const bool last = m.factorisation != Factorisation::ldlt || s + 1 == m.n;
+        const T coupling = last ? T(0) : m.at(s, s + 1);
+        T* const one = z.column(s);
+        if (coupling == T(0)) {
+            for (Index v = 0; v <= s; v += lanes) {
+                hn::Store(hn::Div(hn::Load(d, one + v), hn::Set(d, m.at(s, s))), d, one + v);
+            }
+            continue;
+        }
+        T* const other = z.column(s + 1);
+        const T f1 = m.at(s, s) / coupling;
+        const T f2 = m.at(s + 1, s + 1) / coupling;
+        const auto denominator = hn::Set(d, (f1 * f2 - T(1)) * coupling);
+        for (Index v = 0; v <= s + 1; v += lanes) {
+            const auto y1 = hn::Div(hn::Load(d, one + v), denominator);
+            const auto y2 = hn::Div(hn::Load(d, other + v), denominator);
+            hn::Store(hn::MulSub(hn::Set(d, f2), y1, y2), d, one + v);
+            hn::Store(hn::MulSub(hn::Set(d, f1), y2, y1), d, other + v);
+        }
+        ++s;
+    }
+}
+
+/// Z = U^-1 Z; of symmetric matrices only what reaches up to the diagonal.
+template <class D, class T>
+HWY_INLINE void solve_upper(D d, const Factors<T>& m, const Square<T>& z) {
+    const Index lanes = Index(hn::Lanes(d));
+    const bool ldu = m.factorisation == Factorisation::ldu;
+    for (Index i = m.n - 1; i >= 0; --i) {
+        T* const row = z.column(i);
+        const T diagonal = m.factorisation == Factorisation::llt ? m.at(i, i) : T(1);
+        for (Index v = 0; v <= (ldu ? m.n - 1 : i); v += lanes) {
+            auto sum = hn::Load(d, row + v);
+            for (Index k = i + 1; k < m.n; ++k) {
+                const T u = ldu ? m.at(i, k) : m.at(k, i);
+                sum = hn::NegMulAdd(hn::Set(d, u), hn::Load(d, z.column(k) + v), sum);
+            }
+            hn::Store(hn::Div(sum, hn::Set(d, diagonal)), d, row + v);
+        }
+    }
+}
+
+template <class T>
+HWY_NOINLINE void invert_factors(const Factors<T>& m, T* scratch, T* x, Offset ld) {
+    const hn::ScalableTag<T> d;
+    const Square<T> z = square_in(d, m.n, scratch);
+    invert_lower(d, m, z);
+    if (m.factorisation != Factorisation::llt) divide_by_pivots(d, m, z);
+    solve_upper(d, m, z);
+    for (Index i = 0; i < m.n; ++i) {
+        const T* const row = z.column(i);
+        if (m.factorisation == Factorisation::ldu) {
+            for (Index j = 0; j < m.n; ++j) x[m.column(i) + m.row(j) * ld] = row[j];
+        } else {
+            for (Index j = 0; j <= i; ++j) {
+                x[m.row(i) + m.row(j) * ld] = x[m.row(j) + m.row(i) * ld] = row[j];
+            }
+        }
+    }
+}
+
+}  // namespace tessera::batched::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "batched/factor_sets.hpp"
+#include "batched/pivot_pair.hpp"
+#include "simd/batch.hpp"
+
+namespace tessera::batched::cpu {
+
+namespace {
 
 /// y = L^-1 y; the diagonal of L is 1 but for llt.
 template <class T>
@@ -103,22 +217,6 @@ void solve_one(const Factors<T>& m, Transpose transpose, const T* b, T* x, T* y)
     for (Index s = 0; s < m.n; ++s) x[to != nullptr ? to[s] : s] = y[s];
 }
 
-/// X = A^-1 into x, of leading dimension n.
-template <class T>
-void invert_one(const Factors<T>& m, T* x, T* y) {
-    const Index n = m.n;
-    for (Index j = 0; j < n; ++j) {
-        T* const column = x + j * n;
-        std::fill(column, column + n, T(0));
-        column[j] = T(1);
-        solve_one(m, Transpose::no, column, column, y);
-    }
-    if (m.factorisation == Factorisation::ldu) return;
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = j + 1; i < n; ++i) x[j + i * n] = x[i + j * n];
-    }
-}
-
 template <class T>
 class FactorsOf {
   public:
@@ -171,21 +269,17 @@ void inverse_from_factors(const Context& context, Factorisation factorisation,
                           const BatchView<const T>& f,
                           const PermutationsView<const Index>& permutations, const BatchView<T>& x,
                           const Plan* plan) {
+    const auto invert = TESSERA_SIMD(context, invert_factors<T>);
     const FactorsOf<T> factors(factorisation, f, permutations);
     const Index largest = plan != nullptr ? plan->largest() : f.size;
-    const auto cost = [](Index n) { return 2.0 * n * n * n + 4; };
+    const auto cost = [](Index n) { return double(n) * n * (n / 2 + 8) + 8; };
     for_batch_parts(context, f, plan, cost, [&](auto&& for_sets) {
-        std::vector<T> inverse(std::size_t(largest) * std::size_t(largest));
-        T y[largest_size];
+        std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
         for_sets([&](const BatchSet& set) {
-            const Index n = set.n;
+            const Offset ld = x.sizes != nullptr ? set.n : x.leading_dimension;
             for (Index k = 0; k < set.count; ++k) {
-                invert_one(factors(set.members[k], n), inverse.data(), y);
-                T* const to = start_of(x, set.members[k]);
-                const Offset ld = x.sizes != nullptr ? n : x.leading_dimension;
-                for (Index j = 0; j < n; ++j) {
-                    std::copy_n(inverse.data() + j * n, n, to + j * ld);
-                }
+                invert(factors(set.members[k], set.n), reinterpret_cast<T*>(scratch.data()),
+                       start_of(x, set.members[k]), ld);
             }
         });
     });
@@ -232,3 +326,4 @@ TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE
 
 }  // namespace tessera::batched::cpu
+#endif

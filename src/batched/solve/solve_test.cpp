@@ -1,0 +1,299 @@
+#include "batched/test_torture.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+using batched::Transpose;
+
+std::vector<Method> all_methods() {
+    std::vector<Method> methods;
+    for (const auto factorisation : {Factorisation::ldu, Factorisation::llt, Factorisation::ldlt}) {
+        for (const Method& method : methods_of(factorisation)) methods.push_back(method);
+    }
+    return methods;
+}
+
+/// A batch with its factors in the memory of a Context.
+template <class T>
+struct Factored {
+    Factored(const Method& method_, const HostBatch<T>& batch_)
+        : method(method_),
+          batch(batch_),
+          there(context(), batch_),
+          factors(context(), batch_.sizes) {
+        factor<T>(context(), method, there.view(), there.view(), factors.permutations());
+        host.values = copy_to_host(context(), there.values);
+        factors.take(context(), host);
+    }
+    batched::PermutationsView<const Index> permutations() { return factors.permutations(); }
+
+    /// P^T |L| |D| |U| Q^T of matrix b, which bounds the errors of solves.
+    Dense<Wider<T>> sizes(Index b) const {
+        const auto at = std::size_t(b);
+        const Index n = batch.sizes[at];
+        bool clean = false;
+        const auto product = parts_of<Wider<T>>(method.factorisation, n,
+                                                host.values.data() + batch.offsets[at], clean)
+                                 .sizes();
+        const Index* p = host.rows.data() + host.starts[at];
+        const Index* q = method.symmetric() ? p : host.columns.data() + host.starts[at];
+        Dense<Wider<T>> result(n);
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i < n; ++i) result.at(p[i], q[j]) = product.at(i, j);
+        }
+        return result;
+    }
+
+    Method method;
+    HostBatch<T> batch;
+    ThereBatch<T> there;
+    ThereFactors<T> factors;
+    HostFactors<T> host;
+};
+
+/// ||b - op(A) x||_inf stays below 10 n eps ||S |x|||_inf, S the product of the factors' sizes.
+template <class T>
+void expect_solution(const Factored<T>& factored, Index b, Transpose transpose, const T* given,
+                     const T* x) {
+    const Index n = factored.batch.sizes[std::size_t(b)];
+    auto a = dense_of<Wider<T>>(factored.method, factored.batch, b);
+    auto sizes = factored.sizes(b);
+    if (transpose == Transpose::yes) {
+        a = a.transposed();
+        sizes = sizes.transposed();
+    }
+    double residual = 0, bound = 0;
+    for (Index i = 0; i < n; ++i) {
+        Wider<T> rest = given[i], sum = 0;
+        for (Index j = 0; j < n; ++j) {
+            rest -= a.at(i, j) * x[j];
+            sum += sizes.at(i, j) * std::abs(x[j]);
+        }
+        residual = std::max(residual, double(std::abs(rest)));
+        bound = std::max(bound, double(sum));
+    }
+    EXPECT_LE(residual, 10.0 * n * double(std::numeric_limits<T>::epsilon()) * bound)
+        << factored.method.name() << ", matrix " << b << ", n = " << n;
+}
+
+template <class T>
+void expect_solutions(const Method& method, Transpose transpose, const HostBatch<T>& batch,
+                      Index vectors, bool in_place) {
+    auto random = generator();
+    Factored<T> factored(method, batch);
+    std::vector<Offset> offsets;
+    Offset length = 0;
+    const Offset ld = 131;
+    for (Index b = 0; b < batch.count(); ++b) {
+        offsets.push_back(length);
+        length += vectors * ld;
+    }
+    const std::vector<T> given = random_vector<T>(random, std::size_t(length));
+    Buffer<T> right = copy_to_buffer(context(), given);
+    const Buffer<Offset> starts = copy_to_buffer(context(), offsets);
+    Buffer<T> solution = copy_to_buffer(context(), given);
+    const batched::VectorsView<T> b_view{vectors, ld, 0, starts.data(), right.data()};
+    const batched::VectorsView<T> x_view{vectors, ld, 0, starts.data(), solution.data()};
+    batched::solve<T>(context(), method.factorisation, transpose, factored.there.view(),
+                      factored.permutations(), in_place ? x_view : b_view, x_view);
+    const std::vector<T> x = copy_to_host(context(), solution);
+    for (Index b = 0; b < batch.count(); ++b) {
+        const Index n = batch.sizes[std::size_t(b)];
+        for (Index v = 0; v < vectors; ++v) {
+            const auto at = std::size_t(offsets[std::size_t(b)] + v * ld);
+            expect_solution(factored, b, transpose, given.data() + at, x.data() + at);
+            for (Offset i = n; i < ld; ++i)
+                ASSERT_EQ(x[at + std::size_t(i)], given[at + std::size_t(i)]);
+        }
+    }
+}
+
+}  // namespace
+
+TEST(solve, residuals) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Method& method : all_methods()) {
+            for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
+                const Index count = fewer_run() ? 40 : 150;
+                expect_solutions(method, transpose, random_batch<T>(random, method, count, 0, 33),
+                                 3, false);
+                expect_solutions(method, transpose, random_batch<T>(random, method, count, 0, 20),
+                                 1, true);
+                expect_solutions(method, transpose, random_batch<T>(random, method, 4, 60, 128), 2,
+                                 true);
+            }
+        }
+    });
+}
+
+TEST(solve, torture) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Method& method : {Method{Factorisation::ldu, Pivoting::full},
+                                     Method{Factorisation::ldlt, Pivoting::full},
+                                     Method{Factorisation::llt, Pivoting::full}}) {
+            // Solutions of badly scaled systems leave the range of T.
+            HostBatch<T> batch;
+            for (Index n = 1; n <= 34; ++n) {
+                const auto a = random_matrix<T>(random, method, n);
+                batch.add(n, block_of<T>(n, [&](Index i, Index j) {
+                              return std::ldexp(a[std::size_t(i + j * n)], i % 9 + j % 9 - 8);
+                          }));
+                if (method.factorisation != Factorisation::llt) {
+                    batch.add(n, saddle_point<T>(random, n, (2 * n + 2) / 3));
+                }
+            }
+            expect_solutions(method, Transpose::no, batch, 2, false);
+        }
+    });
+}
+
+/// Inverses differ from the exact ones by less than 10 n eps G S G, G = |U^-1| |D^-1| |L^-1|.
+template <class T>
+void expect_inverses_from_factors(const Method& method, const HostBatch<T>& batch, bool in_place) {
+    using Real = Wider<T>;
+    Factored<T> factored(method, batch);
+    Buffer<T> out(context(), Offset(batch.values.size()));
+    auto x = factored.there.view();
+    if (!in_place) x.values = out.data();
+    batched::inverse_from_factors<T>(context(), method.factorisation, factored.there.view(),
+                                     factored.permutations(), x);
+    const auto found = copy_to_host(context(), in_place ? factored.there.values : out);
+    for (Index b = 0; b < batch.count(); ++b) {
+        const auto at = std::size_t(b);
+        const Index n = batch.sizes[at];
+        const T* f = factored.host.values.data() + batch.offsets[at];
+        bool clean = false;
+        auto parts = parts_of<Real>(method.factorisation, n, f, clean);
+        Dense<Real>* const factors[] = {&parts.u, &parts.d, &parts.l};
+        for (Dense<Real>* part : factors) {
+            EXPECT_EQ(reference::gauss_jordan_implicit(n, part->values.data()), 0);
+            *part = part->magnitudes();
+        }
+        const Index* p = factored.host.rows.data() + factored.host.starts[at];
+        const Index* q =
+            method.symmetric() ? p : factored.host.columns.data() + factored.host.starts[at];
+        const auto inner = product(product(parts.u, parts.d), parts.l);
+        Dense<Real> g(n);
+        for (Index j = 0; j < n; ++j) {
+            for (Index i = 0; i < n; ++i) g.at(q[i], p[j]) = inner.at(i, j);
+        }
+        const auto bound = product(product(g, factored.sizes(b)), g);
+        auto exact = dense_of<Real>(method, batch, b);
+        EXPECT_EQ(reference::gauss_jordan_implicit(n, exact.values.data()), 0);
+        const auto mine = batch.matrix_in(found, b);
+        for (std::size_t e = 0; e < mine.size(); ++e) exact.values[e] -= mine[e];
+        EXPECT_LE(norm_inf(exact),
+                  10.0 * n * double(std::numeric_limits<T>::epsilon()) * norm_inf(bound))
+            << method.name() << ", n = " << n;
+        if (method.symmetric()) {
+            EXPECT_EQ(transpose(n, mine), mine) << method.name();
+        }
+    }
+}
+
+TEST(solve, inverses) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Method& method : all_methods()) {
+            const Index count = fewer_run() ? 40 : 150;
+            const auto batch = random_batch<T>(random, method, count, 0, 36);
+            expect_inverses_from_factors(method, batch, false);
+            expect_inverses_from_factors(method, batch, true);
+            expect_inverses_from_factors(method, random_batch<T>(random, method, 2, 70, 128), true);
+        }
+    });
+}
+
+TEST(solve, absolute_pivots) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Method& method : methods_of(Factorisation::ldlt)) {
+            const auto batch = random_batch<T>(random, method, 300, 0, 40);
+            Factored<T> factored(method, batch);
+            batched::take_absolute_pivots<T>(context(), factored.there.view());
+            const auto changed = copy_to_host(context(), factored.there.values);
+            for (Index b = 0; b < batch.count(); ++b) {
+                const auto at = std::size_t(b);
+                const Index n = batch.sizes[at];
+                bool clean = false;
+                const auto d =
+                    parts_of<double>(method.factorisation, n,
+                                     factored.host.values.data() + batch.offsets[at], clean);
+                const auto absolute = parts_of<double>(method.factorisation, n,
+                                                       changed.data() + batch.offsets[at], clean);
+                EXPECT_TRUE(clean);
+                EXPECT_EQ(absolute.l.values, d.l.values);
+                // |D| is the positive definite root of D D.
+                auto difference = product(absolute.d, absolute.d);
+                const auto square = product(d.d, d.d);
+                for (Index j = 0; j < n; ++j) {
+                    for (Index i = 0; i < n; ++i) difference.at(i, j) -= square.at(i, j);
+                }
+                const double eps = double(std::numeric_limits<T>::epsilon());
+                EXPECT_LE(norm_inf(difference), 20 * eps * norm_inf(square)) << method.name();
+                for (Index s = 0; s < n; ++s) {
+                    EXPECT_GT(absolute.d.at(s, s), 0) << method.name();
+                    if (s == 0) continue;
+                    const double coupling = absolute.d.at(s, s - 1);
+                    EXPECT_LT(coupling * coupling,
+                              absolute.d.at(s, s) * absolute.d.at(s - 1, s - 1));
+                }
+            }
+        }
+    });
+}
+
+TEST(solve, does_not_depend_on_neighbours) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Method& method : all_methods()) {
+            const auto batch = random_batch<T>(random, method, 60, 0, 34);
+            Factored<T> factored(method, batch);
+            batched::inverse_from_factors<T>(context(), method.factorisation, factored.there.view(),
+                                             factored.permutations(), factored.there.view());
+            const auto together = copy_to_host(context(), factored.there.values);
+            for (Index b = 0; b < batch.count(); b += 7) {
+                HostBatch<T> one;
+                one.add(batch.sizes[std::size_t(b)], batch.matrix(b));
+                Factored<T> alone(method, one);
+                batched::inverse_from_factors<T>(context(), method.factorisation,
+                                                 alone.there.view(), alone.permutations(),
+                                                 alone.there.view());
+                EXPECT_TRUE(same_bits(copy_to_host(context(), alone.there.values),
+                                      batch.matrix_in(together, b)))
+                    << method.name() << ", matrix " << b;
+            }
+        }
+    });
+}
+
+TEST(solve, refuses_what_is_missing) {
+    double value = 1;
+    Index row = 0;
+    using View = batched::BatchView<double>;
+    const Context where = host();
+    const auto a = View::uniform(1, 1, &value);
+    const batched::PermutationsView<const Index> p{&row, &row};
+    const batched::VectorsView<double> x{1, 1, 0, nullptr, &value};
+    const batched::VectorsView<double> two{2, 1, 0, nullptr, &value};
+    const auto no = Transpose::no;
+    const auto ldu = Factorisation::ldu;
+    EXPECT_THROW(batched::solve<double>(where, ldu, no, a, p, x, two), InvalidArgument);
+    EXPECT_THROW(batched::solve<double>(where, ldu, no, a, p, {}, x), InvalidArgument);
+    EXPECT_THROW(batched::solve<double>(where, ldu, no, View::uniform(2, 1, &value), p, x, x),
+                 InvalidArgument);
+    EXPECT_THROW(batched::inverse_from_factors<double>(where, ldu, a, p, View()), InvalidArgument);
+    value = 4;
+    batched::solve<double>(where, ldu, no, a, p, x, x);
+    EXPECT_EQ(value, 1);
+}
+
+}  // namespace tessera::test

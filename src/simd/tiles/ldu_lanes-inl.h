@@ -1,0 +1,142 @@
+// LDU factorisation of equal-sized matrices interleaved across vector lanes. Included once for each
+// instruction set (see simd/dispatch.hpp).
+#if defined(TESSERA_SIMD_TILES_LDU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_TILES_LDU_LANES_INL_H_
+#undef TESSERA_SIMD_TILES_LDU_LANES_INL_H_
+#else
+#define TESSERA_SIMD_TILES_LDU_LANES_INL_H_
+#endif
+
+#include "hwy/highway.h"
+#include "simd/tiles/gauss_jordan-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Working vectors of ldu_interleaved for each row, besides the matrices.
+inline constexpr Index ldu_work_vectors = 2;
+
+/// What happened to the pivots of the matrices in the lanes; positions as T, 0 for none.
+template <class V>
+struct LanePivots {
+    V info, failed, perturbed, perturbation, smallest;
+};
+
+/// The pivots of step s to be used, with the thresholds tau; 0 where the reciprocal, which is
+/// returned in `reciprocal`, is not finite.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V used_pivots(D d, V pivot, V tau, hn::TFromD<D> position, LanePivots<V>& record,
+                         V& reciprocal) {
+    using T = hn::TFromD<D>;
+    const auto zero = hn::Zero(d);
+    const auto one = hn::Set(d, T(1));
+    const auto size = hn::Abs(pivot);
+    record.smallest = hn::IfThenElse(hn::Lt(size, record.smallest), size, record.smallest);
+    const auto low = hn::Lt(size, tau);
+    const auto raised = hn::CopySign(tau, hn::IfThenElse(hn::Eq(pivot, zero), zero, pivot));
+    const auto change = hn::IfThenElseZero(low, hn::Abs(hn::Sub(raised, pivot)));
+    record.perturbed = hn::Add(record.perturbed, hn::IfThenElseZero(low, one));
+    record.perturbation = hn::Max(record.perturbation, change);
+    const auto used = hn::IfThenElse(low, raised, pivot);
+    reciprocal = hn::Div(one, used);
+    const auto finite = hn::IsFinite(used);
+    const auto good = hn::And(finite, hn::IsFinite(reciprocal));
+    const auto none = hn::Eq(record.info, zero);
+    record.info = hn::IfThenElse(hn::AndNot(good, none), hn::Set(d, position + T(1)), record.info);
+    record.failed = hn::IfThenElse(finite, record.failed, one);
+    return hn::IfThenElseZero(hn::Or(good, hn::Not(finite)), used);
+}
+
+/// Factors Lanes(d) matrices of n rows in place: element (i, j) of matrix l is
+/// a[(i + j n) lanes + l]. With `exchange` by partial pivoting.
+///   work   ldu_work_vectors n vectors, aligned.
+///   rows   n vectors, aligned: rows[s lanes + l] receives the row of matrix l in position s.
+/// Lanes never meet, so a matrix's bits do not depend on its neighbours. Rows are exchanged by
+/// masks while the update has them in registers.
+template <bool exchange, class D, class T = hn::TFromD<D>,
+          class TI = hn::TFromD<hn::RebindToSigned<D>>>
+HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRICT a, hn::Vec<D> tau,
+                                                    T* HWY_RESTRICT work, TI* HWY_RESTRICT rows) {
+    const hn::RebindToSigned<D> di;
+    const Index lanes = Index(hn::Lanes(d));
+    const auto zero = hn::Zero(d);
+    T* const m = work;                  // Multipliers.
+    T* const moved = work + n * lanes;  // All ones where row s goes, else zeros.
+    LanePivots<hn::Vec<D>> record{zero, zero, zero, zero, hn::Inf(d)};
+    for (Index i = 0; i < n; ++i) hn::Store(hn::Set(di, TI(i)), di, rows + i * lanes);
+    for (Index s = 0; s < n; ++s) {
+        T* const column = a + s * n * lanes;
+        auto pivot = hn::Load(d, column + s * lanes);
+        auto at = hn::Set(di, TI(s * lanes));  // The position of the pivot, times lanes.
+        if constexpr (exchange) {
+            auto largest = hn::Set(d, T(-1));
+            auto original = hn::Load(di, rows + s * lanes);
+            const auto first = original;
+            for (Index i = s; i < n; ++i) {
+                const auto element = hn::Load(d, column + i * lanes);
+                const auto size = hn::Abs(element);
+                const auto row = hn::Load(di, rows + i * lanes);
+                const auto earlier =
+                    hn::And(hn::Eq(size, largest), hn::RebindMask(d, hn::Lt(row, original)));
+                const auto better = hn::Or(hn::Gt(size, largest), earlier);
+                const auto better_i = hn::RebindMask(di, better);
+                largest = hn::IfThenElse(better, size, largest);
+                pivot = hn::IfThenElse(better, element, pivot);
+                original = hn::IfThenElse(better_i, row, original);
+                at = hn::IfThenElse(better_i, hn::Set(di, TI(i * lanes)), at);
+            }
+            for (Index i = s + 1; i < n; ++i) {
+                const auto here = hn::Eq(at, hn::Set(di, TI(i * lanes)));
+                hn::Store(hn::VecFromMask(d, hn::RebindMask(d, here)), d, moved + i * lanes);
+                const auto row = hn::Load(di, rows + i * lanes);
+                hn::Store(hn::IfThenElse(here, first, row), di, rows + i * lanes);
+            }
+            hn::Store(original, di, rows + s * lanes);
+        }
+        auto reciprocal = zero;
+        const auto used = used_pivots(d, pivot, tau, T(s), record, reciprocal);
+        const auto counts = hn::Ne(used, zero);
+        const auto top = hn::Load(d, column + s * lanes);
+        hn::Store(used, d, column + s * lanes);
+        const auto below = [&](Index i, const T* from, auto old) HWY_ATTR {
+            const auto v = hn::Load(d, from + i * lanes);
+            if constexpr (!exchange) return v;
+            return hn::IfThenElse(hn::MaskFromVec(hn::Load(d, moved + i * lanes)), old, v);
+        };
+        for (Index i = s + 1; i < n; ++i) {
+            const auto v = divide(below(i, column, top), used, reciprocal);
+            hn::Store(hn::IfThenElseZero(counts, v), d, column + i * lanes);
+            hn::Store(hn::IfThenElseZero(counts, v), d, m + i * lanes);
+        }
+        const auto index = hn::Add(at, hn::Iota(di, TI(0)));
+        for (Index j = exchange ? 0 : s + 1; j < n; ++j) {
+            if (j == s) continue;
+            T* const other = a + j * n * lanes;
+            const auto old = hn::Load(d, other + s * lanes);
+            auto u = old;
+            if constexpr (exchange) u = hn::GatherIndex(d, other, index);
+            if (j < s) {  // L: only exchanged.
+                hn::Store(u, d, other + s * lanes);
+                for (Index i = s + 1; i < n; ++i) {
+                    hn::Store(below(i, other, old), d, other + i * lanes);
+                }
+                continue;
+            }
+            hn::Store(hn::IfThenElseZero(counts, divide(u, used, reciprocal)), d,
+                      other + s * lanes);
+            for (Index i = s + 1; i < n; ++i) {
+                const auto v = below(i, other, old);
+                const auto l = hn::Load(d, m + i * lanes);
+                hn::Store(hn::NegMulAdd(l, u, v), d, other + i * lanes);
+            }
+        }
+    }
+    return record;
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
