@@ -236,11 +236,20 @@ constexpr int rows_a_lane(int width) {
     return width < 32 ? 4 : 2;
 }
 
+/// Whether shared memory is the faster place, where the caller leaves the choice: measured, see
+/// docs/decisions/batched-factorisations-gpu.md.
+template <class Method, class T>
+constexpr bool shared_is_faster(int width) {
+    return Method::full && Method::kind != Factorisation::llt && sizeof(T) == 8 && width == 16;
+}
+
 /// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.
 template <class Method, class T, int Width>
 void factor_small(const Context& context, const FactorJob<T>& job) {
     constexpr int rows = rows_a_lane<Method>(Width);
-    const bool shared = job.options.workspace == Workspace::shared_memory;
+    const Workspace asked = job.options.workspace;
+    const bool shared = asked == Workspace::shared_memory ||
+                        (asked == Workspace::fastest && shared_is_faster<Method, T>(Width));
     const int matrices = factor_threads / Width * (shared ? 1 : rows);
     const StagedLaunch launch =
         factor_launch(job, Width == 4 ? 1 : Width / 2 + 1, Width, Width, matrices);

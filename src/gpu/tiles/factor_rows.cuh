@@ -1,6 +1,9 @@
 #pragma once
 
+#include <type_traits>
+
 #include "gpu/tiles/factor_team.cuh"
+#include "tessera/types.hpp"
 
 /// A matrix that a team eliminates, thread t with row t. Rows and columns stay where they are;
 /// which of them are eliminated is for the caller to know. There is one form in registers and one
