@@ -212,6 +212,7 @@ struct Ldlt {
             }
             if constexpr (!ordered) {
                 place.exchange(team, s, p, first);
+                team.sync();
                 if (team.anywhere(pivot.is_pair())) {
                     place.exchange(team, s + 1, q, pivot.is_pair());
                 }
