@@ -47,6 +47,10 @@ struct FactorSet {
     }
 };
 
+/// Matrices of up to so many rows lie in the lanes of vectors, one in each, where their pivots are
+/// static or, for ldu, partial.
+inline constexpr Index lane_rows = 24;
+
 /// The determinant and the inertia of a matrix from its pivots.
 struct PivotSigns {
     Index positive = 0;
@@ -190,8 +194,8 @@ template <class T>
 Offset factor_scratch_lines(Index n) {
     const Index lanes = Index(sizeof(CacheLine) / sizeof(T));
     const Offset column = (n + lanes - 1) / lanes;
-    const Offset lane_rows = std::min<Index>(n, 32);
-    return std::max<Offset>(column * (n + 3) + n, lane_rows * (lane_rows + 3));
+    const Offset small = std::min(n, lane_rows);
+    return std::max(column * Offset(n + 3) + n, small * (small + 3));
 }
 
 /// kernel(set) for all sets of matrices of one size; it writes the factors, the permutations and

@@ -7,18 +7,9 @@
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/elimination-inl.h"
-#include "simd/tiles/interleave-inl.h"
-#include "simd/tiles/ldu_lanes-inl.h"
 
-#ifndef TESSERA_BATCHED_LDU_CPU_ONCE
-#define TESSERA_BATCHED_LDU_CPU_ONCE
-namespace tessera::batched::cpu {
-
-/// Matrices of up to so many rows lie in the lanes of vectors, one in each, but for full pivoting.
-inline constexpr Index ldu_lane_rows = 24;
-
-}  // namespace tessera::batched::cpu
-#endif
+// Below foreach_target.h, which includes this file again for every instruction set.
+#include "batched/factor_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::batched::cpu::HWY_NAMESPACE {
@@ -91,39 +82,22 @@ HWY_INLINE void ldu_lanes(const FactorSet<T>& set, Index first) {
     const Index n = set.n;
     T* const a = set.scratch;
     T* const work = a + n * n * lanes;
-    HWY_ALIGN TI rows[ldu_lane_rows * hn::MaxLanes(D())];
-    HWY_ALIGN T told[5][hn::MaxLanes(D())];
+    HWY_ALIGN TI rows[lane_rows * hn::MaxLanes(D())];
     interleave_matrices(d, n, set.a + first, set.a_leading_dimension, false, a);
     const auto tau = hn::Load(d, set.tau + first);
     const auto pivots = set.pivoting == Pivoting::fixed
                             ? ldu_interleaved<false>(d, n, a, tau, work, rows)
                             : ldu_interleaved<true>(d, n, a, tau, work, rows);
-    hn::Store(pivots.info, d, told[0]);
-    hn::Store(pivots.failed, d, told[1]);
-    hn::Store(pivots.perturbed, d, told[2]);
-    hn::Store(pivots.perturbation, d, told[3]);
-    hn::Store(pivots.smallest, d, told[4]);
-    const Index count = set.count - first < lanes ? set.count - first : lanes;
-    separate_matrices(d, count, n, a, set.f_leading_dimension, false, set.f + first);
-    for (Index lane = 0; lane < count; ++lane) {
-        for (Index s = 0; s < n; ++s) set.rows[first + lane][s] = Index(rows[s * lanes + lane]);
-        PivotRecord<T> record;
-        record.info = Index(told[0][lane]);
-        if (told[1][lane] != T(0)) {
-            record.fail(record.info - 1);
-        } else {
-            record.perturbed = Index(told[2][lane]);
-            record.perturbation = told[3][lane];
-            record.smallest = told[4][lane];
-        }
-        set.note(first + lane, record);
+    store_lanes(d, set, first, pivots);
+    for (Index k = first; k < set.count && k < first + lanes; ++k) {
+        for (Index s = 0; s < n; ++s) set.rows[k][s] = Index(rows[s * lanes + k - first]);
     }
 }
 
 template <class T>
 HWY_NOINLINE void ldu_set(const FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
-    if (set.n <= ldu_lane_rows && set.pivoting != Pivoting::full) {
+    if (set.n <= lane_rows && set.pivoting != Pivoting::full) {
         for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) ldu_lanes(set, k);
         return;
     }

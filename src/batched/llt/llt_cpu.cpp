@@ -8,6 +8,9 @@
 #include "simd/dispatch.hpp"
 #include "simd/tiles/elimination-inl.h"
 
+// Below foreach_target.h, which includes this file again for every instruction set.
+#include "batched/factor_lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::batched::cpu::HWY_NAMESPACE {
 
@@ -30,6 +33,14 @@ HWY_INLINE Index largest_diagonal(const Square<T>& m, Index s, const Index* orig
 template <class T>
 HWY_NOINLINE void llt_set(const FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
+    if (set.n <= lane_rows && set.pivoting == Pivoting::fixed) {
+        for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) {
+            interleave_matrices(d, set.n, set.a + k, set.a_leading_dimension, false, set.scratch);
+            const auto tau = hn::Load(d, set.tau + k);
+            store_lanes(d, set, k, llt_interleaved(d, set.n, set.scratch, tau));
+        }
+        return;
+    }
     const Square<T> m = square_in(d, set.n, set.scratch);
     T* const l = m.work;
     for (Index k = 0; k < set.count; ++k) {

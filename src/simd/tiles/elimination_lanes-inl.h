@@ -1,10 +1,10 @@
-// LDU factorisation of equal-sized matrices interleaved across vector lanes. Included once for each
+// LDU and LL^T of equal-sized matrices interleaved across vector lanes. Included once for each
 // instruction set (see simd/dispatch.hpp).
-#if defined(TESSERA_SIMD_TILES_LDU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef TESSERA_SIMD_TILES_LDU_LANES_INL_H_
-#undef TESSERA_SIMD_TILES_LDU_LANES_INL_H_
+#if defined(TESSERA_SIMD_TILES_ELIMINATION_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SIMD_TILES_ELIMINATION_LANES_INL_H_
+#undef TESSERA_SIMD_TILES_ELIMINATION_LANES_INL_H_
 #else
-#define TESSERA_SIMD_TILES_LDU_LANES_INL_H_
+#define TESSERA_SIMD_TILES_ELIMINATION_LANES_INL_H_
 #endif
 
 #include "hwy/highway.h"
@@ -25,24 +25,30 @@ struct LanePivots {
 };
 
 /// The pivots of step s to be used, with the thresholds tau; 0 where the reciprocal, which is
-/// returned in `reciprocal`, is not finite.
-template <class D, class V = hn::Vec<D>>
+/// returned in `reciprocal`, is not finite, or, for `positive` pivots, where they are not positive.
+template <bool positive, class D, class V = hn::Vec<D>>
 HWY_INLINE V used_pivots(D d, V pivot, V tau, hn::TFromD<D> position, LanePivots<V>& record,
                          V& reciprocal) {
     using T = hn::TFromD<D>;
     const auto zero = hn::Zero(d);
     const auto one = hn::Set(d, T(1));
-    const auto size = hn::Abs(pivot);
+    auto size = hn::Abs(pivot);
+    auto raised = hn::CopySign(tau, hn::IfThenElse(hn::Eq(pivot, zero), zero, pivot));
+    auto low = hn::Lt(size, tau);
+    if constexpr (positive) {
+        size = pivot;
+        raised = tau;
+        low = hn::And(hn::And(hn::Lt(pivot, tau), hn::Gt(tau, zero)), hn::IsFinite(pivot));
+    }
     record.smallest = hn::IfThenElse(hn::Lt(size, record.smallest), size, record.smallest);
-    const auto low = hn::Lt(size, tau);
-    const auto raised = hn::CopySign(tau, hn::IfThenElse(hn::Eq(pivot, zero), zero, pivot));
     const auto change = hn::IfThenElseZero(low, hn::Abs(hn::Sub(raised, pivot)));
     record.perturbed = hn::Add(record.perturbed, hn::IfThenElseZero(low, one));
     record.perturbation = hn::Max(record.perturbation, change);
     const auto used = hn::IfThenElse(low, raised, pivot);
     reciprocal = hn::Div(one, used);
     const auto finite = hn::IsFinite(used);
-    const auto good = hn::And(finite, hn::IsFinite(reciprocal));
+    auto good = hn::And(finite, hn::IsFinite(reciprocal));
+    if constexpr (positive) good = hn::And(good, hn::Gt(used, zero));
     const auto none = hn::Eq(record.info, zero);
     record.info = hn::IfThenElse(hn::AndNot(good, none), hn::Set(d, position + T(1)), record.info);
     record.failed = hn::IfThenElse(finite, record.failed, one);
@@ -96,7 +102,7 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
             hn::Store(original, di, rows + s * lanes);
         }
         auto reciprocal = zero;
-        const auto used = used_pivots(d, pivot, tau, T(s), record, reciprocal);
+        const auto used = used_pivots<false>(d, pivot, tau, T(s), record, reciprocal);
         const auto counts = hn::Ne(used, zero);
         const auto top = hn::Load(d, column + s * lanes);
         hn::Store(used, d, column + s * lanes);
@@ -130,6 +136,41 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
                 const auto v = below(i, other, old);
                 const auto l = hn::Load(d, m + i * lanes);
                 hn::Store(hn::NegMulAdd(l, u, v), d, other + i * lanes);
+            }
+        }
+    }
+    return record;
+}
+
+/// Replaces the lower triangles of Lanes(d) matrices of n rows by their Cholesky factors, and what
+/// lies above by 0; element (i, j) of matrix l is a[(i + j n) lanes + l].
+template <class D, class T = hn::TFromD<D>>
+HWY_NOINLINE LanePivots<hn::Vec<D>> llt_interleaved(D d, Index n, T* HWY_RESTRICT a,
+                                                    hn::Vec<D> tau) {
+    const Index lanes = Index(hn::Lanes(d));
+    const auto zero = hn::Zero(d);
+    LanePivots<hn::Vec<D>> record{zero, zero, zero, zero, hn::Inf(d)};
+    for (Index s = 0; s < n; ++s) {
+        T* const column = a + s * n * lanes;
+        auto reciprocal = zero;
+        const auto pivot = hn::Load(d, column + s * lanes);
+        const auto used = used_pivots<true>(d, pivot, tau, T(s), record, reciprocal);
+        const auto counts = hn::Ne(used, zero);
+        const auto root = hn::Sqrt(used);
+        reciprocal = hn::Div(hn::Set(d, T(1)), root);
+        for (Index i = 0; i < s; ++i) hn::Store(zero, d, column + i * lanes);
+        hn::Store(root, d, column + s * lanes);
+        for (Index i = s + 1; i < n; ++i) {
+            const auto l = divide(hn::Load(d, column + i * lanes), root, reciprocal);
+            hn::Store(hn::IfThenElseZero(counts, l), d, column + i * lanes);
+        }
+        for (Index j = s + 1; j < n; ++j) {
+            T* const other = a + j * n * lanes;
+            const auto u = hn::Load(d, column + j * lanes);
+            for (Index i = j; i < n; ++i) {
+                const auto l = hn::Load(d, column + i * lanes);
+                hn::Store(hn::NegMulAdd(l, u, hn::Load(d, other + i * lanes)), d,
+                          other + i * lanes);
             }
         }
     }
