@@ -197,6 +197,26 @@ TEST(block_ldlt, matrices_of_all_kinds) {
     }
 }
 
+TEST(block_ldlt, serves_minres_and_sqmr) {
+    auto random = generator();
+    const Context there = host();
+    const auto matrix = optimisation_system(random, 600, 300);
+    const auto b = right_hand_side(there, matrix, random);
+    SolveOptions options;
+    options.max_iterations = 400;
+    for (const auto& [solver, text] :
+         {std::pair("sqmr", ":8"), std::pair("minres", ":8,fill=1,method=level,absolute")}) {
+        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
+        std::vector<double> x(b.size(), 0);
+        const auto report =
+            solve<double>(there, Spec::parse(solver), CsrOperator<double>(there, matrix.view()),
+                          &ldlt, b, x, options);
+        EXPECT_EQ(report.status, Status::converged)
+            << solver << ' ' << text << ": " << report.true_relative_residual << "; "
+            << report.message << ldlt.report().outcome;
+    }
+}
+
 TEST(block_ldlt, single_precision) {
     auto random = generator();
     const Context there = host();
