@@ -12,6 +12,7 @@ if [[ $device != cuda && $device != cpu ]]; then
     sed -n 's/^# \?//; 2,6p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
+if [[ -f $here/bin.tar.xz && ! -d $here/bin ]]; then tar -C "$here" -xJf "$here/bin.tar.xz"; fi
 bench=${TESSERA_BENCH:-$here/bin/tessera-bench}
 if [[ ! -x $bench ]]; then bench=$here/../build/release/bin/tessera-bench; fi
 if [[ ! -x $bench ]]; then
