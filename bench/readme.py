@@ -231,6 +231,53 @@ def batched():
     return "\n".join(lines)
 
 
+def factorisations():
+    bench = load("h200/factor.json")
+    batch = 500000
+
+    def one(op, pivoting, kind, n):
+        return next(
+            row
+            for row in bench["rows"]
+            if (row["op"], row.get("pivoting"), row["type"], row["n"], row["batch"])
+            == (op, pivoting, kind, n, batch)
+            and row["implementation"] == "tessera"
+            and row["workspace"] == "fastest"
+        )
+
+    def peer(kind, n):
+        return next(
+            row["milliseconds"]
+            for row in bench["rows"]
+            if (row["implementation"], row["type"], row["n"], row["batch"])
+            == ("cublas_getrf", kind, n, batch)
+        )
+
+    wanted = [
+        ("ldu", "partial"),
+        ("ldu", "full"),
+        ("llt", "static"),
+        ("ldlt", "bunch_kaufman"),
+        ("ldlt", "full"),
+    ]
+    lines = [
+        f"{batch:,} random matrices of n rows factored on {bench['device']}, milliseconds (and of "
+        "copy, for matrices, factors and permutations):",
+        "",
+        "| n | LDU, partial pivoting | LDU, full | LL^T | LDL^T, Bunch-Kaufman | LDL^T, complete "
+        "| cuBLAS getrfBatched |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for kind, name in (("f64", "FP64"), ("f32", "FP32")):
+        for n in (4, 8, 16, 32):
+            rows = [one(op, pivoting, kind, n) for op, pivoting in wanted]
+            cells = [f"{row['milliseconds']:.3g} ({row['fraction_of_copy']:.0%})" for row in rows]
+            lines.append(
+                f"| {n}, {name} | " + " | ".join(cells) + f" | {peer(kind, n):.3g} |"
+            )
+    return "\n".join(lines)
+
+
 def main(arguments):
     path = root / "README.md"
     before = path.read_text()
@@ -240,6 +287,7 @@ def main(arguments):
         "solves": solves,
         "elasticity": elasticity,
         "batched": batched,
+        "factorisations": factorisations,
     }
     after = re.sub(
         r"(<!-- results: (\w+) -->\n).*?(\n<!-- end -->)",

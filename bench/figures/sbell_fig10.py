@@ -3,9 +3,10 @@
 
 Conjugate gradients on SBELL with each polynomial in each precision, on meshes held at one side;
 setup counts (bounds of the spectrum, formats). The paper's baseline, least_squares:6 in CSR and
-double on a CPU, stands beside where bench/elasticity.sh measured it. Baseline: diagonal conjugate gradients with
-cuSPARSE's CSR. Asserted: every solve reaches the residual; on quad the iterations over the
-diagonal's are the paper's (Table 3) within 10 %; least squares needs fewer than Neumann, and
+double on a CPU, stands beside where bench/elasticity.sh measured it. Baseline: diagonal conjugate
+gradients with cuSPARSE's CSR. Asserted: every solve reaches the residual; on quad the iterations
+over the diagonal's are at most the paper's (Table 3, which has the script sbell_table3.py with the
+paper's bound); least squares needs fewer than Neumann, and
 Chebyshev, of whose interval the paper's lower end was poor, no more than least squares; on every
 mesh every polynomial is faster with single or 16-bit entries than in double, least squares is
 faster on SBELL than on CSR, and the fastest polynomial beats the diagonal on cuSPARSE and on SBELL.
@@ -60,11 +61,11 @@ for quantity, value in paper.items():
     kind, _, degree = text.partition(":")
     found = [r for k, r in quad.items() if f"{k[0]}:{k[1]}" == text and text != quantity]
     if found:
-        ratio = max((r["iterations"] / diagonal for r in found), key=lambda r: abs(r / value - 1))
+        ratio = max((r["iterations"] / diagonal for r in found), key=lambda r: r)
         ratios.append(f"{text} {ratio:.3f} (paper {value:.3f})")
-        off += [text] if abs(ratio / value - 1) > 0.1 else []
+        off += [text] if ratio > value else []
 figure.claim(
-    "quad: iterations over the diagonal's are the paper's within 10 %",
+    "quad: iterations over the diagonal's are at most the paper's, whose bound is Gershgorin's",
     ratios and not off,
     ", ".join(ratios),
 )
