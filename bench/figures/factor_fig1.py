@@ -97,5 +97,5 @@ figure.claim(
 )
 wrong = [row for row in figure.rows if row.get("correct") is False]
 figure.claim("every factorisation is within its residual bound", not wrong, f"{len(wrong)} are not")
-figure.draw(panels, "n", "nominal GFLOP/s", log=True)
+figure.draw(panels, "n", "nominal GFLOP/s", log=True, columns=3)
 figure.finish()

@@ -78,15 +78,15 @@ class Figure:
             print(f"  FAILS: not measured: {', '.join(missing)}")
             sys.exit(1)
 
-    def draw(self, panels, x_label, y_label, log=False):
-        """One panel for each (title, {label: series})."""
+    def draw(self, panels, x_label, y_label, log=False, columns=4):
+        """One panel for each (title, {label: series}); labels stand once beside those they serve."""
         pyplot = self.pyplot()
         if pyplot is None:
             return
         from matplotlib import ticker
 
         many = len(panels) > 4
-        columns = min(4 if many else 2, len(panels))
+        columns = min(columns if many else 2, len(panels))
         lines = (len(panels) + columns - 1) // columns
         width, height = (3.2, 2.6) if many else (5.2, 3.6)
         figure, axes = pyplot.subplots(
@@ -94,6 +94,7 @@ class Figure:
             layout="constrained",
         )
         looks = list(itertools.product((".-", "x--"), colours))
+        explained = set()
         for axis in axes.flat[len(panels) :]:
             axis.axis("off")
         for axis, (title, curves) in zip(axes.flat, panels):
@@ -116,8 +117,10 @@ class Figure:
                     axis.yaxis.set_minor_formatter(ticker.NullFormatter())
             else:
                 axis.set_ylim(bottom=0)
-            if not many or axis is axes[0, 0]:
-                axis.legend(fontsize=7)
+            if not many or tuple(curves) not in explained:
+                aside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if len(curves) > 6 else {}
+                axis.legend(fontsize=7, **aside)
+            explained.add(tuple(curves))
         self.save(figure)
 
     def draw_bars(self, panels):
