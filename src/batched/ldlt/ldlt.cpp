@@ -13,7 +13,7 @@ void ldlt(const Context& context, Pivoting pivoting,
     run_factorisation("ldlt", context,
                       FactorJob<T>{a, f, permutations, results, options, pivoting, plan},
                       {Pivoting::fixed, Pivoting::bunch_kaufman, Pivoting::rook, Pivoting::full},
-                      0.5, &cpu::ldlt<T>, nullptr);
+                      0.5, &cpu::ldlt<T>, TESSERA_IF_CUDA(cuda::ldlt<T>));
 }
 
 #define TESSERA_INSTANTIATE(T)                                                 \

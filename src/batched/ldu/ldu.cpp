@@ -12,9 +12,10 @@ void ldu(const Context& context, Pivoting pivoting,
          const FactorOptions<std::type_identity_t<T>>& options, const Plan* plan) {
     require_of(pivoting != Pivoting::full || permutations.columns != nullptr || a.count == 0, "ldu",
                "the array for the permutations of columns is missing");
-    run_factorisation(
-        "ldu", context, FactorJob<T>{a, f, permutations, results, options, pivoting, plan},
-        {Pivoting::fixed, Pivoting::partial, Pivoting::full}, 1, &cpu::ldu<T>, nullptr);
+    run_factorisation("ldu", context,
+                      FactorJob<T>{a, f, permutations, results, options, pivoting, plan},
+                      {Pivoting::fixed, Pivoting::partial, Pivoting::full}, 1, &cpu::ldu<T>,
+                      TESSERA_IF_CUDA(cuda::ldu<T>));
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \

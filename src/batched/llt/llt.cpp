@@ -10,9 +10,9 @@ void llt(const Context& context, Pivoting pivoting,
          const PermutationsView<Index>& permutations,
          const FactorResults<std::type_identity_t<T>>& results,
          const FactorOptions<std::type_identity_t<T>>& options, const Plan* plan) {
-    run_factorisation("llt", context,
-                      FactorJob<T>{a, f, permutations, results, options, pivoting, plan},
-                      {Pivoting::fixed, Pivoting::full}, 0.5, &cpu::llt<T>, nullptr);
+    run_factorisation(
+        "llt", context, FactorJob<T>{a, f, permutations, results, options, pivoting, plan},
+        {Pivoting::fixed, Pivoting::full}, 0.5, &cpu::llt<T>, TESSERA_IF_CUDA(cuda::llt<T>));
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \

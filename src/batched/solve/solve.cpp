@@ -36,8 +36,8 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
         context, name,
         (part_of(factorisation) * values_of(f, plan) + 2.0 * b.vectors * values_of(f, plan, 1)) *
             double(sizeof(T)));
-    select(context, &cpu::solve<T>, nullptr)(context, factorisation, transpose, f, permutations, b,
-                                             x, plan);
+    select(context, &cpu::solve<T>, TESSERA_IF_CUDA(cuda::solve<T>))(
+        context, factorisation, transpose, f, permutations, b, x, plan);
 }
 
 template <class T>
@@ -55,8 +55,8 @@ void inverse_from_factors(const Context& context, Factorisation factorisation,
     if (rows == 0) return;
     const Phase phase(context, name,
                       (part_of(factorisation) + 1) * values_of(f, plan) * double(sizeof(T)));
-    select(context, &cpu::inverse_from_factors<T>, nullptr)(context, factorisation, f, permutations,
-                                                            x, plan);
+    select(context, &cpu::inverse_from_factors<T>, TESSERA_IF_CUDA(cuda::inverse_from_factors<T>))(
+        context, factorisation, f, permutations, x, plan);
 }
 
 template <class T>
@@ -67,7 +67,8 @@ void take_absolute_pivots(const Context& context, const BatchView<T>& f, const P
     plan = plan_of(name, context, f, plan, own);
     if (largest_of(f, plan) == 0) return;
     const Phase phase(context, name, 4 * values_of(f, plan, 1) * double(sizeof(T)));
-    select(context, &cpu::take_absolute_pivots<T>, nullptr)(context, f, plan);
+    select(context, &cpu::take_absolute_pivots<T>, TESSERA_IF_CUDA(cuda::take_absolute_pivots<T>))(
+        context, f, plan);
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                  \

@@ -1,0 +1,198 @@
+#pragma once
+
+#include <limits>
+
+#include "batched/factor_job.hpp"
+#include "batched/pivot_pair.hpp"
+#include "gpu/tiles/factor_rows.cuh"
+#include "gpu/tiles/gauss_jordan.cuh"
+
+/// What a team of threads that factorises a matrix keeps and tells.
+namespace tessera::batched::cuda {
+
+using namespace tessera::cuda;
+
+namespace {
+
+/// Shared memory of a team.
+template <class T>
+struct TeamMemory {
+    T* f;  ///< See factor_rows.cuh.
+    int pitch;
+    T* stage;      ///< The pivot row, by columns.
+    T* stage_two;  ///< That of the second one of a 2 x 2 pivot.
+    T* raw;        ///< The diagonal of D by positions, before the threshold.
+    T* raw_pair;   ///< e21 of 2 x 2 pivots in their first position, else 0.
+    int* rows;     ///< The row in each position.
+    int* columns;  ///< The column in each position, where these differ from the rows.
+
+    __device__ __forceinline__ T& at(int row, int column) const { return f[column * pitch + row]; }
+};
+
+/// Where the row (or column) of a thread is, and the list of all.
+struct Place {
+    int position;
+    int* list;
+
+    __device__ __forceinline__ Place(int lane, int* list_) : position(lane), list(list_) {
+        list[lane] = lane;
+    }
+    /// Exchanges what is in position s with the row r, if `wanted`.
+    template <class Team>
+    __device__ __forceinline__ void exchange(const Team& team, int s, int r, bool wanted = true) {
+        const int other = team.from(position, r);
+        if (!wanted) return;
+        const int lane = team.lane();
+        if (lane == r || position == s) {
+            position = lane == r ? s : other;
+            list[position] = lane;
+        }
+    }
+};
+
+/// A pivot after the threshold, to be divided by; 0 where its reciprocal is not finite.
+template <class T>
+struct Divisor {
+    T d;
+    T reciprocal;
+    bool plain;
+
+    __device__ __forceinline__ explicit Divisor(T given) : d(given) {
+        plain = (high_word(d) & 0x7fffffffu) - plain_low<T> < plain_span<T>;
+        reciprocal = fast_reciprocal(d);
+        if (!plain) {
+            reciprocal = T(1) / d;
+            if (isfinite(d) && !isfinite(reciprocal)) d = reciprocal = T(0);
+        }
+    }
+    /// a / d, correctly rounded; 0 for d = 0 and finite a.
+    __device__ __forceinline__ T quotient(T a) const {
+        return plain ? plain_quotient(a) : odd_quotient(a);
+    }
+    __device__ __forceinline__ T plain_quotient(T a) const {
+        return -minus_quotient(a, d, -reciprocal);
+    }
+    __device__ __forceinline__ T odd_quotient(T a) const { return d == T(0) ? a * T(0) : a / d; }
+};
+
+template <class T>
+__device__ __forceinline__ T raised(T d, T tau) {
+    return fabs(d) < tau ? copysign(tau, d == T(0) ? T(1) : d) : d;
+}
+
+/// The pivot pair after the threshold.
+template <class T>
+__device__ __forceinline__ PivotPair<T> raised(const PivotPair<T>& e, T tau) {
+    if (!(tau > T(0))) return e;
+    const PivotEigen<T> v = eigenpairs(e);
+    if (!(fmin(fabs(v.first), fabs(v.second)) < tau)) return e;
+    return with_eigenvalues(e, v, raised(v.first, tau), raised(v.second, tau));
+}
+
+/// Whether a permutation is odd; list: its positions' rows.
+template <class Team>
+__device__ __forceinline__ bool is_odd(const Team& team, const int* list, int n) {
+    int inversions = 0;
+    const int lane = team.lane();
+    for (int s = 0; s < lane && lane < n; ++s) inversions += int(list[s] > list[lane]);
+    return team.sum(inversions) % 2 != 0;
+}
+
+/// The raw eigenvalue of position `lane` and the one after the threshold.
+template <class T>
+struct PivotValue {
+    T raw;
+    T used;
+    bool finite;
+};
+
+/// How each method reads the pivot of a thread's position from the memory of its team.
+template <Factorisation kind, class T>
+__device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory, int s, int n,
+                                                     T tau) {
+    if (s >= n) return {T(1), T(1), true};
+    const int row = memory.rows[s];
+    if constexpr (kind == Factorisation::ldu) {
+        const T d = memory.at(row, memory.columns[s]);
+        return {memory.raw[s], d, bool(isfinite(d))};
+    } else if constexpr (kind == Factorisation::llt) {
+        const T root = memory.at(row, row);
+        const T raw = memory.raw[s];
+        return {raw, root == T(0) ? T(0) : raw < tau ? tau : raw, bool(isfinite(root))};
+    } else {
+        const bool second = s > 0 && memory.raw_pair[s - 1] != T(0);
+        const int first = second ? s - 1 : s;
+        const T e21 = memory.raw_pair[first];
+        if (e21 == T(0)) {
+            const T d = memory.at(row, row);
+            return {memory.raw[s], d, bool(isfinite(d))};
+        }
+        const PivotPair<T> given{memory.raw[first], e21, memory.raw[first + 1]};
+        const PivotEigen<T> v = eigenpairs(given);
+        const T raw = second ? v.second : v.first;
+        const int p = memory.rows[first];
+        const int q = memory.rows[first + 1];
+        const PivotPair<T> e{memory.at(p, p), memory.at(p, q), memory.at(q, q)};
+        const PivotPair<T> inverted = inverse(e);
+        const T all = e.e11 + e.e21 + e.e22 + (inverted.e11 + inverted.e21 + inverted.e22);
+        return {raw, raised(raw, tau), bool(isfinite(all))};
+    }
+}
+
+/// Results of the matrix of a team; told: whether more than info is wanted. Returns whether a pivot
+/// is not finite.
+template <Factorisation kind, class T, class Team>
+__device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memory,
+                                     const FactorResults<T>& results, bool told, Offset b,
+                                     bool here, int n, T tau) {
+    const int s = team.lane();
+    const PivotValue<T> pivot = pivot_value<kind>(memory, s, n, tau);
+    const int fails = team.first(!pivot.finite);
+    const bool failed = fails < Team::threads;
+    const bool inside = s < n;
+    const bool zero = inside && pivot.used == T(0);
+    if (results.info != nullptr) {
+        const int bad = team.first(zero || !pivot.finite);
+        if (s == 0 && here) results.info[b] = bad < Team::threads ? bad + 1 : 0;
+    }
+    if (!told) return failed;
+    const T size = kind == Factorisation::llt ? pivot.raw : fabs(pivot.raw);
+    const bool changed = inside && size < tau;
+    const int perturbed = team.count(changed);
+    const T to = kind == Factorisation::llt ? tau : raised(pivot.raw, tau);
+    const T change = team.max(changed ? fabs(to - pivot.raw) : T(0));
+    const T smallest = -team.max(inside ? -size : -std::numeric_limits<T>::infinity());
+    const int negative = team.count(inside && pivot.used < T(0));
+    const int zeros = team.count(zero);
+    double logarithm = 0;
+    if (results.log_determinant != nullptr) {
+        logarithm = team.sum(inside ? log(fabs(double(pivot.used))) : 0.0);
+    }
+    int sign = negative % 2 != 0 ? -1 : 1;
+    if (kind == Factorisation::ldu && results.determinant_sign != nullptr) {
+        if (is_odd(team, memory.rows, n) != is_odd(team, memory.columns, n)) sign = -sign;
+    }
+    if (s != 0 || !here) return failed;
+    if (results.perturbed != nullptr) results.perturbed[b] = failed ? 0 : perturbed;
+    if (results.perturbation != nullptr) {
+        results.perturbation[b] = failed ? std::numeric_limits<T>::infinity() : change;
+    }
+    if (results.smallest_pivot != nullptr) results.smallest_pivot[b] = failed ? T(0) : smallest;
+    if (results.inertia != nullptr) {
+        Index* const inertia = results.inertia + 3 * b;
+        inertia[0] = failed ? 0 : n - negative - zeros;
+        inertia[1] = failed ? 0 : negative;
+        inertia[2] = failed ? n : zeros;
+    }
+    if (results.log_determinant != nullptr) {
+        results.log_determinant[b] = failed ? std::numeric_limits<T>::quiet_NaN() : T(logarithm);
+    }
+    if (results.determinant_sign != nullptr) {
+        results.determinant_sign[b] = failed || zeros > 0 ? 0 : sign;
+    }
+    return failed;
+}
+
+}  // namespace
+
+}  // namespace tessera::batched::cuda

@@ -1,0 +1,7 @@
+#include "batched/ldu/ldu_tile.cuh"
+
+namespace tessera::batched::cuda {
+
+template void ldu_with<Pivoting::full>(const Context&, const FactorJob<float>&);
+
+}  // namespace tessera::batched::cuda

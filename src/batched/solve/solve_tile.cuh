@@ -1,0 +1,248 @@
+#pragma once
+
+#include "batched/factor_launch.cuh"
+#include "batched/solve/kernels.hpp"
+
+namespace tessera::batched::cuda {
+
+namespace {
+
+constexpr int vectors_at_once = 4;
+
+/// The factors of a matrix in the shared memory of a team, element (i, j) at f[j pitch + i]; thread
+/// s has element s of each vector. Transposed: of ldu, for the transpose of A.
+template <Factorisation kind, bool transposed, class T, class Team>
+class StagedFactors {
+  public:
+    __device__ __forceinline__ StagedFactors(const Team& team, const T* from, Offset line,
+                                             const TeamMemory<T>& memory, int n)
+        : team_(team), memory_(memory), n_(n) {
+        const int s = team.lane();
+        for (int j = 0; j < n && s < n; ++j) memory.at(s, j) = from[j * line + s];
+        team.sync();
+        const bool inside = s < n;
+        diagonal_ = inside ? memory.at(s, s) : T(1);
+        if constexpr (kind == Factorisation::ldlt) {
+            if (s + 1 < n) partner_ = memory.at(s, s + 1);
+            const T before = inside && s > 0 ? memory.at(s - 1, s) : T(0);
+            if (partner_ != T(0)) {
+                pair_ = {diagonal_, partner_, memory.at(s + 1, s + 1)};
+            } else if (before != T(0)) {
+                second_ = true;
+                pair_ = {memory.at(s - 1, s - 1), before, diagonal_};
+            }
+        }
+    }
+
+    /// y = op(A)^-1 y in the coordinates of the factors.
+    template <int Vectors>
+    __device__ __forceinline__ void solve(T (&y)[Vectors]) const {
+        const int s = team_.lane();
+        for (int j = 0; j < n_; ++j) {  // L, or U^T.
+            const T entry = s > j && s < n_ ? at(s, j) : T(0);
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                if (kind == Factorisation::llt && s == j) y[v] /= diagonal_;
+                const T value = team_.from(y[v], j);
+                if (s > j) y[v] = fma(-entry, value, y[v]);
+            }
+        }
+        if constexpr (kind != Factorisation::llt) {
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) y[v] = divided(y[v]);
+        }
+        for (int j = n_ - 1; j >= 0; --j) {  // U, or L^T.
+            const T entry = s < j ? (kind == Factorisation::ldu ? at(s, j) : at(j, s)) : T(0);
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                if (kind == Factorisation::llt && s == j) y[v] /= diagonal_;
+                const T value = team_.from(y[v], j);
+                if (s < j) y[v] = fma(-entry, value, y[v]);
+            }
+        }
+    }
+
+  private:
+    __device__ __forceinline__ T at(int i, int j) const {
+        return transposed ? memory_.at(j, i) : memory_.at(i, j);
+    }
+    /// Element s of D^-1 y.
+    __device__ __forceinline__ T divided(T y) const {
+        if constexpr (kind != Factorisation::ldlt) return y / diagonal_;
+        const int s = team_.lane();
+        team_.sync();
+        memory_.stage[s] = y;
+        team_.sync();
+        if (pair_.e21 == T(0)) return y / diagonal_;
+        const T f1 = pair_.e11 / pair_.e21;
+        const T f2 = pair_.e22 / pair_.e21;
+        const T y1 = memory_.stage[second_ ? s - 1 : s] / pair_.e21;
+        const T y2 = memory_.stage[second_ ? s : s + 1] / pair_.e21;
+        return (second_ ? f1 * y2 - y1 : f2 * y1 - y2) / (f1 * f2 - T(1));
+    }
+
+    const Team& team_;
+    const TeamMemory<T>& memory_;
+    int n_;
+    T diagonal_;
+    T partner_ = T(0);
+    PivotPair<T> pair_{T(0), T(0), T(0)};
+    bool second_ = false;
+};
+
+/// A solve with the factors of a batch, or their inverses.
+template <class T>
+struct SolveJob {
+    BatchView<const T> f;
+    PermutationsView<const Index> permutations;
+    VectorsView<const T> b;
+    VectorsView<T> x;
+    BatchView<T> inverse;  ///< In the place of b and x.
+};
+
+/// Which element of b, or x, is in position s.
+__device__ __forceinline__ int permuted(const PermutationsView<const Index>& view,
+                                        const Index* array, Offset b, int s) {
+    if (array == nullptr) return s;
+    return array[(view.offsets != nullptr ? view.offsets[b] : b * view.stride) + s];
+}
+
+template <Factorisation kind, bool transposed, bool inverse, class T, class Team>
+__device__ __forceinline__ void solve_matrix(const Team& team, const TeamMemory<T>& memory,
+                                             const SolveJob<T>& job, int n, Offset b, bool here) {
+    const int s = team.lane();
+    const bool inside = here && s < n;
+    const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
+    const StagedFactors<kind, transposed, T, Team> factors(team, start_of(job.f, b), line, memory,
+                                                           n);
+    const Index* const p = job.permutations.rows;
+    const Index* const q = kind == Factorisation::ldu ? job.permutations.columns : p;
+    const int from = inside ? permuted(job.permutations, transposed ? q : p, b, s) : 0;
+    const int to = inside ? permuted(job.permutations, transposed ? p : q, b, s) : 0;
+    const int vectors = inverse ? n : job.b.vectors;
+    const Offset line_x = job.inverse.sizes != nullptr ? n : job.inverse.leading_dimension;
+    for (int v0 = 0; v0 < vectors; v0 += vectors_at_once) {
+        T y[vectors_at_once];
+#pragma unroll
+        for (int v = 0; v < vectors_at_once; ++v) {
+            if constexpr (inverse) {
+                y[v] = T(inside && from == v0 + v ? 1 : 0);
+            } else {
+                const bool given = inside && v0 + v < vectors;
+                y[v] = given ? start_of(job.b, b)[from + (v0 + v) * job.b.leading_dimension] : T(0);
+            }
+        }
+        factors.solve(y);
+#pragma unroll
+        for (int v = 0; v < vectors_at_once; ++v) {
+            const int column = v0 + v;
+            if (!inside || column >= vectors) continue;
+            if constexpr (!inverse) {
+                start_of(job.x, b)[to + column * job.x.leading_dimension] = y[v];
+            } else {
+                T* const x = start_of(job.inverse, b);
+                if (kind == Factorisation::ldu || to >= column) x[to + column * line_x] = y[v];
+                if (kind != Factorisation::ldu && to > column) x[column + to * line_x] = y[v];
+            }
+        }
+        team.sync();
+    }
+}
+
+template <Factorisation kind, bool transposed, bool inverse, class T, int Lanes>
+__global__ void __launch_bounds__(factor_threads)
+    solve_kernel(const __grid_constant__ SizeClasses classes,
+                 const __grid_constant__ SolveJob<T> job, int bytes) {
+    extern __shared__ __align__(16) unsigned char solve_memory[];
+    begin_dependent();
+    using Team = WarpTeam<Lanes>;
+    const TeamBatch batch = classes.of_block(factor_threads / Lanes);
+    const int team_number = int(threadIdx.x) / Lanes;
+    const Offset position = batch.first + team_number;
+    const bool here = position < batch.end;
+    const Offset b = classes.matrix(here ? position : batch.end - 1);
+    const auto memory = team_memory<T, Team>(solve_memory + int(threadIdx.x) / 32 * bytes, bytes,
+                                             team_number % (32 / Lanes), batch.n);
+    solve_matrix<kind, transposed, inverse>(Team(), memory, job, batch.n, b, here);
+}
+
+template <Factorisation kind, bool transposed, bool inverse, class T>
+__global__ void __launch_bounds__(factor_threads)
+    solve_large_kernel(const __grid_constant__ SizeClasses classes,
+                       const __grid_constant__ SolveJob<T> job, int bytes) {
+    extern __shared__ __align__(16) unsigned char solve_memory[];
+    __shared__ unsigned long long scratch[factor_threads / 32];
+    begin_dependent();
+    using Team = BlockTeam<factor_threads>;
+    const TeamBatch batch = classes.of_block(1);
+    const auto memory = team_memory<T, Team>(solve_memory, bytes, 0, batch.n);
+    solve_matrix<kind, transposed, inverse>(Team(scratch), memory, job, batch.n,
+                                            classes.matrix(batch.first), true);
+}
+
+template <Factorisation kind, bool transposed, bool inverse, class T, int Lanes>
+void solve_small(const Context& context, const FactorJob<T>& sizes, const SolveJob<T>& job) {
+    const StagedLaunch launch =
+        factor_launch(sizes, Lanes == 8 ? 1 : Lanes / 2 + 1, Lanes, Lanes, factor_threads / Lanes);
+    if (launch.blocks == 0) return;
+    launch_dependent(solve_kernel<kind, transposed, inverse, T, Lanes>, launch.blocks,
+                     factor_threads, factor_threads / 32 * launch.team_bytes, stream_of(context),
+                     launch.classes, job, launch.team_bytes);
+}
+
+/// All matrices, the largest first.
+template <Factorisation kind, bool transposed, bool inverse, class T>
+void solve_batch(const Context& context, const SolveJob<T>& job, const Plan* plan) {
+    FactorJob<T> sizes;
+    sizes.a = job.f;
+    sizes.plan = plan;
+    const StagedLaunch large =
+        factor_launch(sizes, largest_warp_size + 1, largest_size, factor_threads, 1);
+    if (large.blocks > 0) {
+        launch_dependent(solve_large_kernel<kind, transposed, inverse, T>, large.blocks,
+                         factor_threads, large.team_bytes, stream_of(context), large.classes, job,
+                         large.team_bytes);
+    }
+    solve_small<kind, transposed, inverse, T, 32>(context, sizes, job);
+    solve_small<kind, transposed, inverse, T, 16>(context, sizes, job);
+    solve_small<kind, transposed, inverse, T, 8>(context, sizes, job);
+}
+
+template <bool inverse, class T>
+void solve_with(const Context& context, Factorisation factorisation, Transpose transpose,
+                const SolveJob<T>& job, const Plan* plan) {
+    switch (factorisation) {
+        case Factorisation::llt:
+            return solve_batch<Factorisation::llt, false, inverse>(context, job, plan);
+        case Factorisation::ldlt:
+            return solve_batch<Factorisation::ldlt, false, inverse>(context, job, plan);
+        default:
+            if constexpr (!inverse) {
+                if (transpose == Transpose::yes) {
+                    return solve_batch<Factorisation::ldu, true, false>(context, job, plan);
+                }
+            }
+            return solve_batch<Factorisation::ldu, false, inverse>(context, job, plan);
+    }
+}
+
+}  // namespace
+
+template <class T>
+void solve(const Context& context, Factorisation factorisation, Transpose transpose,
+           const BatchView<const T>& f, const PermutationsView<const Index>& permutations,
+           const VectorsView<const T>& b, const VectorsView<T>& x, const Plan* plan) {
+    const SolveJob<T> job{f, permutations, b, x, {}};
+    solve_with<false>(context, factorisation, transpose, job, plan);
+}
+
+template <class T>
+void inverse_from_factors(const Context& context, Factorisation factorisation,
+                          const BatchView<const T>& f,
+                          const PermutationsView<const Index>& permutations, const BatchView<T>& x,
+                          const Plan* plan) {
+    const SolveJob<T> job{f, permutations, {}, {}, x};
+    solve_with<true>(context, factorisation, Transpose::no, job, plan);
+}
+
+}  // namespace tessera::batched::cuda

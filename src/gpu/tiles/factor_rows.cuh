@@ -1,0 +1,263 @@
+#pragma once
+
+#include <type_traits>
+
+#include "gpu/tiles/factor_team.cuh"
+#include "tessera/types.hpp"
+
+/// A matrix that a team eliminates, thread t with row t. Rows and columns stay where they are;
+/// which of them are eliminated is for the caller to know. There is one form in registers and one
+/// in shared memory; what a caller may use of the latter's memory as well:
+///   f[j pitch + i]   element (i, j) of the factors, in the places of the given matrix; written
+///                    when row i or column j is eliminated, in both forms.
+namespace tessera::cuda {
+
+/// Values of a matrix whose columns lie `pitch` apart, an odd number, so that neither its rows nor
+/// its columns meet in a bank of shared memory.
+__host__ __device__ constexpr int factor_pitch(int n) { return n | 1; }
+
+/// Values between the matrices of teams of `lanes` threads: a multiple of 16 bytes for which teams
+/// use different banks.
+__host__ __device__ constexpr int factor_stride(int n, int lanes, int value_bytes) {
+    const int banks = 128 / value_bytes;
+    const int values = n * factor_pitch(n);
+    const int wanted = lanes % banks;
+    return values + (wanted - values % banks + banks) % banks;
+}
+
+/// Sixteen bytes of shared memory.
+template <class T>
+struct Quad;
+template <>
+struct Quad<float> {
+    static constexpr int width = 4;
+    using type = float4;
+};
+template <>
+struct Quad<double> {
+    static constexpr int width = 2;
+    using type = double2;
+};
+
+/// |x|, 0 for NaN.
+template <class T>
+__device__ __forceinline__ T size_of(T x) {
+    const T size = fabs(x);
+    return size > T(0) ? size : T(0);
+}
+
+// One case of the branches that choose a register, opaque to the compiler, which would else keep
+// the registers in memory.
+template <int J>
+__device__ __forceinline__ void take_register(float& value, float from) {
+    asm volatile("mov.b32 %0, %1; // %2" : "=f"(value) : "f"(from), "n"(J));
+}
+template <int J>
+__device__ __forceinline__ void take_register(double& value, double from) {
+    asm volatile("mov.b64 %0, %1; // %2" : "=d"(value) : "d"(from), "n"(J));
+}
+
+/// f(std::integral_constant<int, j>()), First <= j < Last, by a tree of branches (a switch becomes
+/// one, too, but with tables of addresses at its ends).
+template <int First, int Last, class F>
+__device__ __forceinline__ void with_register(int j, F&& f) {
+    constexpr int middle = (First + Last) / 2;
+    if constexpr (Last - First == 1) {
+        f(std::integral_constant<int, First>());
+    } else if (j < middle) {
+        with_register<First, middle>(j, f);
+    } else {
+        with_register<middle, Last>(j, f);
+    }
+}
+
+/// Rows of up to Width entries in registers. Ordered: columns are eliminated in
+/// their order, so that all teams of a warp ask for the same one.
+template <class T, int Width, bool Ordered>
+class RegisterRows {
+  public:
+    static constexpr int width = Width;
+    /// Reads the matrix at `a`, whose columns are `line` apart, or zeros.
+    template <class Team>
+    __device__ __forceinline__ RegisterRows(const Team& team, const T* a, Offset line, bool given,
+                                            int n, T*, int)
+        : n_(n) {
+        const bool inside = given && team.lane() < n;
+#pragma unroll
+        for (int j = 0; j < Width; ++j) {
+            a_[j] = inside && j < n ? a[j * line + team.lane()] : T(0);
+        }
+    }
+    /// Puts the lower triangle in the place of the upper one.
+    template <class Team>
+    __device__ __forceinline__ void mirror(const Team& team, T* f, int pitch) {
+        const int lane = team.lane();
+#pragma unroll
+        for (int j = 0; j < Width; ++j) {
+            if (lane < n_ && j < lane) f[j * pitch + lane] = a_[j];
+        }
+        team.sync();
+#pragma unroll
+        for (int j = 0; j < Width; ++j) {
+            if (j < n_ && j > lane) a_[j] = f[lane * pitch + j];
+        }
+        team.sync();
+    }
+    __device__ __forceinline__ T diagonal(int lane) const {
+        T value = a_[0];
+#pragma unroll
+        for (int j = 1; j < Width; ++j) value = lane == j ? a_[j] : value;
+        return value;
+    }
+    __device__ __forceinline__ T largest() const {
+        T best = T(0);
+#pragma unroll
+        for (int j = 0; j < Width; ++j) best = fabs(a_[j]) > best ? fabs(a_[j]) : best;
+        return best;
+    }
+    /// Entry j of this thread's row.
+    __device__ __forceinline__ T column(int j) const {
+        T value = T(0);
+        if constexpr (branches) {
+            with_register<0, Width>(j, [&](auto k) { take_register<k.value>(value, a_[k.value]); });
+        } else {
+            value = a_[0];
+#pragma unroll
+            for (int k = 1; k < Width; ++k) value = j == k ? a_[k] : value;
+        }
+        return value;
+    }
+    /// The same, and makes the column zero; 0 where j is negative.
+    __device__ __forceinline__ T take(int j) {
+        T value = T(0);
+        if constexpr (branches) {
+            if (j < 0) return value;
+            with_register<0, Width>(j, [&](auto k) {
+                take_register<k.value>(value, a_[k.value]);
+                take_register<k.value>(a_[k.value], T(0));
+            });
+        } else {
+#pragma unroll
+            for (int k = 0; k < Width; ++k) {
+                value = j == k ? a_[k] : value;
+                a_[k] = j == k ? T(0) : a_[k];
+            }
+        }
+        return value;
+    }
+    /// Writes the row of this thread, which is row r, to `to`.
+    template <class Team>
+    __device__ __forceinline__ void publish(const Team& team, int r, T* to) const {
+        if (team.lane() != r) return;
+        constexpr int w = Quad<T>::width;
+#pragma unroll
+        for (int j = 0; j < Width; j += w) {
+            typename Quad<T>::type quad;
+#pragma unroll
+            for (int k = 0; k < w; ++k) reinterpret_cast<T*>(&quad)[k] = a_[j + k];
+            *reinterpret_cast<typename Quad<T>::type*>(to + j) = quad;
+        }
+    }
+    /// a_j += factor row_j for the columns from position `first` on, or of some more. Returns the
+    /// largest magnitude in the row where Search, which wants all eliminated columns taken.
+    template <bool Search>
+    __device__ __forceinline__ T update(T factor, bool, const T* row, int first, const int*) {
+        constexpr int w = Quad<T>::width;
+        constexpr int step = Width < 8 ? Width : 8;  // Columns that are left out together.
+        T best[2] = {T(0), T(0)};
+#pragma unroll
+        for (int base = 0; base < Width; base += step) {
+            if ((Ordered && base + step <= first) || (base >= n_ && base > 0)) continue;
+#pragma unroll
+            for (int j = base; j < base + step; j += w) {
+                const auto quad = *reinterpret_cast<const typename Quad<T>::type*>(row + j);
+#pragma unroll
+                for (int k = 0; k < w; ++k) {
+                    const T value = fma(factor, reinterpret_cast<const T*>(&quad)[k], a_[j + k]);
+                    a_[j + k] = value;
+                    T& largest = best[(j + k) % 2];
+                    if constexpr (Search && sizeof(T) == 4) largest = fmaxf(largest, fabsf(value));
+                    if constexpr (Search && sizeof(T) == 8) {
+                        largest = fabs(value) > largest ? fabs(value) : largest;
+                    }
+                }
+            }
+        }
+        return best[0] > best[1] ? best[0] : best[1];
+    }
+
+  private:
+    /// A branch is the same for all teams of the warp.
+    static constexpr bool branches = Ordered || Width == 32;
+    T a_[Width];
+    int n_;
+};
+
+/// Rows in shared memory, in the places of f.
+template <class T>
+class SharedRows {
+  public:
+    template <class Team>
+    __device__ __forceinline__ SharedRows(const Team& team, const T* a, Offset line, bool given,
+                                          int n, T* f, int pitch)
+        : row_(f + team.lane()), pitch_(pitch), n_(n) {
+        inside_ = team.lane() < n;
+        for (int j = 0; j < n; ++j) {
+            if (inside_) row_[j * pitch] = given ? a[j * line + team.lane()] : T(0);
+        }
+        team.sync();
+    }
+    template <class Team>
+    __device__ __forceinline__ void mirror(const Team& team, T* f, int pitch) {
+        const int lane = team.lane();
+        for (int j = 0; j < n_; ++j) {
+            if (j < lane && inside_) f[lane * pitch + j] = f[j * pitch + lane];
+        }
+        team.sync();
+    }
+    __device__ __forceinline__ T diagonal(int lane) const {
+        return inside_ ? row_[lane * pitch_] : T(0);
+    }
+    __device__ __forceinline__ T largest() const {
+        T best = T(0);
+        for (int j = 0; j < n_ && inside_; ++j) {
+            const T size = fabs(row_[j * pitch_]);
+            best = size > best ? size : best;
+        }
+        return best;
+    }
+    __device__ __forceinline__ T column(int j) const {
+        return inside_ && j < n_ ? row_[j * pitch_] : T(0);
+    }
+    __device__ __forceinline__ T take(int j) const { return j < 0 ? T(0) : column(j); }
+    template <class Team>
+    __device__ __forceinline__ void publish(const Team& team, int r, T* to) const {
+        const int lane = team.lane();
+        if (inside_ && r < n_) to[lane] = row_[lane * pitch_ + r - lane];
+    }
+    /// live: whether this row is not eliminated. columns: of each position; null where they are in
+    /// their own ones.
+    template <bool Search>
+    __device__ __forceinline__ T update(T factor, bool live, const T* row, int first,
+                                        const int* columns) {
+        T best = T(0);
+        if (!live) return best;
+#pragma unroll 4
+        for (int k = first; k < n_; ++k) {
+            const int j = columns == nullptr ? k : columns[k];
+            const T value = fma(factor, row[j], row_[j * pitch_]);
+            row_[j * pitch_] = value;
+            const T size = fabs(value);
+            if (Search) best = size > best ? size : best;
+        }
+        return best;
+    }
+
+  private:
+    T* row_;
+    int pitch_;
+    int n_;
+    bool inside_;
+};
+
+}  // namespace tessera::cuda

@@ -1,0 +1,148 @@
+#pragma once
+
+#include "gpu/warp.cuh"
+
+/// The threads that factorise a matrix together, a row (and a column) each, and what they find out
+/// together. All threads of a warp, or of a thread block, call in step.
+namespace tessera::cuda {
+
+/// `Lanes` adjacent lanes of a warp, a power of two.
+template <int Lanes>
+class WarpTeam {
+  public:
+    static constexpr int threads = Lanes;
+
+    __device__ __forceinline__ WarpTeam() : lane_(int(threadIdx.x) % Lanes) {}
+    __device__ __forceinline__ int lane() const { return lane_; }
+    __device__ __forceinline__ void sync() const { __syncwarp(); }
+
+    template <class T>
+    __device__ __forceinline__ T from(T value, int lane) const {
+        return __shfl_sync(full_warp, value, lane, Lanes);
+    }
+    /// The first lane where `holds`; Lanes if there is none.
+    __device__ __forceinline__ int first(bool holds) const {
+        const unsigned votes = __ballot_sync(full_warp, holds);
+        if constexpr (Lanes == 32) {
+            return votes == 0 ? 32 : __ffs(int(votes)) - 1;
+        } else {
+            const unsigned mine = votes >> (threadIdx.x % 32 / Lanes * Lanes) & ((1u << Lanes) - 1);
+            return mine == 0 ? Lanes : __ffs(int(mine)) - 1;
+        }
+    }
+    __device__ __forceinline__ int count(bool holds) const {
+        const unsigned votes = __ballot_sync(full_warp, holds);
+        if constexpr (Lanes == 32) return __popc(votes);
+        return __popc(votes >> (threadIdx.x % 32 / Lanes * Lanes) & ((1u << (Lanes % 32)) - 1));
+    }
+    /// Whether `holds` in any team of the warp: what all of them go on for.
+    __device__ __forceinline__ bool anywhere(bool holds) const {
+        return __any_sync(full_warp, holds);
+    }
+    template <class T>
+    __device__ __forceinline__ T max(T value) const {
+        return lanes_max<Lanes>(value);
+    }
+    /// Of values that are not negative and no NaN.
+    __device__ __forceinline__ float max_size(float value) const {
+        if constexpr (Lanes == 32) {
+            return __uint_as_float(__reduce_max_sync(full_warp, __float_as_uint(value)));
+        } else {
+#pragma unroll
+            for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+                value = fmaxf(value, __shfl_xor_sync(full_warp, value, distance));
+            }
+            return value;
+        }
+    }
+    __device__ __forceinline__ double max_size(double value) const {
+        if constexpr (Lanes == 32) {
+            const auto high = unsigned(__double2hiint(value));
+            const unsigned top = __reduce_max_sync(full_warp, high);
+            const auto low = high == top ? unsigned(__double2loint(value)) : 0u;
+            return __hiloint2double(int(top), int(__reduce_max_sync(full_warp, low)));
+        } else {
+            return lanes_max<Lanes>(value);
+        }
+    }
+    /// In ascending order of distance, the same whatever the neighbours.
+    template <class T>
+    __device__ __forceinline__ T sum(T value) const {
+#pragma unroll
+        for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+            value += __shfl_xor_sync(full_warp, value, distance);
+        }
+        return value;
+    }
+
+  private:
+    int lane_;
+};
+
+/// A thread block of whole warps.
+template <int Threads>
+class BlockTeam {
+  public:
+    static constexpr int threads = Threads;
+    static constexpr int warps = Threads / 32;
+
+    /// scratch: shared memory for 8 bytes a warp.
+    __device__ __forceinline__ explicit BlockTeam(unsigned long long* scratch)
+        : scratch_(scratch) {}
+    __device__ __forceinline__ int lane() const { return int(threadIdx.x); }
+    __device__ __forceinline__ void sync() const { __syncthreads(); }
+
+    template <class T>
+    __device__ __forceinline__ T from(T value, int lane) const {
+        T* const place = reinterpret_cast<T*>(scratch_);
+        __syncthreads();
+        if (int(threadIdx.x) == lane) *place = value;
+        __syncthreads();
+        return *place;
+    }
+    __device__ __forceinline__ int first(bool holds) const {
+        const unsigned votes = __ballot_sync(full_warp, holds);
+        const int mine = votes == 0 ? Threads : int(threadIdx.x) / 32 * 32 + __ffs(int(votes)) - 1;
+        return reduce(mine, [](int a, int b) { return a < b ? a : b; });
+    }
+    __device__ __forceinline__ int count(bool holds) const {
+        return reduce(__popc(__ballot_sync(full_warp, holds)), [](int a, int b) { return a + b; });
+    }
+    __device__ __forceinline__ bool anywhere(bool holds) const {
+        return __syncthreads_or(int(holds)) != 0;
+    }
+    template <class T>
+    __device__ __forceinline__ T max(T value) const {
+        return reduce(lanes_max(value), [](T a, T b) { return a < b ? b : a; });
+    }
+    template <class T>
+    __device__ __forceinline__ T max_size(T value) const {
+        return max(value);
+    }
+    template <class T>
+    __device__ __forceinline__ T sum(T value) const {
+#pragma unroll
+        for (int distance = 16; distance > 0; distance /= 2) {
+            value += __shfl_xor_sync(full_warp, value, distance);
+        }
+        return reduce(value, [](T a, T b) { return a + b; });
+    }
+
+  private:
+    /// Of one value a warp, in ascending order of the warps.
+    template <class T, class Combine>
+    __device__ __forceinline__ T reduce(T value, Combine&& combine) const {
+        T* const places = reinterpret_cast<T*>(scratch_);
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) places[threadIdx.x / 32] = value;
+        __syncthreads();
+        value = places[0];
+#pragma unroll
+        for (int w = 1; w < warps; ++w) value = combine(value, places[w]);
+        return value;
+    }
+
+    unsigned long long* scratch_;
+};
+
+}  // namespace tessera::cuda

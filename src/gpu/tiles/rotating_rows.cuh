@@ -1,0 +1,90 @@
+#pragma once
+
+#include <type_traits>
+
+#include "gpu/load.cuh"
+#include "gpu/tiles/factor_rows.cuh"
+
+namespace tessera::cuda {
+
+/// x where `chosen`, else y; opaque to the compiler, which would else choose between addresses, for
+/// which registers are kept in memory.
+__device__ __forceinline__ float choose(bool chosen, float x, float y) {
+    float result;
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }"
+        : "=f"(result)
+        : "f"(x), "f"(y), "r"(int(chosen)));
+    return result;
+}
+__device__ __forceinline__ double choose(bool chosen, double x, double y) {
+    double result;
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f64 %0, %1, %2, p; }"
+        : "=d"(result)
+        : "d"(x), "d"(y), "r"(int(chosen)));
+    return result;
+}
+
+/// A matrix of up to Lanes Rows rows whose columns are eliminated in their order, lane l of a team
+/// with the rows l + Lanes i. Registers rotate: a step writes column j to register j - 1, so that
+/// the pivot column is always register 0 and a rolled loop serves many steps; four such loops, each
+/// with fewer columns left, save the work on columns that are gone. (Two rows a lane take half as
+/// many shuffles a matrix as one.)
+template <class T, int Lanes, int Rows>
+struct RotatingRows {
+    static constexpr int width = Lanes * Rows;
+    static constexpr int phase = width / 4;  ///< Steps of each loop.
+
+    T a[Rows][width];
+    bool live[Rows];  ///< Whether the row is not eliminated.
+    int lane;
+
+    __device__ __forceinline__ int row(int i) const { return lane + Lanes * i; }
+
+    /// lower: only the lower triangle is read.
+    template <bool lower>
+    __device__ __forceinline__ void load(const WarpTeam<Lanes>& team, const T* from, Offset line,
+                                         bool given, int n) {
+        lane = team.lane();
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) live[i] = row(i) < n;
+        from += lane;
+#pragma unroll
+        for (int j = 0; j < width; ++j) {
+#pragma unroll
+            for (int i = 0; i < Rows; ++i) {
+                const bool wanted = given && live[i] && j < n && (!lower || j <= row(i));
+                a[i][j] = load_if(wanted, from + Lanes * i, T(0));
+            }
+            from += line;
+        }
+    }
+    __device__ __forceinline__ T largest() const {
+        T best = T(0);
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+            for (int j = 0; j < width; ++j) best = fabs(a[i][j]) > best ? fabs(a[i][j]) : best;
+        }
+        return best;
+    }
+    /// step(std::integral_constant<int, active>(), s) for s = 0 .. n - 1: the columns that are left
+    /// are in the registers below `active`.
+    template <class Step>
+    __device__ __forceinline__ static void for_steps(int n, Step&& step) {
+        int s = 0;
+        run<width>(s, n, step);
+        run<width - phase>(s, n, step);
+        run<width - 2 * phase>(s, n, step);
+        run<phase>(s, n, step);
+    }
+
+  private:
+    template <int active, class Step>
+    __device__ __forceinline__ static void run(int& s, int n, Step&& step) {
+        const int end = n - (active - phase);
+#pragma unroll 1
+        for (; s < end; ++s) step(std::integral_constant<int, active>(), s);
+    }
+};
+
+}  // namespace tessera::cuda
