@@ -6,6 +6,22 @@
 namespace tessera::block_ldlt::cpu {
 
 template <class T>
+void lower_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
+                  const T* v, T* x) {
+    for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
+        cpu::lower_product(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
+    }
+}
+
+template <class T>
+void upper_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
+                  const T* v, T* x) {
+    for (std::size_t l = levels.size(); l-- > 2;) {
+        cpu::upper_product(context, a, levels[l - 2], levels[l - 1], v, T(-1), x, x, x);
+    }
+}
+
+template <class T>
 void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,
                       const T* x, T* y) {
     const Index k = a.k;
@@ -128,6 +144,10 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
+    template void lower_levels<T>(const Context&, const PatternView<T>&, std::span<const Index>,   \
+                                  const T*, T*);                                                   \
+    template void upper_levels<T>(const Context&, const PatternView<T>&, std::span<const Index>,   \
+                                  const T*, T*);                                                   \
     template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
                                       T*);                                                         \
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \

@@ -7,17 +7,14 @@ namespace tessera::block_ldlt {
 template <class T>
 void BlockFactor<T>::lower_solve(const Context& context, int sweeps, const Set& set, T* x) const {
     if (sweeps == 0) {
-        for (std::size_t l = 1; l + 1 < level_offsets_.size(); ++l) {
-            cpu::lower_product(context, view_, level_offsets_[l], level_offsets_[l + 1],
-                               set.v.data(), T(-1), x, x, x);
-        }
+        block_ldlt::lower_levels<T>(context, view_, level_offsets_, set.v.data(), x);
         return;
     }
     T* b = vectors_[2].data();
     T* y = vectors_[3].data();
     copy(context, std::span<const T>(x, vectors_[2].view().size()), vectors_[2].view());
     for (int s = 1; s < sweeps; ++s) {
-        cpu::lower_product(context, view_, 0, view_.block_rows, set.v.data(), T(-1), x, b, y);
+        lower_product(context, view_, 0, view_.block_rows, set.v.data(), T(-1), x, b, y);
         copy(context, std::as_const(vectors_[3]).view(),
              std::span<T>(x, vectors_[3].view().size()));
     }
@@ -27,18 +24,14 @@ void BlockFactor<T>::lower_solve(const Context& context, int sweeps, const Set& 
 template <class T>
 void BlockFactor<T>::upper_solve(const Context& context, int sweeps, const Set& set, T* x) const {
     if (sweeps == 0) {
-        for (std::size_t l = level_offsets_.size() - 1; l-- > 0;) {
-            if (l + 2 == level_offsets_.size()) continue;
-            cpu::upper_product(context, view_, level_offsets_[l], level_offsets_[l + 1],
-                               set.v.data(), T(-1), x, x, x);
-        }
+        block_ldlt::upper_levels<T>(context, view_, level_offsets_, set.v.data(), x);
         return;
     }
     T* b = vectors_[2].data();
     T* y = vectors_[3].data();
     copy(context, std::span<const T>(x, vectors_[2].view().size()), vectors_[2].view());
     for (int s = 1; s < sweeps; ++s) {
-        cpu::upper_product(context, view_, 0, view_.block_rows, set.v.data(), T(-1), x, b, y);
+        upper_product(context, view_, 0, view_.block_rows, set.v.data(), T(-1), x, b, y);
         copy(context, std::as_const(vectors_[3]).view(),
              std::span<T>(x, vectors_[3].view().size()));
     }
@@ -50,11 +43,11 @@ void BlockFactor<T>::solve(const Context& context, std::span<const T> scale, int
     const Set& set = sets_[std::size_t(current_)];
     T* x = vectors_[0].data();
     T* y = vectors_[1].data();
-    cpu::gather(context, slots_.size(), slots_.data(), scale.data(), r, x);
+    gather(context, slots_.size(), slots_.data(), scale.data(), r, x);
     lower_solve(context, sweeps, set, x);
-    cpu::diagonal_product(context, view_, set.inverses.data(), x, y);
+    diagonal_product(context, view_, set.inverses.data(), x, y);
     upper_solve(context, sweeps, set, y);
-    cpu::scatter(context, slots_.size(), slots_.data(), scale.data(), y, z);
+    scatter(context, slots_.size(), slots_.data(), scale.data(), y, z);
 }
 
 template class BlockFactor<float>;

@@ -1,0 +1,16 @@
+#include "precond/block_ldlt/block_ldlt_products.cuh"
+
+namespace tessera::block_ldlt::cuda {
+
+template void lower_product<double>(const Context&, const PatternView<double>&, Index, Index,
+                                    const double*, double, const double*, const double*, double*);
+template void upper_product<double>(const Context&, const PatternView<double>&, Index, Index,
+                                    const double*, double, const double*, const double*, double*);
+template void lower_levels<double>(const Context&, const PatternView<double>&,
+                                   std::span<const Index>, const double*, double*);
+template void upper_levels<double>(const Context&, const PatternView<double>&,
+                                   std::span<const Index>, const double*, double*);
+template void diagonal_product<double>(const Context&, const PatternView<double>&, const double*,
+                                       const double*, double*);
+
+}  // namespace tessera::block_ldlt::cuda
