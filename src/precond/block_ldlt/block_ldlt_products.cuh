@@ -9,120 +9,213 @@ using namespace tessera::cuda;
 
 constexpr int product_threads = 128;
 
-/// The lanes of a block row. A step takes `width` adjacent values of a block a lane; a lane has the
-/// same rows in all steps, and columns `step_columns` apart.
+/// The lanes of a block row, a warp for 8 rows and more. A step takes `width` adjacent values of a
+/// block a lane; a lane has the same rows in all steps, and columns `step_columns` apart.
 template <class T, int k>
 struct ProductTeam {
-    static constexpr int widest = 16 / int(sizeof(T));
+    static constexpr int widest = k == 8 ? 2 : 16 / int(sizeof(T));
     static constexpr int width = widest < k ? widest : k;
     static constexpr int lanes = k * k / width < 32 ? k * k / width : 32;
     static constexpr int steps = k * k / (width * lanes);
     static constexpr int row_lanes = k / width;
     static constexpr int step_columns = lanes / row_lanes;
     static constexpr int teams = product_threads / lanes;
+    /// Blocks whose values are on their way at once.
+    static constexpr int ahead = steps < 4 ? 4 / steps : 1;
 
     int lane = int(threadIdx.x) % lanes;
     int row = lane % row_lanes * width;
     int column = lane / row_lanes;
 };
 
-/// sums += V x for a block, the columns of this lane.
+/// What an element of a vector is until it is known: a NaN that no kernel computes.
+__device__ __forceinline__ double unknown(double) { return __longlong_as_double(~0LL); }
+__device__ __forceinline__ float unknown(float) { return __int_as_float(~0); }
+__device__ __forceinline__ bool is_known(double x) { return __double_as_longlong(x) != ~0LL; }
+__device__ __forceinline__ bool is_known(float x) { return __float_as_int(x) != ~0; }
+
+/// Accesses of other thread blocks' elements while these run.
+__device__ __forceinline__ double load_relaxed(const double* x) {
+    double value;
+    asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(value) : "l"(x) : "memory");
+    return value;
+}
+__device__ __forceinline__ float load_relaxed(const float* x) {
+    float value;
+    asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ void store_relaxed(double* to, double value) {
+    asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(to), "d"(value) : "memory");
+}
+__device__ __forceinline__ void store_relaxed(float* to, float value) {
+    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+}
+
+/// An element of a vector: one that was there before the kernel, or that another warp of the kernel
+/// is to write, once it is known. The values are their own flags, so that no order between
+/// different elements matters.
+struct Before {
+    template <class T>
+    static __device__ __forceinline__ T load(const T* x) {
+        return *x;
+    }
+    template <class T>
+    static __device__ __forceinline__ T settled(const T*, T value) {
+        return value;
+    }
+};
+struct OnceKnown {
+    template <class T>
+    static __device__ __forceinline__ T load(const T* x) {
+        return load_relaxed(x);
+    }
+    template <class T>
+    static __device__ __forceinline__ T settled(const T* x, T value) {
+        while (!is_known(value)) value = load_relaxed(x);
+        return value;
+    }
+};
+
+/// The values of a block in this lane.
 template <int k, class T>
-__device__ __forceinline__ void add_product(const ProductTeam<T, k>& at, const T* block, const T* x,
-                                            T (&sums)[ProductTeam<T, k>::width]) {
+__device__ __forceinline__ void load_block(
+    const ProductTeam<T, k>& at, const T* block,
+    T (&values)[ProductTeam<T, k>::steps][ProductTeam<T, k>::width]) {
     using Team = ProductTeam<T, k>;
 #pragma unroll
     for (int s = 0; s < Team::steps; ++s) {
-        T values[Team::width];
-        const int column = at.column + s * Team::step_columns;
-        load_run(block + column * k + at.row, values);
-        const T factor = x[column];
-#pragma unroll
-        for (int i = 0; i < Team::width; ++i) sums[i] = fma(values[i], factor, sums[i]);
+        load_run(block + (at.column + s * Team::step_columns) * k + at.row, values[s]);
     }
 }
 
-/// Adds up the sums of the lanes with the same rows, in a fixed tree.
-template <int k, class T>
-__device__ __forceinline__ void add_columns(T (&sums)[ProductTeam<T, k>::width]) {
+/// sum_j V_ij x_j for block row i, where `active`: the rows of this lane, in all lanes with the
+/// same rows. For all lanes of a warp.
+template <class Element, int k, class T>
+__device__ __forceinline__ void lower_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
+                                           Offset i, bool active, const T* v, const T* x,
+                                           T (&sums)[ProductTeam<T, k>::width]) {
     using Team = ProductTeam<T, k>;
+    const Offset end = active ? a.row_offsets[i + 1] : 0;
+    for (Offset e = active ? a.row_offsets[i] : 0; e < end; e += Team::ahead) {
+        Index block[Team::ahead];
+        const T* from[Team::ahead];
+        T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::steps];
 #pragma unroll
-    for (int distance = Team::row_lanes; distance < Team::lanes; distance *= 2) {
+        for (int u = 0; u < Team::ahead; ++u) block[u] = a.row_blocks[min(e + u, end - 1)];
 #pragma unroll
-        for (int i = 0; i < Team::width; ++i) {
-            sums[i] += __shfl_xor_sync(full_warp, sums[i], distance);
+        for (int u = 0; u < Team::ahead; ++u) {
+            from[u] = x + Offset(a.columns[block[u]]) * k + at.column;
         }
-    }
-}
-
-/// y_i = b_i + alpha sum_j V_ij x_j for the block row i, where `active`; for all lanes of a warp.
-template <int k, class T>
-__device__ __forceinline__ void lower_row(const PatternView<T>& a, const ProductTeam<T, k>& at,
-                                          Offset i, bool active, const T* v, T alpha, const T* x,
-                                          const T* b, T* y) {
-    T sums[ProductTeam<T, k>::width] = {};
-    if (active) {
-        const Offset end = a.row_offsets[i + 1];
-#pragma unroll 4
-        for (Offset e = a.row_offsets[i]; e < end; ++e) {
-            const Index block = a.row_blocks[e];
-            add_product(at, v + Offset(block) * (k * k), x + Offset(a.columns[block]) * k, sums);
-        }
-    }
-    add_columns<k>(sums);
-    if (!active || at.column > 0) return;
 #pragma unroll
-    for (int r = 0; r < ProductTeam<T, k>::width; ++r) {
-        y[i * k + at.row + r] = b[i * k + at.row + r] + alpha * sums[r];
-    }
-}
-
-/// y_j = b_j + alpha sum_i V_ij^T x_i for the block column j, where `active`.
-template <int k, class T>
-__device__ __forceinline__ void upper_row(const PatternView<T>& a, const ProductTeam<T, k>& at,
-                                          Offset j, bool active, const T* v, T alpha, const T* x,
-                                          const T* b, T* y) {
-    using Team = ProductTeam<T, k>;
-    T sums[Team::steps] = {};
-    if (active) {
-        const Offset end = a.column_offsets[j + 1];
-#pragma unroll 4
-        for (Offset block = a.column_offsets[j]; block < end; ++block) {
-            T factors[Team::width];
-            load_run(x + Offset(a.rows[block]) * k + at.row, factors);
+        for (int u = 0; u < Team::ahead; ++u) {
+            load_block<k>(at, v + Offset(block[u]) * (k * k), values[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
 #pragma unroll
             for (int s = 0; s < Team::steps; ++s) {
-                T values[Team::width];
-                const int column = at.column + s * Team::step_columns;
-                load_run(v + block * (k * k) + column * k + at.row, values);
+                factors[u][s] = Element::load(from[u] + s * Team::step_columns);
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            if (e + u >= end) break;
+#pragma unroll
+            for (int s = 0; s < Team::steps; ++s) {
+                const T factor = Element::settled(from[u] + s * Team::step_columns, factors[u][s]);
 #pragma unroll
                 for (int r = 0; r < Team::width; ++r) {
-                    sums[s] = fma(values[r], factors[r], sums[s]);
+                    sums[r] = fma(values[u][s][r], factor, sums[r]);
                 }
             }
         }
     }
+#pragma unroll
+    for (int distance = Team::row_lanes; distance < Team::lanes; distance *= 2) {
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) {
+            sums[r] += __shfl_xor_sync(full_warp, sums[r], distance);
+        }
+    }
+}
+
+/// Adds up the sums of the lanes with the same columns, in a fixed tree.
+template <int k, class T>
+__device__ __forceinline__ void add_rows(T (&sums)[ProductTeam<T, k>::steps]) {
+    using Team = ProductTeam<T, k>;
 #pragma unroll
     for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll
         for (int distance = 1; distance < Team::row_lanes; distance *= 2) {
             sums[s] += __shfl_xor_sync(full_warp, sums[s], distance);
         }
-        if (!active || at.row > 0) continue;
-        const Offset place = j * k + at.column + s * Team::step_columns;
-        y[place] = b[place] + alpha * sums[s];
     }
 }
 
-template <bool upper, int k, class T>
-__device__ __forceinline__ void product_row(const PatternView<T>& a, const ProductTeam<T, k>& at,
-                                            Offset i, bool active, const T* v, T alpha, const T* x,
-                                            const T* b, T* y) {
-    if constexpr (upper) {
-        upper_row<k>(a, at, i, active, v, alpha, x, b, y);
-    } else {
-        lower_row<k>(a, at, i, active, v, alpha, x, b, y);
+/// X x for a symmetric block X, where `active`: the columns of this lane.
+template <int k, class T>
+__device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, const T* block,
+                                                  const T* x, bool active,
+                                                  T (&sums)[ProductTeam<T, k>::steps]) {
+    using Team = ProductTeam<T, k>;
+    if (active) {
+        T values[Team::steps][Team::width], factors[Team::width];
+        load_block<k>(at, block, values);
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) factors[r] = x[at.row + r];
+#pragma unroll
+        for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+            for (int r = 0; r < Team::width; ++r) {
+                sums[s] = fma(values[s][r], factors[r], sums[s]);
+            }
+        }
     }
+    add_rows<k, T>(sums);
+}
+
+/// sum_i V_ij^T x_i for block column j, where `active`: the columns of this lane.
+template <class Element, int k, class T>
+__device__ __forceinline__ void upper_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
+                                           Offset j, bool active, const T* v, const T* x,
+                                           T (&sums)[ProductTeam<T, k>::steps]) {
+    using Team = ProductTeam<T, k>;
+    const Offset end = active ? a.column_offsets[j + 1] : 0;
+    for (Offset e = active ? a.column_offsets[j] : 0; e < end; e += Team::ahead) {
+        const T* from[Team::ahead];
+        T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::width];
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            from[u] = x + Offset(a.rows[min(e + u, end - 1)]) * k + at.row;
+        }
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            load_block<k>(at, v + min(e + u, end - 1) * (k * k), values[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+#pragma unroll
+            for (int r = 0; r < Team::width; ++r) factors[u][r] = Element::load(from[u] + r);
+        }
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            if (e + u >= end) break;
+#pragma unroll
+            for (int r = 0; r < Team::width; ++r) {
+                factors[u][r] = Element::settled(from[u] + r, factors[u][r]);
+            }
+#pragma unroll
+            for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+                for (int r = 0; r < Team::width; ++r) {
+                    sums[s] = fma(values[u][s][r], factors[u][r], sums[s]);
+                }
+            }
+        }
+    }
+    add_rows<k, T>(sums);
 }
 
 template <bool upper, int k, class T>
@@ -133,7 +226,25 @@ __global__ void __launch_bounds__(product_threads)
     begin_dependent();
     const Team at;
     const Offset i = first + Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
-    product_row<upper, k>(a, at, i, i < last, v, alpha, x, b, y);
+    const bool active = i < last;
+    if constexpr (upper) {
+        T sums[Team::steps] = {};
+        upper_sums<Before, k>(a, at, i, active, v, x, sums);
+        if (!active || at.row > 0) return;
+#pragma unroll
+        for (int s = 0; s < Team::steps; ++s) {
+            const Offset place = i * k + at.column + s * Team::step_columns;
+            y[place] = b[place] + alpha * sums[s];
+        }
+    } else {
+        T sums[Team::width] = {};
+        lower_sums<Before, k>(a, at, i, active, v, x, sums);
+        if (!active || at.column > 0) return;
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) {
+            y[i * k + at.row + r] = b[i * k + at.row + r] + alpha * sums[r];
+        }
+    }
 }
 
 template <int k, class T>
@@ -144,12 +255,64 @@ __global__ void __launch_bounds__(product_threads)
     const Team at;
     const Offset i = Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
     const bool active = i < block_rows;
-    T sums[Team::width] = {};
-    if (active) add_product(at, inverses + i * (k * k), x + i * k, sums);
-    add_columns<k>(sums);
-    if (!active || at.column > 0) return;
+    T sums[Team::steps] = {};
+    symmetric_product<k>(at, inverses + i * (k * k), x + i * k, active, sums);
+    if (!active || at.row > 0) return;
 #pragma unroll
-    for (int r = 0; r < Team::width; ++r) y[i * k + at.row + r] = sums[r];
+    for (int s = 0; s < Team::steps; ++s) y[i * k + at.column + s * Team::step_columns] = sums[s];
+}
+
+/// Makes all elements unknown, and both counts of started thread blocks 0.
+template <class T>
+__global__ void __launch_bounds__(product_threads)
+    forget_kernel(Offset count, T* middle, T* y, unsigned* started) {
+    begin_dependent();
+    for_elements<4>(count, [&](Offset e) { middle[e] = y[e] = unknown(T()); });
+    if (blockIdx.x == 0 && threadIdx.x < 2) started[threadIdx.x] = 0;
+}
+
+/// Stores what is known now; where it is the NaN that stands for what is not, another one.
+template <class T>
+__device__ __forceinline__ void store_known(T* to, T value) {
+    store_relaxed(to, is_known(value) ? value : T(__int_as_float(0x7fc00000)));
+}
+
+/// Both triangular solves, a warp a block row: y = (I + V)^-1 b, or y = (I + V)^-T X b. Each waits
+/// for what it needs. Thread blocks take their rows in the order in which they start, so that what
+/// a row needs is never behind it.
+template <bool upper, int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    solve_kernel(PatternView<T> a, const T* v, const T* inverses, const T* b, T* y,
+                 unsigned* started) {
+    using Team = ProductTeam<T, k>;
+    static_assert(Team::lanes == 32);
+    __shared__ unsigned turn;
+    begin_dependent();
+    if (threadIdx.x == 0) turn = atomicAdd(started, 1u);
+    __syncthreads();
+    const Team at;
+    const Offset place = Offset(turn) * Team::teams + int(threadIdx.x) / 32;
+    if (place >= a.block_rows) return;
+    if constexpr (upper) {
+        const Offset j = a.block_rows - 1 - place;
+        T own[Team::steps] = {}, sums[Team::steps] = {};
+        symmetric_product<k>(at, inverses + j * (k * k), b + j * k, true, own);
+        upper_sums<OnceKnown, k>(a, at, j, true, v, y, sums);
+        if (at.row > 0) return;
+#pragma unroll
+        for (int s = 0; s < Team::steps; ++s) {
+            store_known(y + j * k + at.column + s * Team::step_columns, own[s] - sums[s]);
+        }
+    } else {
+        const Offset i = place;
+        T sums[Team::width] = {};
+        lower_sums<OnceKnown, k>(a, at, i, true, v, y, sums);
+        if (at.column > 0) return;
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) {
+            store_known(y + i * k + at.row + r, b[i * k + at.row + r] - sums[r]);
+        }
+    }
 }
 
 template <bool upper, class T>
@@ -189,19 +352,32 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
 }
 
 template <class T>
-void lower_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                  const T* v, T* x) {
-    for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
-        product<false>(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
-    }
-}
-
-template <class T>
-void upper_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                  const T* v, T* x) {
-    for (std::size_t l = levels.size(); l-- > 2;) {
-        product<true>(context, a, levels[l - 2], levels[l - 1], v, T(-1), x, x, x);
-    }
+void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
+                     const T* v, const T* inverses, T* x, T* middle, T* y, unsigned* started) {
+    if (a.block_rows == 0) return;
+    with_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        using Team = ProductTeam<T, k>;
+        if constexpr (Team::lanes == 32) {
+            const cudaStream_t stream = stream_of(context);
+            const Offset count = Offset(a.block_rows) * k;
+            launch_dependent(&forget_kernel<T>, blocks_for(count, 4 * product_threads),
+                             product_threads, 0, stream, count, middle, y, started);
+            const unsigned blocks = blocks_for(a.block_rows, Team::teams);
+            launch_dependent(&solve_kernel<false, k, T>, blocks, product_threads, 0, stream, a, v,
+                             inverses, x, middle, started);
+            launch_dependent(&solve_kernel<true, k, T>, blocks, product_threads, 0, stream, a, v,
+                             inverses, middle, y, started + 1);
+        } else {
+            for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
+                product<false>(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
+            }
+            cuda::diagonal_product(context, a, inverses, x, y);
+            for (std::size_t l = levels.size(); l-- > 2;) {
+                product<true>(context, a, levels[l - 2], levels[l - 1], v, T(-1), y, y, y);
+            }
+        }
+    });
 }
 
 }  // namespace tessera::block_ldlt::cuda

@@ -6,10 +6,9 @@ template void lower_product<float>(const Context&, const PatternView<float>&, In
                                    const float*, float, const float*, const float*, float*);
 template void upper_product<float>(const Context&, const PatternView<float>&, Index, Index,
                                    const float*, float, const float*, const float*, float*);
-template void lower_levels<float>(const Context&, const PatternView<float>&, std::span<const Index>,
-                                  const float*, float*);
-template void upper_levels<float>(const Context&, const PatternView<float>&, std::span<const Index>,
-                                  const float*, float*);
+template void solve_by_levels<float>(const Context&, const PatternView<float>&,
+                                     std::span<const Index>, const float*, const float*, float*,
+                                     float*, float*, unsigned*);
 template void diagonal_product<float>(const Context&, const PatternView<float>&, const float*,
                                       const float*, float*);
 

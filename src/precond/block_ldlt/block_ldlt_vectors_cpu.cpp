@@ -1,25 +1,11 @@
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/parallel.hpp"
 #include "precond/block_ldlt/kernels.hpp"
 
 namespace tessera::block_ldlt::cpu {
-
-template <class T>
-void lower_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                  const T* v, T* x) {
-    for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
-        cpu::lower_product(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
-    }
-}
-
-template <class T>
-void upper_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                  const T* v, T* x) {
-    for (std::size_t l = levels.size(); l-- > 2;) {
-        cpu::upper_product(context, a, levels[l - 2], levels[l - 1], v, T(-1), x, x, x);
-    }
-}
 
 template <class T>
 void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,
@@ -39,6 +25,19 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
             }
         },
         std::max<Offset>(1, parallel_grain / (k * k)));
+}
+
+template <class T>
+void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
+                     const T* v, const T* inverses, T* x, T* /*middle*/, T* y,
+                     unsigned* /*started*/) {
+    for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
+        cpu::lower_product(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
+    }
+    cpu::diagonal_product(context, a, inverses, x, y);
+    for (std::size_t l = levels.size(); l-- > 2;) {
+        cpu::upper_product(context, a, levels[l - 2], levels[l - 1], v, T(-1), y, y, y);
+    }
 }
 
 template <class T>
@@ -124,6 +123,25 @@ void gather_values(const Context& context, Offset count, const Offset* source,
 }
 
 template <class T>
+void largest_entries(const Context& context, const PatternView<T>& a, T* diagonal, T* column) {
+    // Of the entries of the items first .. last - 1.
+    const auto largest = [&](Offset first, Offset last) {
+        T size = T(0);
+        for (Offset e = a.entry_offsets[first]; e < a.entry_offsets[last]; ++e) {
+            size = std::max(size, std::abs(a.values[e]));
+        }
+        return size;
+    };
+    parallel_ranges(context.threads(), a.block_rows, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            diagonal[i] = largest(a.blocks + i, a.blocks + i + 1);
+            column[i] =
+                std::max(diagonal[i], largest(a.column_offsets[i], a.column_offsets[i + 1]));
+        }
+    });
+}
+
+template <class T>
 void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
             T* x) {
     parallel_ranges(context.threads(), count, [&](Offset first, Offset last) {
@@ -144,10 +162,9 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
-    template void lower_levels<T>(const Context&, const PatternView<T>&, std::span<const Index>,   \
-                                  const T*, T*);                                                   \
-    template void upper_levels<T>(const Context&, const PatternView<T>&, std::span<const Index>,   \
-                                  const T*, T*);                                                   \
+    template void solve_by_levels<T>(const Context&, const PatternView<T>&,                        \
+                                     std::span<const Index>, const T*, const T*, T*, T*, T*,       \
+                                     unsigned*);                                                   \
     template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
                                       T*);                                                         \
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \
@@ -155,6 +172,7 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
     template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
                                    const Index*, const Index*, const T*, const T*, T*);            \
+    template void largest_entries<T>(const Context&, const PatternView<T>&, T*, T*);               \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
     template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)

@@ -33,17 +33,10 @@ void upper_product(const Context& context, const PatternView<T>& a, Index first,
 }
 
 template <class T>
-void lower_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                  const T* v, T* x) {
-    select(context, &cpu::lower_levels<T>, TESSERA_IF_CUDA(cuda::lower_levels<T>))(context, a,
-                                                                                   levels, v, x);
-}
-
-template <class T>
-void upper_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                  const T* v, T* x) {
-    select(context, &cpu::upper_levels<T>, TESSERA_IF_CUDA(cuda::upper_levels<T>))(context, a,
-                                                                                   levels, v, x);
+void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
+                     const T* v, const T* inverses, T* x, T* middle, T* y, unsigned* started) {
+    select(context, &cpu::solve_by_levels<T>, TESSERA_IF_CUDA(cuda::solve_by_levels<T>))(
+        context, a, levels, v, inverses, x, middle, y, started);
 }
 
 template <class T>
@@ -75,6 +68,12 @@ void gather_values(const Context& context, Offset count, const Offset* source,
 }
 
 template <class T>
+void largest_entries(const Context& context, const PatternView<T>& a, T* diagonal, T* column) {
+    select(context, &cpu::largest_entries<T>, TESSERA_IF_CUDA(cuda::largest_entries<T>))(
+        context, a, diagonal, column);
+}
+
+template <class T>
 void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
             T* x) {
     select(context, &cpu::gather<T>, TESSERA_IF_CUDA(cuda::gather<T>))(context, count, slots, scale,
@@ -97,10 +96,9 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
                                    T, const T*, const T*, T*);                                     \
     template void upper_product<T>(const Context&, const PatternView<T>&, Index, Index, const T*,  \
                                    T, const T*, const T*, T*);                                     \
-    template void lower_levels<T>(const Context&, const PatternView<T>&, std::span<const Index>,   \
-                                  const T*, T*);                                                   \
-    template void upper_levels<T>(const Context&, const PatternView<T>&, std::span<const Index>,   \
-                                  const T*, T*);                                                   \
+    template void solve_by_levels<T>(const Context&, const PatternView<T>&,                        \
+                                     std::span<const Index>, const T*, const T*, T*, T*, T*,       \
+                                     unsigned*);                                                   \
     template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
                                       T*);                                                         \
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \
@@ -108,6 +106,7 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
     template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
                                    const Index*, const Index*, const T*, const T*, T*);            \
+    template void largest_entries<T>(const Context&, const PatternView<T>&, T*, T*);               \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
     template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)

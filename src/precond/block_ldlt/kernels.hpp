@@ -38,13 +38,15 @@ struct PatternView {
 /// lower_product: y_i = b_i + alpha sum_j V_ij x_j, upper_product: y_j = b_j + alpha sum_i
 ///   V_ij^T x_i, for the block rows of the range; y may be b. With alpha = -1 and x = y = b, over
 ///   ascending (descending) levels, these are the triangular solves.
-/// lower_levels: x = (I + V)^-1 x, upper_levels: x = (I + V)^-T x, level by level by these
-/// products;
-///   level l has the block rows from levels[l], in host memory.
+/// solve_by_levels: y = (I + V)^-T X (I + V)^-1 x, exactly; level l has the block rows from
+///   levels[l], in host memory. x and `middle`, another such vector, are overwritten, and so are
+///   the two numbers of `started`.
 /// diagonal_product: y_i = X_i x_i for all block rows; no overlap.
 /// factor_product: y_i = P^T L D L^T P x_i from what batched::ldlt wrote; y may be x.
 /// matrix_product: y = A x with the permuted matrix; no overlap.
 /// gather_values: values_e = scale_row scale_column matrix[source_e], 1 where source is -1.
+/// largest_entries: for each block row, max |value| of its diagonal block of A, and of that block
+///   and those of A in its column.
 /// gather: x_s = scale_r r_r for the row r of slot s, 0 in padding; scatter: z_r = scale_r x_s.
 #define TESSERA_BLOCK_LDLT_KERNELS                                                                 \
     template <class T>                                                                             \
@@ -60,11 +62,9 @@ struct PatternView {
     void upper_product(const Context& context, const PatternView<T>& a, Index first, Index last,   \
                        const T* v, T alpha, const T* x, const T* b, T* y);                         \
     template <class T>                                                                             \
-    void lower_levels(const Context& context, const PatternView<T>& a,                             \
-                      std::span<const Index> levels, const T* v, T* x);                            \
-    template <class T>                                                                             \
-    void upper_levels(const Context& context, const PatternView<T>& a,                             \
-                      std::span<const Index> levels, const T* v, T* x);                            \
+    void solve_by_levels(const Context& context, const PatternView<T>& a,                          \
+                         std::span<const Index> levels, const T* v, const T* inverses, T* x,       \
+                         T* middle, T* y, unsigned* started);                                      \
     template <class T>                                                                             \
     void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,      \
                           const T* x, T* y);                                                       \
@@ -77,6 +77,8 @@ struct PatternView {
     void gather_values(const Context& context, Offset count, const Offset* source,                 \
                        const Index* row_slots, const Index* column_slots, const Index* slots,      \
                        const T* scale, const T* matrix, T* values);                                \
+    template <class T>                                                                             \
+    void largest_entries(const Context& context, const PatternView<T>& a, T* diagonal, T* column); \
     template <class T>                                                                             \
     void gather(const Context& context, Offset count, const Index* slots, const T* scale,          \
                 const T* r, T* x);                                                                 \
