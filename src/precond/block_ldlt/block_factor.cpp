@@ -116,34 +116,31 @@ void BlockFactor<T>::load(const Context& context, std::span<const T> scale,
                           const CsrView<T>& matrix) {
     gather_values(context, source_.size(), source_.data(), row_slots_.data(), column_slots_.data(),
                   slots_.data(), scale.data(), matrix.values, values_.data());
-    // smallest_ is free until the next factorisation.
-    largest_entries(context, view_, largest_of_block_.data(), smallest_.data());
-    std::vector<T> of_block = copy_to_host(context, largest_of_block_);
-    largest_entry_ = 0;
-    for (const T size : copy_to_host(context, smallest_)) {
-        largest_entry_ = std::max(largest_entry_, double(size));
-    }
-    // A zero block has a zero unit; without any bound its pivots could not be divided by.
-    for (T& size : of_block) {
-        if (!(size > 0)) size = T(largest_entry_ > 0 ? largest_entry_ : 1);
-    }
-    copy_from_host(context, std::span<const T>(of_block), largest_of_block_.view());
-    norm1_ = -1;
-}
-
-template <class T>
-double BlockFactor<T>::norm1(const Context& context) {
-    if (norm1_ >= 0) return norm1_;
     const std::vector<T> values = copy_to_host(context, values_);
+    const std::vector<Offset> offsets = copy_to_host(context, entry_offsets_);
     const std::vector<Index> row = copy_to_host(context, row_slots_);
     const std::vector<Index> column = copy_to_host(context, column_slots_);
     std::vector<double> sums(std::size_t(slots_.size()), 0);
+    largest_entry_ = 0;
     for (std::size_t e = 0; e < values.size(); ++e) {
         const double size = std::abs(double(values[e]));
+        largest_entry_ = std::max(largest_entry_, size);
         sums[std::size_t(row[e])] += size;
         if (row[e] != column[e]) sums[std::size_t(column[e])] += size;
     }
-    return norm1_ = sums.empty() ? 0 : *std::ranges::max_element(sums);
+    norm1_ = sums.empty() ? 0 : *std::ranges::max_element(sums);
+    std::vector<T> largest_of_block(std::size_t(view_.block_rows), T(0));
+    for (std::size_t i = 0; i < largest_of_block.size(); ++i) {
+        const auto item = std::size_t(view_.blocks) + i;
+        for (Offset e = offsets[item]; e < offsets[item + 1]; ++e) {
+            largest_of_block[i] = std::max(largest_of_block[i], std::abs(values[std::size_t(e)]));
+        }
+        // A zero block has a zero unit; without any bound its pivots could not be divided by.
+        if (!(largest_of_block[i] > 0)) {
+            largest_of_block[i] = T(largest_entry_ > 0 ? largest_entry_ : 1);
+        }
+    }
+    copy_from_host(context, std::span<const T>(largest_of_block), largest_of_block_.view());
 }
 
 template <class T>
@@ -153,7 +150,7 @@ void BlockFactor<T>::set_threshold(const Context& context, double epsilon, Epsil
               thresholds_.view());
         return;
     }
-    const double size = unit == EpsilonUnit::max ? largest_entry_ : norm1(context);
+    const double size = unit == EpsilonUnit::max ? largest_entry_ : norm1_;
     fill(context, T(epsilon * (size > 0 ? size : 1)), thresholds_.view());
 }
 

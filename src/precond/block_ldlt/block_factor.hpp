@@ -22,7 +22,7 @@ class BlockFactor {
     /// The values of `matrix`, each times scale_row scale_column; both in the memory of the
     /// Context. Waits.
     void load(const Context& context, std::span<const T> scale, const CsrView<T>& matrix);
-    /// The pivots' lower bound becomes epsilon times the unit. Waits for the unit norm1 alone.
+    /// The pivots' lower bound becomes epsilon times the unit.
     void set_threshold(const Context& context, double epsilon, EpsilonUnit unit);
 
     /// The factor level by level.
@@ -72,8 +72,6 @@ class BlockFactor {
         Buffer<T> v, factors, inverses;
         Buffer<Index> permutations;
     };
-    /// The 1-norm of the loaded matrix; waits when it is first asked for.
-    double norm1(const Context& context);
     void factor_blocks(const Context& context, Index first, Index last, Set& set);
     /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.
     void iterate(const Context& context, bool upper, int sweeps, const Set& set, T* x) const;

@@ -34,47 +34,38 @@ __device__ __forceinline__ float unknown(float) { return __int_as_float(~0); }
 __device__ __forceinline__ bool is_known(double x) { return __double_as_longlong(x) != ~0LL; }
 __device__ __forceinline__ bool is_known(float x) { return __float_as_int(x) != ~0; }
 
-/// Accesses of other thread blocks' elements while these run.
-__device__ __forceinline__ double load_relaxed(const double* x) {
+__device__ __forceinline__ double load_shared_between_blocks(const double* x) {
     double value;
     asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(value) : "l"(x) : "memory");
     return value;
 }
-__device__ __forceinline__ float load_relaxed(const float* x) {
+__device__ __forceinline__ float load_shared_between_blocks(const float* x) {
     float value;
     asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
     return value;
-}
-
-__device__ __forceinline__ void store_relaxed(double* to, double value) {
-    asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(to), "d"(value) : "memory");
-}
-__device__ __forceinline__ void store_relaxed(float* to, float value) {
-    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
 }
 
 /// An element of a vector: one that was there before the kernel, or that another warp of the kernel
 /// is to write, once it is known. The values are their own flags, so that no order between
 /// different elements matters.
 struct Before {
-    template <class T>
-    static __device__ __forceinline__ T load(const T* x) {
-        return *x;
-    }
-    template <class T>
-    static __device__ __forceinline__ T settled(const T*, T value) {
-        return value;
+    template <int count, class T>
+    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) to[i] = x[i * distance];
     }
 };
 struct OnceKnown {
-    template <class T>
-    static __device__ __forceinline__ T load(const T* x) {
-        return load_relaxed(x);
-    }
-    template <class T>
-    static __device__ __forceinline__ T settled(const T* x, T value) {
-        while (!is_known(value)) value = load_relaxed(x);
-        return value;
+    template <int count, class T>
+    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
+        for (bool known = false; !known;) {
+            known = true;
+#pragma unroll
+            for (int i = 0; i < count; ++i) {
+                to[i] = load_shared_between_blocks(x + i * distance);
+                known = known && is_known(to[i]);
+            }
+        }
     }
 };
 
@@ -99,35 +90,25 @@ __device__ __forceinline__ void lower_sums(const PatternView<T>& a, const Produc
     using Team = ProductTeam<T, k>;
     const Offset end = active ? a.row_offsets[i + 1] : 0;
     for (Offset e = active ? a.row_offsets[i] : 0; e < end; e += Team::ahead) {
-        Index block[Team::ahead];
         const T* from[Team::ahead];
-        T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::steps];
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) block[u] = a.row_blocks[min(e + u, end - 1)];
+        T values[Team::ahead][Team::steps][Team::width];
 #pragma unroll
         for (int u = 0; u < Team::ahead; ++u) {
-            from[u] = x + Offset(a.columns[block[u]]) * k + at.column;
+            if (e + u >= end) continue;
+            const Index block = a.row_blocks[e + u];
+            from[u] = x + Offset(a.columns[block]) * k + at.column;
+            load_block<k>(at, v + Offset(block) * (k * k), values[u]);
         }
 #pragma unroll
         for (int u = 0; u < Team::ahead; ++u) {
-            load_block<k>(at, v + Offset(block[u]) * (k * k), values[u]);
-        }
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
+            if (e + u >= end) continue;
+            T factors[Team::steps];
+            Element::load(from[u], Team::step_columns, factors);
 #pragma unroll
             for (int s = 0; s < Team::steps; ++s) {
-                factors[u][s] = Element::load(from[u] + s * Team::step_columns);
-            }
-        }
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) break;
-#pragma unroll
-            for (int s = 0; s < Team::steps; ++s) {
-                const T factor = Element::settled(from[u] + s * Team::step_columns, factors[u][s]);
 #pragma unroll
                 for (int r = 0; r < Team::width; ++r) {
-                    sums[r] = fma(values[u][s][r], factor, sums[r]);
+                    sums[r] = fma(values[u][s][r], factors[s], sums[r]);
                 }
             }
         }
@@ -163,8 +144,7 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, c
     if (active) {
         T values[Team::steps][Team::width], factors[Team::width];
         load_block<k>(at, block, values);
-#pragma unroll
-        for (int r = 0; r < Team::width; ++r) factors[r] = x[at.row + r];
+        Before::load(x + at.row, 1, factors);
 #pragma unroll
         for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll
@@ -185,32 +165,23 @@ __device__ __forceinline__ void upper_sums(const PatternView<T>& a, const Produc
     const Offset end = active ? a.column_offsets[j + 1] : 0;
     for (Offset e = active ? a.column_offsets[j] : 0; e < end; e += Team::ahead) {
         const T* from[Team::ahead];
-        T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::width];
+        T values[Team::ahead][Team::steps][Team::width];
 #pragma unroll
         for (int u = 0; u < Team::ahead; ++u) {
-            from[u] = x + Offset(a.rows[min(e + u, end - 1)]) * k + at.row;
+            if (e + u >= end) continue;
+            from[u] = x + Offset(a.rows[e + u]) * k + at.row;
+            load_block<k>(at, v + (e + u) * (k * k), values[u]);
         }
 #pragma unroll
         for (int u = 0; u < Team::ahead; ++u) {
-            load_block<k>(at, v + min(e + u, end - 1) * (k * k), values[u]);
-        }
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-#pragma unroll
-            for (int r = 0; r < Team::width; ++r) factors[u][r] = Element::load(from[u] + r);
-        }
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) break;
-#pragma unroll
-            for (int r = 0; r < Team::width; ++r) {
-                factors[u][r] = Element::settled(from[u] + r, factors[u][r]);
-            }
+            if (e + u >= end) continue;
+            T factors[Team::width];
+            Element::load(from[u], 1, factors);
 #pragma unroll
             for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll
                 for (int r = 0; r < Team::width; ++r) {
-                    sums[s] = fma(values[u][s][r], factors[u][r], sums[s]);
+                    sums[s] = fma(values[u][s][r], factors[r], sums[s]);
                 }
             }
         }
@@ -274,7 +245,7 @@ __global__ void __launch_bounds__(product_threads)
 /// Stores what is known now; where it is the NaN that stands for what is not, another one.
 template <class T>
 __device__ __forceinline__ void store_known(T* to, T value) {
-    store_relaxed(to, is_known(value) ? value : T(__int_as_float(0x7fc00000)));
+    *to = is_known(value) ? value : T(__int_as_float(0x7fc00000));
 }
 
 /// Both triangular solves, a warp a block row: y = (I + V)^-1 b, or y = (I + V)^-T X b. Each waits

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/parallel.hpp"
@@ -123,25 +121,6 @@ void gather_values(const Context& context, Offset count, const Offset* source,
 }
 
 template <class T>
-void largest_entries(const Context& context, const PatternView<T>& a, T* diagonal, T* column) {
-    // Of the entries of the items first .. last - 1.
-    const auto largest = [&](Offset first, Offset last) {
-        T size = T(0);
-        for (Offset e = a.entry_offsets[first]; e < a.entry_offsets[last]; ++e) {
-            size = std::max(size, std::abs(a.values[e]));
-        }
-        return size;
-    };
-    parallel_ranges(context.threads(), a.block_rows, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            diagonal[i] = largest(a.blocks + i, a.blocks + i + 1);
-            column[i] =
-                std::max(diagonal[i], largest(a.column_offsets[i], a.column_offsets[i + 1]));
-        }
-    });
-}
-
-template <class T>
 void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
             T* x) {
     parallel_ranges(context.threads(), count, [&](Offset first, Offset last) {
@@ -172,7 +151,6 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
     template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
                                    const Index*, const Index*, const T*, const T*, T*);            \
-    template void largest_entries<T>(const Context&, const PatternView<T>&, T*, T*);               \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
     template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)

@@ -101,29 +101,6 @@ __global__ void __launch_bounds__(threads)
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    largest_entries_kernel(PatternView<T> a, T* diagonal, T* column) {
-    begin_dependent();
-    // Of the entries of the items first .. last - 1, by a warp.
-    const auto largest = [&](Offset first, Offset last) {
-        T size = T(0);
-        const Offset end = a.entry_offsets[last];
-        for (Offset e = a.entry_offsets[first] + threadIdx.x % 32; e < end; e += 32) {
-            const T other = fabs(a.values[e]);
-            size = size < other ? other : size;
-        }
-        return lanes_max(size);
-    };
-    const Offset i = Offset(blockIdx.x) * (threads / 32) + threadIdx.x / 32;
-    if (i >= a.block_rows) return;
-    const T own = largest(a.blocks + i, a.blocks + i + 1);
-    const T below = largest(a.column_offsets[i], a.column_offsets[i + 1]);
-    if (threadIdx.x % 32 > 0) return;
-    diagonal[i] = own;
-    column[i] = own < below ? below : own;
-}
-
-template <class T>
-__global__ void __launch_bounds__(threads)
     gather_kernel(Offset count, const Index* slots, const T* scale, const T* r, T* x) {
     begin_dependent();
     for_elements<per_thread>(count, [&](Offset s) {
@@ -180,11 +157,6 @@ void gather_values(const Context& context, Offset count, const Offset* source,
 }
 
 template <class T>
-void largest_entries(const Context& context, const PatternView<T>& a, T* diagonal, T* column) {
-    launch(context, &largest_entries_kernel<T>, a.block_rows, threads / 32, a, diagonal, column);
-}
-
-template <class T>
 void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
             T* x) {
     launch(context, &gather_kernel<T>, count, threads * per_thread, count, slots, scale, r, x);
@@ -202,7 +174,6 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
     template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
                                    const Index*, const Index*, const T*, const T*, T*);            \
-    template void largest_entries<T>(const Context&, const PatternView<T>&, T*, T*);               \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
     template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)

@@ -68,12 +68,6 @@ void gather_values(const Context& context, Offset count, const Offset* source,
 }
 
 template <class T>
-void largest_entries(const Context& context, const PatternView<T>& a, T* diagonal, T* column) {
-    select(context, &cpu::largest_entries<T>, TESSERA_IF_CUDA(cuda::largest_entries<T>))(
-        context, a, diagonal, column);
-}
-
-template <class T>
 void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
             T* x) {
     select(context, &cpu::gather<T>, TESSERA_IF_CUDA(cuda::gather<T>))(context, count, slots, scale,
@@ -106,7 +100,6 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
     template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
                                    const Index*, const Index*, const T*, const T*, T*);            \
-    template void largest_entries<T>(const Context&, const PatternView<T>&, T*, T*);               \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
     template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)

@@ -45,8 +45,6 @@ struct PatternView {
 /// factor_product: y_i = P^T L D L^T P x_i from what batched::ldlt wrote; y may be x.
 /// matrix_product: y = A x with the permuted matrix; no overlap.
 /// gather_values: values_e = scale_row scale_column matrix[source_e], 1 where source is -1.
-/// largest_entries: for each block row, max |value| of its diagonal block of A, and of that block
-///   and those of A in its column.
 /// gather: x_s = scale_r r_r for the row r of slot s, 0 in padding; scatter: z_r = scale_r x_s.
 #define TESSERA_BLOCK_LDLT_KERNELS                                                                 \
     template <class T>                                                                             \
@@ -77,8 +75,6 @@ struct PatternView {
     void gather_values(const Context& context, Offset count, const Offset* source,                 \
                        const Index* row_slots, const Index* column_slots, const Index* slots,      \
                        const T* scale, const T* matrix, T* values);                                \
-    template <class T>                                                                             \
-    void largest_entries(const Context& context, const PatternView<T>& a, T* diagonal, T* column); \
     template <class T>                                                                             \
     void gather(const Context& context, Offset count, const Index* slots, const T* scale,          \
                 const T* r, T* x);                                                                 \
