@@ -104,9 +104,9 @@ struct BlockLdltReport {
 template <class T>
 class TESSERA_API BlockLdlt final : public Preconditioner<T> {
   public:
-    /// `matrix` must be symmetric with both triangles stored. Waits. Throws InvalidArgument for one
-    /// that is not, and for options out of range; OutOfMemory before it allocates what is not
-    /// there; NotBuilt on a CUDA Context.
+    /// `matrix` must be symmetric with both triangles stored. Matching, ordering and the lists of
+    /// blocks are made on the host. Waits. Throws InvalidArgument for a matrix that is not
+    /// symmetric, and for options out of range; OutOfMemory before it allocates what is not there.
     BlockLdlt(const Context& context, const CsrView<T>& matrix,
               const BlockLdltOptions& options = {});
     ~BlockLdlt() override;

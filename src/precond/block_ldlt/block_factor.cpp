@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/dispatch.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
@@ -35,7 +34,7 @@ Offset bytes_needed(const BlockPattern& pattern, Index k, Offset entries, Offset
     const double w = method == BlockLdltMethod::jacobi ? 2 : 1;
     const double m = pattern.block_rows;
     double bytes = double(pattern.blocks()) * (square * (sets + w) + 3 * sizeof(Index) + 24);
-    bytes += m * (2 * sets * square + k * (sets * sizeof(Index) + 4 * sizeof(T)) + 64);
+    bytes += m * (2 * sets * square + k * (sets * sizeof(Index) + 4 * sizeof(T)) + 72);
     bytes += double(triples) * 2 * sizeof(Index);
     bytes += double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
     return bytes < 9e18 ? Offset(bytes) : std::numeric_limits<Offset>::max();
@@ -57,9 +56,6 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
                             const CsrView<T>& matrix, batched::Pivoting pivoting,
                             BlockLdltMethod method)
     : grid_(std::move(grid)), pivoting_(pivoting) {
-    if (context.on_gpu()) {
-        throw NotBuilt("block_ldlt has no CUDA kernels yet: take the CPU (--device cpu)");
-    }
     const Index k = grid_.k, m = pattern.block_rows;
     triples_ = count_triples(pattern, context.threads());
     bytes_ = bytes_needed<T>(pattern, k, matrix.nonzeros / 2 + Offset(m) * k, triples_, method);
@@ -86,6 +82,7 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     slots_ = copy_to_buffer(context, grid_.slots);
     values_ = Buffer<T>(context, source_.size());
     thresholds_ = Buffer<T>(context, m);
+    largest_of_block_ = Buffer<T>(context, m);
     const int sets = method == BlockLdltMethod::jacobi ? 3 : 1;
     for (int s = 0; s < sets; ++s) {
         sets_[std::size_t(s)] = {Buffer<T>(context, blocks * square),
@@ -97,6 +94,7 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     smallest_ = Buffer<T>(context, m);
     for (Buffer<T>& vector : vectors_) vector = Buffer<T>(context, slots);
     sums_ = Buffer<T>(context, 2);
+    started_ = Buffer<unsigned>(context, 2);
     view_ = {k,
              m,
              blocks,
@@ -116,9 +114,8 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
 template <class T>
 void BlockFactor<T>::load(const Context& context, std::span<const T> scale,
                           const CsrView<T>& matrix) {
-    cpu::gather_values(context, source_.size(), source_.data(), row_slots_.data(),
-                       column_slots_.data(), slots_.data(), scale.data(), matrix.values,
-                       values_.data());
+    gather_values(context, source_.size(), source_.data(), row_slots_.data(), column_slots_.data(),
+                  slots_.data(), scale.data(), matrix.values, values_.data());
     const std::vector<T> values = copy_to_host(context, values_);
     const std::vector<Offset> offsets = copy_to_host(context, entry_offsets_);
     const std::vector<Index> row = copy_to_host(context, row_slots_);
@@ -132,27 +129,29 @@ void BlockFactor<T>::load(const Context& context, std::span<const T> scale,
         if (row[e] != column[e]) sums[std::size_t(column[e])] += size;
     }
     norm1_ = sums.empty() ? 0 : *std::ranges::max_element(sums);
-    largest_of_block_.assign(std::size_t(view_.block_rows), 0);
-    for (std::size_t i = 0; i < largest_of_block_.size(); ++i) {
+    std::vector<T> largest_of_block(std::size_t(view_.block_rows), T(0));
+    for (std::size_t i = 0; i < largest_of_block.size(); ++i) {
         const auto item = std::size_t(view_.blocks) + i;
         for (Offset e = offsets[item]; e < offsets[item + 1]; ++e) {
-            largest_of_block_[i] =
-                std::max(largest_of_block_[i], std::abs(double(values[std::size_t(e)])));
+            largest_of_block[i] = std::max(largest_of_block[i], std::abs(values[std::size_t(e)]));
+        }
+        // A zero block has a zero unit; without any bound its pivots could not be divided by.
+        if (!(largest_of_block[i] > 0)) {
+            largest_of_block[i] = T(largest_entry_ > 0 ? largest_entry_ : 1);
         }
     }
+    copy_from_host(context, std::span<const T>(largest_of_block), largest_of_block_.view());
 }
 
 template <class T>
 void BlockFactor<T>::set_threshold(const Context& context, double epsilon, EpsilonUnit unit) {
-    std::vector<T> thresholds(std::size_t(view_.block_rows));
-    for (std::size_t i = 0; i < thresholds.size(); ++i) {
-        const double size = unit == EpsilonUnit::max     ? largest_entry_
-                            : unit == EpsilonUnit::norm1 ? norm1_
-                                                         : largest_of_block_[i];
-        // A zero block keeps its zero unit; without any bound its pivots could not be divided by.
-        thresholds[i] = T(epsilon * (size > 0 ? size : largest_entry_ > 0 ? largest_entry_ : 1));
+    if (unit == EpsilonUnit::block) {
+        axpby(context, T(epsilon), std::as_const(largest_of_block_).view(), T(0),
+              thresholds_.view());
+        return;
     }
-    copy_from_host(context, std::span<const T>(thresholds), thresholds_.view());
+    const double size = unit == EpsilonUnit::max ? largest_entry_ : norm1_;
+    fill(context, T(epsilon * (size > 0 ? size : 1)), thresholds_.view());
 }
 
 template <class T>
@@ -185,11 +184,11 @@ void BlockFactor<T>::factor_by_levels(const Context& context) {
     T* w = w_[0].data();
     for (std::size_t l = 0; l + 1 < level_offsets_.size(); ++l) {
         const Index first = level_offsets_[l], last = level_offsets_[l + 1];
-        cpu::schur_diagonals(context, view_, first, last, set.v.data(), w, set.factors.data());
+        schur_diagonals(context, view_, first, last, set.v.data(), w, set.factors.data());
         factor_blocks(context, first, last, set);
-        cpu::schur_blocks(context, view_, column_offsets_host_[std::size_t(first)],
-                          column_offsets_host_[std::size_t(last)], set.v.data(), w,
-                          set.inverses.data(), set.v.data(), w);
+        schur_blocks(context, view_, column_offsets_host_[std::size_t(first)],
+                     column_offsets_host_[std::size_t(last)], set.v.data(), w, set.inverses.data(),
+                     set.v.data(), w);
     }
 }
 
@@ -199,8 +198,8 @@ void BlockFactor<T>::factor_diagonal(const Context& context) {
     Set& set = sets_[0];
     fill(context, T(0), set.v.view());
     fill(context, T(0), w_[0].view());
-    cpu::schur_diagonals(context, view_, 0, view_.block_rows, set.v.data(), w_[0].data(),
-                         set.factors.data());
+    schur_diagonals(context, view_, 0, view_.block_rows, set.v.data(), w_[0].data(),
+                    set.factors.data());
     factor_blocks(context, 0, view_.block_rows, set);
 }
 
@@ -221,10 +220,10 @@ void BlockFactor<T>::sweep(const Context& context) {
     const Set& from = sets_[std::size_t(current_)];
     Set& to = sets_[std::size_t(next)];
     const T* w = w_[std::size_t(current_w_)].data();
-    cpu::schur_diagonals(context, view_, 0, view_.block_rows, from.v.data(), w, to.factors.data());
+    schur_diagonals(context, view_, 0, view_.block_rows, from.v.data(), w, to.factors.data());
     factor_blocks(context, 0, view_.block_rows, to);
-    cpu::schur_blocks(context, view_, 0, view_.blocks, from.v.data(), w, to.inverses.data(),
-                      to.v.data(), w_[std::size_t(1 - current_w_)].data());
+    schur_blocks(context, view_, 0, view_.blocks, from.v.data(), w, to.inverses.data(), to.v.data(),
+                 w_[std::size_t(1 - current_w_)].data());
     current_ = next;
     current_w_ = 1 - current_w_;
     if (first_sweep_) kept_ = current_;
@@ -239,11 +238,11 @@ double BlockFactor<T>::reconstruction_error(const Context& context) {
     double error = 0, size = 0;
     for (int vector = 0; vector < random_vectors; ++vector) {
         fill_normal(context, first_seed + std::uint64_t(vector), w.view());
-        cpu::upper_product(context, view_, 0, m, set.v.data(), T(1), w.data(), w.data(), x.data());
-        cpu::factor_product(context, view_, set.factors.data(), set.permutations.data(), x.data(),
-                            y.data());
-        cpu::lower_product(context, view_, 0, m, set.v.data(), T(1), y.data(), y.data(), x.data());
-        cpu::matrix_product(context, view_, w.data(), z.data());
+        upper_product(context, view_, 0, m, set.v.data(), T(1), w.data(), w.data(), x.data());
+        factor_product(context, view_, set.factors.data(), set.permutations.data(), x.data(),
+                       y.data());
+        lower_product(context, view_, 0, m, set.v.data(), T(1), y.data(), y.data(), x.data());
+        matrix_product(context, view_, w.data(), z.data());
         axpby(context, T(-1), std::as_const(z).view(), T(1), x.view());
         dot(context, std::as_const(x).view(), std::as_const(x).view(), sums_.data());
         dot(context, std::as_const(z).view(), std::as_const(z).view(), sums_.data() + 1);

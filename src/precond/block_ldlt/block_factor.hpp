@@ -14,11 +14,13 @@ template <class T>
 class BlockFactor {
   public:
     BlockFactor() = default;
-    /// `matrix` in host memory. Throws OutOfMemory where `context` has not the bytes for it.
+    /// `matrix` in host memory, the lists are made there. Throws OutOfMemory where `context` has
+    /// not the bytes for it.
     BlockFactor(const Context& context, Grid grid, BlockPattern pattern, const CsrView<T>& matrix,
                 batched::Pivoting pivoting, BlockLdltMethod method);
 
-    /// The values of `matrix`, each times scale_row scale_column. Waits.
+    /// The values of `matrix`, each times scale_row scale_column; both in the memory of the
+    /// Context. Waits.
     void load(const Context& context, std::span<const T> scale, const CsrView<T>& matrix);
     /// The pivots' lower bound becomes epsilon times the unit.
     void set_threshold(const Context& context, double epsilon, EpsilonUnit unit);
@@ -71,8 +73,8 @@ class BlockFactor {
         Buffer<Index> permutations;
     };
     void factor_blocks(const Context& context, Index first, Index last, Set& set);
-    void lower_solve(const Context& context, int sweeps, const Set& set, T* x) const;
-    void upper_solve(const Context& context, int sweeps, const Set& set, T* x) const;
+    /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.
+    void iterate(const Context& context, bool upper, int sweeps, const Set& set, T* x) const;
 
     Grid grid_;
     batched::Pivoting pivoting_ = batched::Pivoting::full;
@@ -83,7 +85,7 @@ class BlockFactor {
     Buffer<Offset> column_offsets_, row_offsets_, triple_offsets_, entry_offsets_, source_;
     Buffer<Index> rows_, columns_, row_blocks_, left_, right_, row_slots_, column_slots_, slots_;
     Buffer<std::uint16_t> places_;
-    Buffer<T> values_, thresholds_;
+    Buffer<T> values_, thresholds_, largest_of_block_;
     std::array<Set, 3> sets_;
     std::array<Buffer<T>, 2> w_;
     int current_ = 0, kept_ = 0, current_w_ = 0;
@@ -91,9 +93,9 @@ class BlockFactor {
     Buffer<Index> perturbed_;
     Buffer<T> smallest_;
     mutable std::array<Buffer<T>, 4> vectors_;
+    mutable Buffer<unsigned> started_;
     Buffer<T> sums_;
     double largest_entry_ = 0, norm1_ = 0;
-    std::vector<double> largest_of_block_;
 };
 
 }  // namespace tessera::block_ldlt

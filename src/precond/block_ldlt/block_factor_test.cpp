@@ -10,9 +10,11 @@ using Factor = BlockFactor<double>;
 constexpr double unit = std::numeric_limits<double>::epsilon() / 2;
 
 template <class T>
-void expect_same_bits(const Buffer<T>& a, const Buffer<T>& b, const char* what) {
+void expect_same_bits(const Context& context, const Buffer<T>& first, const Buffer<T>& second,
+                      const char* what) {
+    const auto a = copy_to_host(context, first), b = copy_to_host(context, second);
     ASSERT_EQ(a.size(), b.size());
-    for (Offset e = 0; e < a.size(); ++e) ASSERT_EQ(a.data()[e], b.data()[e]) << what << ' ' << e;
+    for (std::size_t e = 0; e < a.size(); ++e) ASSERT_EQ(a[e], b[e]) << what << ' ' << e;
 }
 
 /// Runs a level factor and `sweeps` sweeps with the same threshold on one matrix and grid.
@@ -34,7 +36,7 @@ struct Pair {
 
 TEST(block_factor, meets_the_matrix_on_its_pattern) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     for (const Index k : {1, 4, 8, 16, 32}) {
         for (const int fill : {0, 1, 1000}) {
             const Index rows = 12 * k - 1;
@@ -61,7 +63,7 @@ TEST(block_factor, meets_the_matrix_on_its_pattern) {
 
 TEST(block_factor, as_many_sweeps_as_levels_give_the_level_factor) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     for (const Index k : {1, 4, 8, 32}) {
         for (const int fill : {0, 1}) {
             for (const auto pivoting : {batched::Pivoting::full, batched::Pivoting::fixed}) {
@@ -70,9 +72,9 @@ TEST(block_factor, as_many_sweeps_as_levels_give_the_level_factor) {
                 pair.jacobi.start_sweeps();
                 for (Index l = 0; l < pair.level.levels(); ++l) pair.jacobi.sweep(there);
                 // The same sums of the same numbers in the same order: not one bit differs.
-                expect_same_bits(pair.level.v(), pair.jacobi.v(), "V");
-                expect_same_bits(pair.level.factors(), pair.jacobi.factors(), "F");
-                expect_same_bits(pair.level.inverses(), pair.jacobi.inverses(), "X");
+                expect_same_bits(there, pair.level.v(), pair.jacobi.v(), "V");
+                expect_same_bits(there, pair.level.factors(), pair.jacobi.factors(), "F");
+                expect_same_bits(there, pair.level.inverses(), pair.jacobi.inverses(), "X");
                 EXPECT_GT(pair.level.levels(), 1);
             }
         }
@@ -81,7 +83,7 @@ TEST(block_factor, as_many_sweeps_as_levels_give_the_level_factor) {
 
 TEST(block_factor, solves_with_its_product) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     for (const Index k : {1, 4, 8, 16, 32}) {
         const Index rows = 12 * k - 1;
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
@@ -91,10 +93,8 @@ TEST(block_factor, solves_with_its_product) {
         const TakenApart parts = take_apart(there, factor);
         const auto scale = random_vector<double>(random, std::size_t(rows));
         const auto r = random_vector<double>(random, std::size_t(rows));
-        std::vector<double> z(r.size()), iterated(r.size());
-        factor.solve(there, scale, 0, r.data(), z.data());
-        factor.solve(there, scale, factor.levels(), r.data(), iterated.data());
-        EXPECT_EQ(z, iterated);
+        const auto z = solve(there, factor, scale, 0, r);
+        EXPECT_EQ(z, solve(there, factor, scale, factor.levels(), r));
 
         // (I + V) F (I + V)^T y = P S r for z = S P^T y.
         const std::size_t n = parts.lower.size();
@@ -121,21 +121,57 @@ TEST(block_factor, bits_do_not_depend_on_threads) {
     const auto slots = random_slots(random, rows, 9);
     const auto r = random_vector<double>(random, std::size_t(rows));
     const std::vector<double> scale(r.size(), 1);
-    std::vector<double> first(r.size()), z(r.size());
+    std::vector<double> first;
     for (const int threads : {1, 2, 5}) {
         const Context there = host(threads);
         Pair pair(there, matrix, slots, k, 0, batched::Pivoting::rook);
         pair.jacobi.start_sweeps();
         for (int s = 0; s < 3; ++s) pair.jacobi.sweep(there);
-        pair.jacobi.solve(there, scale, 0, r.data(), z.data());
+        const auto z = solve(there, pair.jacobi, scale, 0, r);
         if (threads == 1) first = z;
         EXPECT_EQ(z, first) << threads << " threads";
     }
 }
 
+TEST(block_factor, both_backends_agree) {
+    auto random = generator();
+    const Context there = context();
+    for (const Index k : {1, 4, 8, 16, 32}) {
+        for (const auto method : {BlockLdltMethod::level, BlockLdltMethod::jacobi}) {
+            const Index rows = 12 * k - 1;
+            // Static pivots, and no small ones: both backends take the same.
+            auto entries = random_indefinite(random, rows, 1.5 / k);
+            for (Index i = 0; i < rows; ++i) entries[{i, i}] = i % 2 == 0 ? 20 : -30;
+            const auto matrix = symmetric_csr<double>(rows, entries);
+            const auto slots = random_slots(random, rows, k);
+            const auto factor_on = [&](const Context& context) {
+                auto factor = make_factor(context, matrix.view(), k, slots, 1, method, 1e-300,
+                                          batched::Pivoting::fixed);
+                if (method == BlockLdltMethod::level) {
+                    factor.factor_by_levels(context);
+                } else {
+                    factor.start_sweeps();
+                    for (int s = 0; s < 3; ++s) factor.sweep(context);
+                }
+                return factor;
+            };
+            auto one = factor_on(host()), other = factor_on(there);
+            const TakenApart a = take_apart(host(), one), b = take_apart(there, other);
+            // Twice what either may lose; a sweep carries the errors of those before on.
+            const double sweeps = method == BlockLdltMethod::level ? 2 : 6;
+            const double bound = sweeps * largest(a.bound(unit));
+            EXPECT_LE(largest(sum(1, a.matrix(), -1, b.matrix())), bound) << "k = " << k;
+            EXPECT_LT(bound, 1e-6 * largest(a.matrix()));
+            const double error = one.reconstruction_error(host());
+            EXPECT_LE(std::abs(other.reconstruction_error(there) - error),
+                      1e-6 * error + rows * 100 * unit);
+        }
+    }
+}
+
 TEST(block_factor, estimates_its_reconstruction_error) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     const Index k = 4, rows = 100;
     const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1));
     auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, 3), 0,
@@ -159,7 +195,7 @@ TEST(block_factor, estimates_its_reconstruction_error) {
 
 TEST(block_factor, keeps_the_best_sweep) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     Pair pair(there, random, 4, 0, batched::Pivoting::full);
     pair.jacobi.start_sweeps();
     pair.jacobi.sweep(there);
@@ -174,7 +210,7 @@ TEST(block_factor, keeps_the_best_sweep) {
 
 TEST(block_factor, absolute_pivots_make_it_positive_definite) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     const Index k = 8, rows = 90;
     const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 0.5));
     auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, 3), 0,
@@ -184,10 +220,9 @@ TEST(block_factor, absolute_pivots_make_it_positive_definite) {
     const auto smallest_form = [&] {
         double smallest = std::numeric_limits<double>::infinity();
         for (int vector = 0; vector < rows; ++vector) {
-            std::vector<double> r(scale.size(), 0), z(scale.size());
+            std::vector<double> r(scale.size(), 0);
             r[std::size_t(vector)] = 1;
-            factor.solve(there, scale, 0, r.data(), z.data());
-            smallest = std::min(smallest, z[std::size_t(vector)]);
+            smallest = std::min(smallest, solve(there, factor, scale, 0, r)[std::size_t(vector)]);
         }
         return smallest;
     };
@@ -197,7 +232,7 @@ TEST(block_factor, absolute_pivots_make_it_positive_definite) {
 }
 
 TEST(block_factor, zeros_become_the_threshold) {
-    const Context there = host();
+    const Context there = context();
     const auto matrix = symmetric_csr<double>(5, {{{0, 0}, 0.0}, {{4, 1}, 0.0}});
     auto factor =
         make_factor(there, matrix.view(), 4, {0, 1, 2, 3, 4}, 0, BlockLdltMethod::level, 0.25);
@@ -206,9 +241,7 @@ TEST(block_factor, zeros_become_the_threshold) {
     EXPECT_EQ(factor.perturbed(there), 5);
     EXPECT_EQ(factor.smallest_pivot(there), 0);
     const std::vector<double> scale(5, 1), r{1, 2, 3, 4, 5};
-    std::vector<double> z(5);
-    factor.solve(there, scale, 0, r.data(), z.data());
-    EXPECT_EQ(z, (std::vector<double>{4, 8, 12, 16, 20}));
+    EXPECT_EQ(solve(there, factor, scale, 0, r), (std::vector<double>{4, 8, 12, 16, 20}));
 }
 
 }  // namespace tessera::test

@@ -74,6 +74,31 @@ std::vector<T> narrowed(const std::vector<double>& scaling) {
     return narrow;
 }
 
+/// What the host reads of a matrix: the matrix itself, or a copy of one in the memory of a GPU.
+template <class T>
+class OnHost {
+  public:
+    OnHost(const Context& context, const CsrView<T>& matrix) : view_(matrix) {
+        if (!context.on_gpu()) return;
+        offsets_.resize(std::size_t(matrix.rows) + 1);
+        columns_.resize(std::size_t(matrix.nonzeros));
+        values_.resize(std::size_t(matrix.nonzeros));
+        copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets_));
+        copy_to_host(context, matrix.column_indices_span(), std::span<Index>(columns_));
+        copy_to_host(context, matrix.values_span(), std::span<T>(values_));
+        view_.row_offsets = offsets_.data();
+        view_.column_indices = columns_.data();
+        view_.values = values_.data();
+    }
+    const CsrView<T>& view() const { return view_; }
+
+  private:
+    std::vector<Offset> offsets_;
+    std::vector<Index> columns_;
+    std::vector<T> values_;
+    CsrView<T> view_;
+};
+
 template <class T>
 block_ldlt::BlockFactor<T> make_factor(const Context& context, block_ldlt::Grid grid,
                                        const block_ldlt::BlockRows& blocks,
@@ -86,7 +111,8 @@ block_ldlt::BlockFactor<T> make_factor(const Context& context, block_ldlt::Grid 
 
 template <class T>
 void BlockLdlt<T>::State::push_back(const Context& context, const block_ldlt::Grid& grid,
-                                    const block_ldlt::BlockRows& blocks, const CsrView<T>& matrix) {
+                                    const block_ldlt::BlockRows& blocks, const CsrView<T>& matrix,
+                                    const CsrView<T>& on_host) {
     block_ldlt::PushedBlocks pushed(grid.block_rows);
     for (int round = 0; round < most_rounds; ++round) {
         // What a block that was pushed takes from those now before it is there one sweep later.
@@ -97,8 +123,9 @@ void BlockLdlt<T>::State::push_back(const Context& context, const block_ldlt::Gr
         pushed.push(bad);
         report.pushed += Index(bad.size());
         factor = {};
-        factor = make_factor<T>(context, reorder_grid(grid, pushed),
-                                reorder_blocks(blocks, pushed, context.threads()), matrix, options);
+        factor =
+            make_factor<T>(context, reorder_grid(grid, pushed),
+                           reorder_blocks(blocks, pushed, context.threads()), on_host, options);
         factor.load(context, std::as_const(scale).view(), matrix);
     }
 }
@@ -120,38 +147,38 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
                         const BlockLdltOptions& options) {
     check_options(options);
     require(matrix.rows == matrix.columns, "block_ldlt: the matrix must be square");
-    if (context.on_gpu()) {
-        throw NotBuilt("block_ldlt has no CUDA kernels yet: take the CPU (--device cpu)");
-    }
     const Phase phase(context, "setup", 0);
+    const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
+    const OnHost<T> copied(context, matrix);
+    const CsrView<T>& on_host = copied.view();
     const auto rows = std::size_t(matrix.rows);
     BlockLdltReport report;
     SymmetricMatching matching;
     if (options.matching) {
-        matching = match_symmetric(context, matrix);
+        matching = match_symmetric(host, on_host);
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
-        check_symmetry(matrix);
+        check_symmetry(on_host);
         matching.scaling.assign(rows, 1.0);
     }
     OrderingOptions ordering;
     ordering.block = options.block;
     ordering.method = options.ordering;
     BlockOrdering ordered =
-        order_blocks(context, matrix, std::span<const Index>(matching.partner), ordering);
+        order_blocks(host, on_host, std::span<const Index>(matching.partner), ordering);
     report.padding = ordered.padding;
 
     using namespace block_ldlt;
     const Grid grid = make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double most = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
-    const BlockRows blocks = fill_pattern(grid, matrix, options.fill, Offset(most));
+    const BlockRows blocks = fill_pattern(grid, on_host, options.fill, Offset(most));
     state_ = std::unique_ptr<State>(
         new State{options, report, copy_to_buffer(context, narrowed<T>(matching.scaling)),
-                  make_factor<T>(context, grid, blocks, matrix, options), matrix.nonzeros});
+                  make_factor<T>(context, grid, blocks, on_host, options), matrix.nonzeros});
     state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
-    if (options.outer) state_->push_back(context, grid, blocks, matrix);
+    if (options.outer) state_->push_back(context, grid, blocks, matrix, on_host);
     state_->describe_pattern();
     state_->choose(context, matrix);
 }

@@ -21,7 +21,8 @@ struct BlockLdlt<T>::State {
     /// So many sweeps, or the level factor.
     void run_first(const Context& context, int sweeps);
     void push_back(const Context& context, const block_ldlt::Grid& grid,
-                   const block_ldlt::BlockRows& blocks, const CsrView<T>& matrix);
+                   const block_ldlt::BlockRows& blocks, const CsrView<T>& matrix,
+                   const CsrView<T>& on_host);
     void describe_pattern();
     bool run_sweeps(const Context& context);
     /// The stage of the options and, with the safeguard, those that it gives way to.

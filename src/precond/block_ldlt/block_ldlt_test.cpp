@@ -37,26 +37,35 @@ CsrMatrix<double> shifted_laplacian(Index n, double shift) {
     return symmetric_csr<double>(n * n, entries);
 }
 
-/// A x for a random x.
+/// A x for a random x; both in the memory of the Context.
 template <class T>
-std::vector<T> right_hand_side(const Context& context, const CsrMatrix<T>& matrix,
-                               std::mt19937_64& random) {
-    const auto x = random_vector<T>(random, std::size_t(matrix.rows()));
-    std::vector<T> b(x.size());
-    const CsrOperator<T> product(context, matrix.view());
-    product.apply(context, x, b);
+Buffer<T> right_hand_side(const Context& context, const CsrMatrix<T>& matrix,
+                          std::mt19937_64& random) {
+    const auto x = copy_to_buffer(context, random_vector<T>(random, std::size_t(matrix.rows())));
+    Buffer<T> b(context, x.size());
+    CsrOperator<T>(context, matrix.view()).apply(context, x.view(), b.view());
     return b;
 }
 
 SolveReport solve_with(const Context& context, const CsrMatrix<double>& matrix,
-                       const Operator<double>* preconditioner, const std::vector<double>& b,
+                       const Operator<double>* preconditioner, const Buffer<double>& b,
                        double rtol = 1e-10) {
-    std::vector<double> x(b.size(), 0);
+    Buffer<double> x(context, b.size());
+    fill(context, 0.0, x.view());
     SolveOptions options;
     options.rtol = rtol;
     options.max_iterations = 100;
-    return gmres<double>(context, CsrOperator<double>(context, matrix.view()), preconditioner, b, x,
-                         25, options);
+    return gmres<double>(context, CsrOperator<double>(context, matrix.view()), preconditioner,
+                         b.view(), x.view(), 25, options);
+}
+
+/// z = M^-1 r.
+std::vector<double> apply(const Context& context, const Operator<double>& ldlt,
+                          const std::vector<double>& r) {
+    const auto there = copy_to_buffer(context, r);
+    Buffer<double> z(context, there.size());
+    ldlt.apply(context, there.view(), z.view());
+    return copy_to_host(context, z);
 }
 
 BlockLdltOptions options_of(const std::string& text) {
@@ -77,8 +86,8 @@ std::string message(const std::function<void()>& f) {
 
 TEST(block_ldlt, solves_an_optimisation_system) {
     auto random = generator();
-    const Context there = host();
-    const auto matrix = optimisation_system(random, 600, 300);
+    const Context there = context();
+    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
     const auto b = right_hand_side(there, matrix, random);
     for (const char* text : {":8,method=level", ":8", ":16", ":4,fill=1", ":4,fill=2,ordering=rcm",
                              ":32,ordering=natural", ":8,epsilon_unit=block,pivoting=rook",
@@ -92,8 +101,8 @@ TEST(block_ldlt, solves_an_optimisation_system) {
 
 TEST(block_ldlt, matching_gains_three_digits) {
     auto random = generator();
-    const Context there = host();
-    const auto matrix = optimisation_system(random, 600, 300);
+    const Context there = context();
+    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
     const auto b = right_hand_side(there, matrix, random);
     const auto residual = [&](const std::string& text) {
         const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text + ",safeguard=off"));
@@ -106,8 +115,8 @@ TEST(block_ldlt, matching_gains_three_digits) {
 
 TEST(block_ldlt, sweeps_come_close_to_the_level_factor) {
     auto random = generator();
-    const Context there = host();
-    const auto matrix = optimisation_system(random, 1000, 500);
+    const Context there = context();
+    const auto matrix = copy_to(there, optimisation_system(random, 1000, 500).view());
     const auto b = right_hand_side(there, matrix, random);
     const BlockLdlt<double> jacobi(there, matrix.view(), options_of(":8"));
     const BlockLdlt<double> level(there, matrix.view(), options_of(":8,method=level"));
@@ -120,10 +129,10 @@ TEST(block_ldlt, sweeps_come_close_to_the_level_factor) {
 
 TEST(block_ldlt, is_never_worse_than_none) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     // Indefinite and wave-like: sweeps diverge, and without fill no factor is of any use.
     for (const double shift : {0.36, 0.8, 3.9}) {
-        const auto matrix = shifted_laplacian(36, shift);
+        const auto matrix = copy_to(there, shifted_laplacian(36, shift).view());
         const auto b = right_hand_side(there, matrix, random);
         const double none = solve_with(there, matrix, nullptr, b).true_relative_residual;
         for (const char* text : {":8", ":8,method=level", ":32,fill=1"}) {
@@ -140,9 +149,9 @@ TEST(block_ldlt, is_never_worse_than_none) {
 
 TEST(block_ldlt, complete_fill_is_a_direct_solver) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     for (const char* text : {":4", ":8,pivoting=bunch_kaufman", ":16,pivoting=rook", ":1"}) {
-        const auto matrix = shifted_laplacian(20, 0.5);
+        const auto matrix = copy_to(there, shifted_laplacian(20, 0.5).view());
         const auto b = right_hand_side(there, matrix, random);
         const BlockLdlt<double> ldlt(there, matrix.view(),
                                      options_of(text + std::string(",fill=1000,method=level")));
@@ -154,7 +163,7 @@ TEST(block_ldlt, complete_fill_is_a_direct_solver) {
 
 TEST(block_ldlt, matrices_of_all_kinds) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     const auto random_matrix = [&](Index rows) { return random_indefinite(random, rows, 2); };
     SymmetricEntries diagonal, dense_row, tiny = random_matrix(30), huge = random_matrix(30);
     for (Index i = 0; i < 30; ++i) {
@@ -177,20 +186,19 @@ TEST(block_ldlt, matrices_of_all_kinds) {
     for (std::size_t c = 0; c < cases.size(); ++c) {
         for (const char* text : {":4", ":1,method=level", ":32,fill=1", ":8,matching=off"}) {
             SCOPED_TRACE("case " + std::to_string(c) + ' ' + text);
-            const auto matrix = symmetric_csr<double>(cases[c].first, cases[c].second);
+            const auto matrix =
+                copy_to(there, symmetric_csr<double>(cases[c].first, cases[c].second).view());
             const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
             EXPECT_EQ(ldlt.rows(), cases[c].first);
-            std::vector<double> r(std::size_t(ldlt.rows()), 1), z(r.size());
-            ldlt.apply(there, r, z);
-            for (const double number : z) {
+            const std::vector<double> r(std::size_t(ldlt.rows()), 1);
+            for (const double number : apply(there, ldlt, r)) {
                 EXPECT_TRUE(std::isfinite(number));
             }
         }
     }
-    const auto matrix = symmetric_csr<double>(30, diagonal);
+    const auto matrix = copy_to(there, symmetric_csr<double>(30, diagonal).view());
     const BlockLdlt<double> exact(there, matrix.view(), options_of(":4"));
-    std::vector<double> r(30, 1), z(30);
-    exact.apply(there, r, z);
+    const auto z = apply(there, exact, std::vector<double>(30, 1));
     for (std::size_t i = 0; i < 30; ++i) {
         const double expected = i % 2 == 0 ? 1.0 / 3 : -4;
         EXPECT_LE(std::abs(z[i] - expected), gamma<double>(20) * std::abs(expected));
@@ -219,42 +227,61 @@ TEST(block_ldlt, serves_minres_and_sqmr) {
 
 TEST(block_ldlt, single_precision) {
     auto random = generator();
-    const Context there = host();
-    const auto matrix = symmetric_csr<float>(300, random_indefinite(random, 300, 1, 0));
+    const Context there = context();
+    const auto matrix =
+        copy_to(there, symmetric_csr<float>(300, random_indefinite(random, 300, 1, 0)).view());
     const auto b = right_hand_side(there, matrix, random);
-    std::vector<float> x(b.size(), 0);
+    Buffer<float> x(there, b.size());
+    fill(there, 0.0f, x.view());
     const BlockLdlt<float> ldlt(there, matrix.view(), options_of(":8,fill=1000,method=level"));
     SolveOptions options;
     options.rtol = 1e-4;
     options.max_iterations = 25;
-    const auto report =
-        gmres<float>(there, CsrOperator<float>(there, matrix.view()), &ldlt, b, x, 25, options);
+    const auto report = gmres<float>(there, CsrOperator<float>(there, matrix.view()), &ldlt,
+                                     b.view(), x.view(), 25, options);
     EXPECT_EQ(report.status, Status::converged) << ldlt.report().outcome;
 }
 
 TEST(block_ldlt, update_takes_new_values) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     auto matrix = optimisation_system(random, 120, 60);
-    std::vector<double> r = random_vector<double>(random, 180), before(180), after(180), again(180);
-    BlockLdlt<double> ldlt(there, matrix.view(), options_of(":8"));
-    ldlt.apply(there, r, before);
+    const auto r = random_vector<double>(random, 180);
+    BlockLdlt<double> ldlt(there, copy_to(there, matrix.view()).view(), options_of(":8"));
+    const auto before = apply(there, ldlt, r);
     for (double& value : matrix.values().view()) value *= 2;
-    ldlt.update(there, matrix.view());
-    ldlt.apply(there, r, after);
+    ldlt.update(there, copy_to(there, matrix.view()).view());
+    const auto after = apply(there, ldlt, r);
     // A power of two goes through every sum, but the threshold's unit scales as well.
     for (std::size_t i = 0; i < r.size(); ++i) EXPECT_EQ(after[i], before[i] / 2);
     for (double& value : matrix.values().view()) value /= 2;
-    ldlt.update(there, matrix.view());
-    ldlt.apply(there, r, again);
-    EXPECT_EQ(again, before);
-    EXPECT_THROW(ldlt.update(there, optimisation_system(random, 100, 80).view()), InvalidArgument);
+    ldlt.update(there, copy_to(there, matrix.view()).view());
+    EXPECT_EQ(apply(there, ldlt, r), before);
+    const auto other = copy_to(there, optimisation_system(random, 100, 80).view());
+    EXPECT_THROW(ldlt.update(there, other.view()), InvalidArgument);
+}
+
+TEST(block_ldlt, applies_inside_a_graph) {
+    auto random = generator();
+    const Context there = context();
+    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
+    for (const char* text : {":8", ":8,solve_sweeps=3"}) {
+        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
+        const auto r = right_hand_side(there, matrix, random);
+        Buffer<double> z(there, r.size());
+        const auto expected = apply(there, ldlt, copy_to_host(there, r));
+        const Graph graph = there.capture([&] { ldlt.apply(there, r.view(), z.view()); });
+        for (int run = 0; run < 2; ++run) {
+            graph.launch();
+            EXPECT_EQ(copy_to_host(there, z), expected) << text;
+        }
+    }
 }
 
 TEST(block_ldlt, texts) {
     auto random = generator();
-    const Context there = host();
-    const auto matrix = optimisation_system(random, 60, 30);
+    const Context there = context();
+    const auto matrix = copy_to(there, optimisation_system(random, 60, 30).view());
     for (const char* text :
          {"block_ldlt:8,fill=0,method=jacobi,sweeps=8,delta=0.95,epsilon_unit=max,pivoting="
           "complete,"
@@ -275,10 +302,11 @@ TEST(block_ldlt, texts) {
 }
 
 TEST(block_ldlt, refuses_with_a_reason) {
-    const Context there = host();
+    const Context there = context();
     const auto says = [&](const CsrMatrix<double>& matrix, const char* text, const char* what) {
-        const std::string found = message<InvalidArgument>(
-            [&] { BlockLdlt<double>(there, matrix.view(), options_of(text)); });
+        const std::string found = message<InvalidArgument>([&] {
+            BlockLdlt<double>(there, copy_to(there, matrix.view()).view(), options_of(text));
+        });
         EXPECT_NE(found.find(what), std::string::npos) << found;
     };
     const auto values = make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {3, 1}});
@@ -292,7 +320,7 @@ TEST(block_ldlt, refuses_with_a_reason) {
     for (Index i = 0; i < 96; ++i) {
         for (Index j = 0; j <= i; ++j) entries[{i, j}] = 1.0 / (1 + i + j);
     }
-    const auto dense = symmetric_csr<double>(96, entries);
+    const auto dense = copy_to(there, symmetric_csr<double>(96, entries).view());
     // 96 rows cannot exhaust a memory; that the bytes are stated is seen in the report.
     const BlockLdlt<double> ldlt(there, dense.view(), options_of(":8,fill=1000"));
     EXPECT_EQ(ldlt.report().stored_blocks, 12 * 13 / 2);

@@ -26,6 +26,19 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
 }
 
 template <class T>
+void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
+                     const T* v, const T* inverses, T* x, T* /*middle*/, T* y,
+                     unsigned* /*started*/) {
+    for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
+        cpu::lower_product(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
+    }
+    cpu::diagonal_product(context, a, inverses, x, y);
+    for (std::size_t l = levels.size(); l-- > 2;) {
+        cpu::upper_product(context, a, levels[l - 2], levels[l - 1], v, T(-1), y, y, y);
+    }
+}
+
+template <class T>
 void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
                     const Index* permutations, const T* x, T* y) {
     const Index k = a.k;
@@ -128,6 +141,9 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
+    template void solve_by_levels<T>(const Context&, const PatternView<T>&,                        \
+                                     std::span<const Index>, const T*, const T*, T*, T*, T*,       \
+                                     unsigned*);                                                   \
     template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
                                       T*);                                                         \
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \

@@ -2,45 +2,19 @@
 
 namespace tessera::block_ldlt {
 
-/// x = (I + V)^-1 x: level by level, or by the iteration x = b - V x from x = b; one sweep leaves
-/// x as it is, as many as there are levels are exact.
+/// The iteration x = b - V x from x = b: one sweep leaves x as it is, as many as there are levels
+/// are exact.
 template <class T>
-void BlockFactor<T>::lower_solve(const Context& context, int sweeps, const Set& set, T* x) const {
-    if (sweeps == 0) {
-        for (std::size_t l = 1; l + 1 < level_offsets_.size(); ++l) {
-            cpu::lower_product(context, view_, level_offsets_[l], level_offsets_[l + 1],
-                               set.v.data(), T(-1), x, x, x);
-        }
-        return;
-    }
+void BlockFactor<T>::iterate(const Context& context, bool upper, int sweeps, const Set& set,
+                             T* x) const {
     T* b = vectors_[2].data();
     T* y = vectors_[3].data();
-    copy(context, std::span<const T>(x, vectors_[2].view().size()), vectors_[2].view());
+    const auto elements = vectors_[2].view().size();
+    copy(context, std::span<const T>(x, elements), vectors_[2].view());
     for (int s = 1; s < sweeps; ++s) {
-        cpu::lower_product(context, view_, 0, view_.block_rows, set.v.data(), T(-1), x, b, y);
-        copy(context, std::as_const(vectors_[3]).view(),
-             std::span<T>(x, vectors_[3].view().size()));
-    }
-}
-
-/// x = (I + V)^-T x in the same ways.
-template <class T>
-void BlockFactor<T>::upper_solve(const Context& context, int sweeps, const Set& set, T* x) const {
-    if (sweeps == 0) {
-        for (std::size_t l = level_offsets_.size() - 1; l-- > 0;) {
-            if (l + 2 == level_offsets_.size()) continue;
-            cpu::upper_product(context, view_, level_offsets_[l], level_offsets_[l + 1],
-                               set.v.data(), T(-1), x, x, x);
-        }
-        return;
-    }
-    T* b = vectors_[2].data();
-    T* y = vectors_[3].data();
-    copy(context, std::span<const T>(x, vectors_[2].view().size()), vectors_[2].view());
-    for (int s = 1; s < sweeps; ++s) {
-        cpu::upper_product(context, view_, 0, view_.block_rows, set.v.data(), T(-1), x, b, y);
-        copy(context, std::as_const(vectors_[3]).view(),
-             std::span<T>(x, vectors_[3].view().size()));
+        const auto product = upper ? &upper_product<T> : &lower_product<T>;
+        product(context, view_, 0, view_.block_rows, set.v.data(), T(-1), x, b, y);
+        copy(context, std::as_const(vectors_[3]).view(), std::span<T>(x, elements));
     }
 }
 
@@ -50,11 +24,16 @@ void BlockFactor<T>::solve(const Context& context, std::span<const T> scale, int
     const Set& set = sets_[std::size_t(current_)];
     T* x = vectors_[0].data();
     T* y = vectors_[1].data();
-    cpu::gather(context, slots_.size(), slots_.data(), scale.data(), r, x);
-    lower_solve(context, sweeps, set, x);
-    cpu::diagonal_product(context, view_, set.inverses.data(), x, y);
-    upper_solve(context, sweeps, set, y);
-    cpu::scatter(context, slots_.size(), slots_.data(), scale.data(), y, z);
+    gather(context, slots_.size(), slots_.data(), scale.data(), r, x);
+    if (sweeps == 0) {
+        solve_by_levels<T>(context, view_, level_offsets_, set.v.data(), set.inverses.data(), x,
+                           vectors_[2].data(), y, started_.data());
+    } else {
+        iterate(context, false, sweeps, set, x);
+        diagonal_product(context, view_, set.inverses.data(), x, y);
+        iterate(context, true, sweeps, set, y);
+    }
+    scatter(context, slots_.size(), slots_.data(), scale.data(), y, z);
 }
 
 template class BlockFactor<float>;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "tessera/context.hpp"
 
 namespace tessera::block_ldlt {
@@ -36,6 +38,9 @@ struct PatternView {
 /// lower_product: y_i = b_i + alpha sum_j V_ij x_j, upper_product: y_j = b_j + alpha sum_i
 ///   V_ij^T x_i, for the block rows of the range; y may be b. With alpha = -1 and x = y = b, over
 ///   ascending (descending) levels, these are the triangular solves.
+/// solve_by_levels: y = (I + V)^-T X (I + V)^-1 x, exactly; level l has the block rows from
+///   levels[l], in host memory. x and `middle`, another such vector, are overwritten, and so are
+///   the two numbers of `started`.
 /// diagonal_product: y_i = X_i x_i for all block rows; no overlap.
 /// factor_product: y_i = P^T L D L^T P x_i from what batched::ldlt wrote; y may be x.
 /// matrix_product: y = A x with the permuted matrix; no overlap.
@@ -55,6 +60,10 @@ struct PatternView {
     void upper_product(const Context& context, const PatternView<T>& a, Index first, Index last,   \
                        const T* v, T alpha, const T* x, const T* b, T* y);                         \
     template <class T>                                                                             \
+    void solve_by_levels(const Context& context, const PatternView<T>& a,                          \
+                         std::span<const Index> levels, const T* v, const T* inverses, T* x,       \
+                         T* middle, T* y, unsigned* started);                                      \
+    template <class T>                                                                             \
     void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,      \
                           const T* x, T* y);                                                       \
     template <class T>                                                                             \
@@ -73,9 +82,16 @@ struct PatternView {
     void scatter(const Context& context, Offset count, const Index* slots, const T* scale,         \
                  const T* x, T* z);
 
+// On the backend of the Context.
+TESSERA_BLOCK_LDLT_KERNELS
+
 namespace cpu {
 TESSERA_BLOCK_LDLT_KERNELS
 }  // namespace cpu
+
+namespace cuda {
+TESSERA_BLOCK_LDLT_KERNELS
+}  // namespace cuda
 #undef TESSERA_BLOCK_LDLT_KERNELS
 
 }  // namespace tessera::block_ldlt

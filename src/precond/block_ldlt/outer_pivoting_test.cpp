@@ -96,7 +96,7 @@ TEST(outer_pivoting, keeps_every_pair_of_block_rows) {
 
 TEST(outer_pivoting, blocks_are_turned_with_their_pairs) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     const Index k = 4, rows = 5 * k;
     const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, rows, 0));
     std::vector<Index> slots(static_cast<std::size_t>(rows));
@@ -110,7 +110,7 @@ TEST(outer_pivoting, blocks_are_turned_with_their_pairs) {
         block_ldlt::arrange_by_levels(grid, block_ldlt::reorder_blocks(all_blocks(5), pushed, 1));
     block_ldlt::BlockFactor<double> factor(there, grid, pattern, matrix.view(),
                                            batched::Pivoting::full, BlockLdltMethod::level);
-    factor.load(there, std::vector<double>(std::size_t(rows), 1), matrix.view());
+    load(there, factor, matrix.view());
     factor.set_threshold(there, 1e-300, EpsilonUnit::max);
     factor.factor_by_levels(there);
     // All blocks are stored, so the product is the matrix in the new order.
@@ -126,26 +126,30 @@ TEST(outer_pivoting, blocks_are_turned_with_their_pairs) {
 
 TEST(outer_pivoting, saves_zero_blocks) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     for (const Index zeros : {60, 100}) {
         const auto matrix = zero_blocks_first(random, zeros);
-        const auto x = random_vector<double>(random, std::size_t(matrix.rows()));
-        std::vector<double> b(x.size());
-        const CsrOperator<double> product(there, matrix.view());
-        product.apply(there, x, b);
+        const auto placed = copy_to(there, matrix.view());
+        const auto x =
+            copy_to_buffer(there, random_vector<double>(random, std::size_t(matrix.rows())));
+        Buffer<double> b(there, x.size());
+        const CsrOperator<double> product(there, placed.view());
+        product.apply(there, x.view(), b.view());
         for (const char* method : {",method=level", ",method=jacobi"}) {
             const auto solve = [&](const char* outer) {
                 const BlockLdlt<double> ldlt(
-                    there, matrix.view(),
+                    there, placed.view(),
                     parse_block_ldlt(Spec::parse(
                         std::string("block_ldlt:4,epsilon=1e-6,matching=off,ordering=natural,"
                                     "safeguard=off") +
                         method + outer)));
-                std::vector<double> y(b.size(), 0);
+                Buffer<double> y(there, b.size());
+                fill(there, 0.0, y.view());
                 SolveOptions options;
                 options.rtol = 1e-8;
                 options.max_iterations = 100;
-                const auto report = gmres<double>(there, product, &ldlt, b, y, 25, options);
+                const auto report =
+                    gmres<double>(there, product, &ldlt, b.view(), y.view(), 25, options);
                 return std::pair(report, ldlt.report());
             };
             const auto [without, none] = solve(",outer=off");

@@ -128,7 +128,7 @@ class PermutedSweeps {
 
 TEST(permuted_sweeps, permutations_make_no_difference) {
     auto random = generator();
-    const Context there = host();
+    const Context there = context();
     for (const Index k : {1, 4, 8}) {
         const Index rows = 10 * k;
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
@@ -142,7 +142,7 @@ TEST(permuted_sweeps, permutations_make_no_difference) {
         for (int sweep = 0; sweep < 8; ++sweep, tau *= 0.95) {
             factor.set_threshold(there, tau / largest(a), EpsilonUnit::max);
             factor.sweep(there);
-            permuted.sweep(there, tau);
+            permuted.sweep(host(), tau);
             const TakenApart parts = take_apart(there, factor);
             // What one sweep may lose, and what that grows to when it goes through F^-1 once more.
             const double amplified = largest(absolute(parts.lower)) * largest(parts.size) *

@@ -109,12 +109,13 @@ TakenApart take_apart(const Context& context, const block_ldlt::BlockFactor<T>& 
     const auto k = std::size_t(factor.grid().k), n = factor.grid().slots.size();
     TakenApart parts{identity(n), Dense(n), Dense(n), Dense(n), identity(n)};
     const auto v = copy_to_host(context, factor.v());
-    const auto rows = copy_to_buffer(
-        context, std::span<const Index>(factor.view().rows, std::size_t(factor.blocks())));
-    const auto columns = copy_to_buffer(
-        context, std::span<const Index>(factor.view().columns, std::size_t(factor.blocks())));
+    std::vector<Index> rows(std::size_t(factor.blocks())), columns(rows);
+    copy_to_host(context, std::span<const Index>(factor.view().rows, rows.size()),
+                 std::span<Index>(rows));
+    copy_to_host(context, std::span<const Index>(factor.view().columns, columns.size()),
+                 std::span<Index>(columns));
     for (std::size_t b = 0; b < std::size_t(factor.blocks()); ++b) {
-        const auto i = std::size_t(rows.data()[b]) * k, j = std::size_t(columns.data()[b]) * k;
+        const auto i = std::size_t(rows[b]) * k, j = std::size_t(columns[b]) * k;
         for (std::size_t e = 0; e < k * k; ++e) {
             parts.lower(i + e % k, j + e / k) = double(v[b * k * k + e]);
             parts.pattern(i + e % k, j + e / k) = parts.pattern(j + e / k, i + e % k) = 1;
@@ -147,6 +148,24 @@ TakenApart take_apart(const Context& context, const block_ldlt::BlockFactor<T>& 
     return parts;
 }
 
+/// Loads `matrix` (in host memory), unscaled.
+template <class T>
+void load(const Context& context, block_ldlt::BlockFactor<T>& factor, const CsrView<T>& matrix) {
+    const auto placed = copy_to(context, matrix);
+    const auto ones = copy_to_buffer(context, std::vector<T>(std::size_t(matrix.rows), T(1)));
+    factor.load(context, ones.view(), placed.view());
+}
+
+/// z = S P^T M^-1 P S r.
+template <class T>
+std::vector<T> solve(const Context& context, const block_ldlt::BlockFactor<T>& factor,
+                     const std::vector<T>& scale, int sweeps, const std::vector<T>& r) {
+    const auto there = copy_to_buffer(context, r), scales = copy_to_buffer(context, scale);
+    Buffer<T> z(context, there.size());
+    factor.solve(context, scales.view(), sweeps, there.data(), z.data());
+    return copy_to_host(context, z);
+}
+
 /// A factor of `matrix` (in host memory) in a random grid, loaded, its threshold set.
 template <class T>
 block_ldlt::BlockFactor<T> make_factor(const Context& context, const CsrView<T>& matrix, Index k,
@@ -158,8 +177,7 @@ block_ldlt::BlockFactor<T> make_factor(const Context& context, const CsrView<T>&
         grid, block_ldlt::fill_pattern(grid, matrix, fill, Offset(1) << 30));
     block_ldlt::BlockFactor<T> factor(context, std::move(grid), std::move(pattern), matrix,
                                       pivoting, method);
-    const std::vector<T> ones(std::size_t(matrix.rows), T(1));
-    factor.load(context, ones, matrix);
+    load(context, factor, matrix);
     factor.set_threshold(context, epsilon, EpsilonUnit::max);
     return factor;
 }

@@ -1,0 +1,354 @@
+#pragma once
+
+#include "gpu/launch.cuh"
+#include "precond/block_ldlt/block_tiles.cuh"
+
+namespace tessera::block_ldlt::cuda {
+
+using namespace tessera::cuda;
+
+constexpr int product_threads = 128;
+
+/// The lanes of a block row, a warp for 8 rows and more. A step takes `width` adjacent values of a
+/// block a lane; a lane has the same rows in all steps, and columns `step_columns` apart.
+template <class T, int k>
+struct ProductTeam {
+    static constexpr int widest = k == 8 ? 2 : 16 / int(sizeof(T));
+    static constexpr int width = widest < k ? widest : k;
+    static constexpr int lanes = k * k / width < 32 ? k * k / width : 32;
+    static constexpr int steps = k * k / (width * lanes);
+    static constexpr int row_lanes = k / width;
+    static constexpr int step_columns = lanes / row_lanes;
+    static constexpr int teams = product_threads / lanes;
+    /// Blocks whose values are on their way at once.
+    static constexpr int ahead = steps < 4 ? 4 / steps : 1;
+
+    int lane = int(threadIdx.x) % lanes;
+    int row = lane % row_lanes * width;
+    int column = lane / row_lanes;
+};
+
+/// What an element of a vector is until it is known: a NaN that no kernel computes.
+__device__ __forceinline__ double unknown(double) { return __longlong_as_double(~0LL); }
+__device__ __forceinline__ float unknown(float) { return __int_as_float(~0); }
+__device__ __forceinline__ bool is_known(double x) { return __double_as_longlong(x) != ~0LL; }
+__device__ __forceinline__ bool is_known(float x) { return __float_as_int(x) != ~0; }
+
+__device__ __forceinline__ double load_shared_between_blocks(const double* x) {
+    double value;
+    asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(value) : "l"(x) : "memory");
+    return value;
+}
+__device__ __forceinline__ float load_shared_between_blocks(const float* x) {
+    float value;
+    asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
+    return value;
+}
+
+/// An element of a vector: one that was there before the kernel, or that another warp of the kernel
+/// is to write, once it is known. The values are their own flags, so that no order between
+/// different elements matters.
+struct Before {
+    template <int count, class T>
+    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) to[i] = x[i * distance];
+    }
+};
+struct OnceKnown {
+    template <int count, class T>
+    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
+        for (bool known = false; !known;) {
+            known = true;
+#pragma unroll
+            for (int i = 0; i < count; ++i) {
+                to[i] = load_shared_between_blocks(x + i * distance);
+                known = known && is_known(to[i]);
+            }
+        }
+    }
+};
+
+/// The values of a block in this lane.
+template <int k, class T>
+__device__ __forceinline__ void load_block(
+    const ProductTeam<T, k>& at, const T* block,
+    T (&values)[ProductTeam<T, k>::steps][ProductTeam<T, k>::width]) {
+    using Team = ProductTeam<T, k>;
+#pragma unroll
+    for (int s = 0; s < Team::steps; ++s) {
+        load_run(block + (at.column + s * Team::step_columns) * k + at.row, values[s]);
+    }
+}
+
+/// sum_j V_ij x_j for block row i, where `active`: the rows of this lane, in all lanes with the
+/// same rows. For all lanes of a warp.
+template <class Element, int k, class T>
+__device__ __forceinline__ void lower_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
+                                           Offset i, bool active, const T* v, const T* x,
+                                           T (&sums)[ProductTeam<T, k>::width]) {
+    using Team = ProductTeam<T, k>;
+    const Offset end = active ? a.row_offsets[i + 1] : 0;
+    for (Offset e = active ? a.row_offsets[i] : 0; e < end; e += Team::ahead) {
+        const T* from[Team::ahead];
+        T values[Team::ahead][Team::steps][Team::width];
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            if (e + u >= end) continue;
+            const Index block = a.row_blocks[e + u];
+            from[u] = x + Offset(a.columns[block]) * k + at.column;
+            load_block<k>(at, v + Offset(block) * (k * k), values[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            if (e + u >= end) continue;
+            T factors[Team::steps];
+            Element::load(from[u], Team::step_columns, factors);
+#pragma unroll
+            for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+                for (int r = 0; r < Team::width; ++r) {
+                    sums[r] = fma(values[u][s][r], factors[s], sums[r]);
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int distance = Team::row_lanes; distance < Team::lanes; distance *= 2) {
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) {
+            sums[r] += __shfl_xor_sync(full_warp, sums[r], distance);
+        }
+    }
+}
+
+/// Adds up the sums of the lanes with the same columns, in a fixed tree.
+template <int k, class T>
+__device__ __forceinline__ void add_rows(T (&sums)[ProductTeam<T, k>::steps]) {
+    using Team = ProductTeam<T, k>;
+#pragma unroll
+    for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+        for (int distance = 1; distance < Team::row_lanes; distance *= 2) {
+            sums[s] += __shfl_xor_sync(full_warp, sums[s], distance);
+        }
+    }
+}
+
+/// X x for a symmetric block X, where `active`: the columns of this lane.
+template <int k, class T>
+__device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, const T* block,
+                                                  const T* x, bool active,
+                                                  T (&sums)[ProductTeam<T, k>::steps]) {
+    using Team = ProductTeam<T, k>;
+    if (active) {
+        T values[Team::steps][Team::width], factors[Team::width];
+        load_block<k>(at, block, values);
+        Before::load(x + at.row, 1, factors);
+#pragma unroll
+        for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+            for (int r = 0; r < Team::width; ++r) {
+                sums[s] = fma(values[s][r], factors[r], sums[s]);
+            }
+        }
+    }
+    add_rows<k, T>(sums);
+}
+
+/// sum_i V_ij^T x_i for block column j, where `active`: the columns of this lane.
+template <class Element, int k, class T>
+__device__ __forceinline__ void upper_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
+                                           Offset j, bool active, const T* v, const T* x,
+                                           T (&sums)[ProductTeam<T, k>::steps]) {
+    using Team = ProductTeam<T, k>;
+    const Offset end = active ? a.column_offsets[j + 1] : 0;
+    for (Offset e = active ? a.column_offsets[j] : 0; e < end; e += Team::ahead) {
+        const T* from[Team::ahead];
+        T values[Team::ahead][Team::steps][Team::width];
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            if (e + u >= end) continue;
+            from[u] = x + Offset(a.rows[e + u]) * k + at.row;
+            load_block<k>(at, v + (e + u) * (k * k), values[u]);
+        }
+#pragma unroll
+        for (int u = 0; u < Team::ahead; ++u) {
+            if (e + u >= end) continue;
+            T factors[Team::width];
+            Element::load(from[u], 1, factors);
+#pragma unroll
+            for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+                for (int r = 0; r < Team::width; ++r) {
+                    sums[s] = fma(values[u][s][r], factors[r], sums[s]);
+                }
+            }
+        }
+    }
+    add_rows<k, T>(sums);
+}
+
+template <bool upper, int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    product_kernel(PatternView<T> a, Index first, Index last, const T* v, T alpha, const T* x,
+                   const T* b, T* y) {
+    using Team = ProductTeam<T, k>;
+    begin_dependent();
+    const Team at;
+    const Offset i = first + Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
+    const bool active = i < last;
+    if constexpr (upper) {
+        T sums[Team::steps] = {};
+        upper_sums<Before, k>(a, at, i, active, v, x, sums);
+        if (!active || at.row > 0) return;
+#pragma unroll
+        for (int s = 0; s < Team::steps; ++s) {
+            const Offset place = i * k + at.column + s * Team::step_columns;
+            y[place] = b[place] + alpha * sums[s];
+        }
+    } else {
+        T sums[Team::width] = {};
+        lower_sums<Before, k>(a, at, i, active, v, x, sums);
+        if (!active || at.column > 0) return;
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) {
+            y[i * k + at.row + r] = b[i * k + at.row + r] + alpha * sums[r];
+        }
+    }
+}
+
+template <int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    diagonal_product_kernel(Index block_rows, const T* inverses, const T* x, T* y) {
+    using Team = ProductTeam<T, k>;
+    begin_dependent();
+    const Team at;
+    const Offset i = Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
+    const bool active = i < block_rows;
+    T sums[Team::steps] = {};
+    symmetric_product<k>(at, inverses + i * (k * k), x + i * k, active, sums);
+    if (!active || at.row > 0) return;
+#pragma unroll
+    for (int s = 0; s < Team::steps; ++s) y[i * k + at.column + s * Team::step_columns] = sums[s];
+}
+
+/// Makes all elements unknown, and both counts of started thread blocks 0.
+template <class T>
+__global__ void __launch_bounds__(product_threads)
+    forget_kernel(Offset count, T* middle, T* y, unsigned* started) {
+    begin_dependent();
+    for_elements<4>(count, [&](Offset e) { middle[e] = y[e] = unknown(T()); });
+    if (blockIdx.x == 0 && threadIdx.x < 2) started[threadIdx.x] = 0;
+}
+
+/// Stores what is known now; where it is the NaN that stands for what is not, another one.
+template <class T>
+__device__ __forceinline__ void store_known(T* to, T value) {
+    *to = is_known(value) ? value : T(__int_as_float(0x7fc00000));
+}
+
+/// Both triangular solves, a warp a block row: y = (I + V)^-1 b, or y = (I + V)^-T X b. Each waits
+/// for what it needs. Thread blocks take their rows in the order in which they start, so that what
+/// a row needs is never behind it.
+template <bool upper, int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    solve_kernel(PatternView<T> a, const T* v, const T* inverses, const T* b, T* y,
+                 unsigned* started) {
+    using Team = ProductTeam<T, k>;
+    static_assert(Team::lanes == 32);
+    __shared__ unsigned turn;
+    begin_dependent();
+    if (threadIdx.x == 0) turn = atomicAdd(started, 1u);
+    __syncthreads();
+    const Team at;
+    const Offset place = Offset(turn) * Team::teams + int(threadIdx.x) / 32;
+    if (place >= a.block_rows) return;
+    if constexpr (upper) {
+        const Offset j = a.block_rows - 1 - place;
+        T own[Team::steps] = {}, sums[Team::steps] = {};
+        symmetric_product<k>(at, inverses + j * (k * k), b + j * k, true, own);
+        upper_sums<OnceKnown, k>(a, at, j, true, v, y, sums);
+        if (at.row > 0) return;
+#pragma unroll
+        for (int s = 0; s < Team::steps; ++s) {
+            store_known(y + j * k + at.column + s * Team::step_columns, own[s] - sums[s]);
+        }
+    } else {
+        const Offset i = place;
+        T sums[Team::width] = {};
+        lower_sums<OnceKnown, k>(a, at, i, true, v, y, sums);
+        if (at.column > 0) return;
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) {
+            store_known(y + i * k + at.row + r, b[i * k + at.row + r] - sums[r]);
+        }
+    }
+}
+
+template <bool upper, class T>
+void product(const Context& context, const PatternView<T>& a, Index first, Index last, const T* v,
+             T alpha, const T* x, const T* b, T* y) {
+    if (first == last) return;
+    with_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        launch_dependent(&product_kernel<upper, k, T>,
+                         blocks_for(last - first, ProductTeam<T, k>::teams), product_threads, 0,
+                         stream_of(context), a, first, last, v, alpha, x, b, y);
+    });
+}
+
+template <class T>
+void lower_product(const Context& context, const PatternView<T>& a, Index first, Index last,
+                   const T* v, T alpha, const T* x, const T* b, T* y) {
+    product<false>(context, a, first, last, v, alpha, x, b, y);
+}
+
+template <class T>
+void upper_product(const Context& context, const PatternView<T>& a, Index first, Index last,
+                   const T* v, T alpha, const T* x, const T* b, T* y) {
+    product<true>(context, a, first, last, v, alpha, x, b, y);
+}
+
+template <class T>
+void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,
+                      const T* x, T* y) {
+    if (a.block_rows == 0) return;
+    with_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        launch_dependent(&diagonal_product_kernel<k, T>,
+                         blocks_for(a.block_rows, ProductTeam<T, k>::teams), product_threads, 0,
+                         stream_of(context), a.block_rows, inverses, x, y);
+    });
+}
+
+template <class T>
+void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
+                     const T* v, const T* inverses, T* x, T* middle, T* y, unsigned* started) {
+    if (a.block_rows == 0) return;
+    with_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        using Team = ProductTeam<T, k>;
+        if constexpr (Team::lanes == 32) {
+            const cudaStream_t stream = stream_of(context);
+            const Offset count = Offset(a.block_rows) * k;
+            launch_dependent(&forget_kernel<T>, blocks_for(count, 4 * product_threads),
+                             product_threads, 0, stream, count, middle, y, started);
+            const unsigned blocks = blocks_for(a.block_rows, Team::teams);
+            launch_dependent(&solve_kernel<false, k, T>, blocks, product_threads, 0, stream, a, v,
+                             inverses, x, middle, started);
+            launch_dependent(&solve_kernel<true, k, T>, blocks, product_threads, 0, stream, a, v,
+                             inverses, middle, y, started + 1);
+        } else {
+            for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
+                product<false>(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
+            }
+            cuda::diagonal_product(context, a, inverses, x, y);
+            for (std::size_t l = levels.size(); l-- > 2;) {
+                product<true>(context, a, levels[l - 2], levels[l - 1], v, T(-1), y, y, y);
+            }
+        }
+    });
+}
+
+}  // namespace tessera::block_ldlt::cuda

@@ -1,0 +1,138 @@
+#pragma once
+
+#include "gpu/launch.cuh"
+#include "precond/block_ldlt/block_tiles.cuh"
+
+namespace tessera::block_ldlt::cuda {
+
+using namespace tessera::cuda;
+
+constexpr int schur_threads = 128;
+
+/// The entries of A of an item, zero elsewhere, in the k x k values of `staged`; for the lanes that
+/// share them, all of the warp.
+template <int k, int lanes, class T>
+__device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset item, bool active,
+                                              int lane, T* staged) {
+    for (int e = lane; e < k * k; e += lanes) staged[e] = T(0);
+    __syncwarp();
+    if (active) {
+        const Offset end = a.entry_offsets[item + 1];
+        for (Offset e = a.entry_offsets[item] + lane; e < end; e += lanes) {
+            staged[a.places[e]] = a.values[e];
+        }
+    }
+    __syncwarp();
+}
+
+/// The lanes of a block and their place in shared memory.
+template <class T, int k>
+struct SchurTeam {
+    using Tile = BlockTile<T, k>;
+    static constexpr int lanes = Tile::lanes;
+    static constexpr int teams = schur_threads / lanes;
+
+    int lane = int(threadIdx.x) % lanes;
+    int team = int(threadIdx.x) / lanes;
+    Offset item = Offset(blockIdx.x) * teams + team;
+};
+
+template <int k, class T>
+__global__ void __launch_bounds__(schur_threads)
+    schur_diagonals_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* w,
+                           T* b) {
+    using Team = SchurTeam<T, k>;
+    __shared__ __align__(16) T memory[Team::teams][k * k];
+    begin_dependent();
+    const Team at;
+    T* const staged = memory[at.team];
+    const Offset i = first + at.item;
+    const bool active = i < last;
+    stage_entries<k, Team::lanes>(a, a.blocks + i, active, at.lane, staged);
+    typename Team::Tile c(at.lane);
+    c.visit([&](int row, int column, T& value) {
+        value = staged[max(row, column) + min(row, column) * k];
+    });
+    if (active) {
+        const Offset end = a.row_offsets[i + 1];
+#pragma unroll 4
+        for (Offset e = a.row_offsets[i]; e < end; ++e) {
+            const Offset place = Offset(a.row_blocks[e]) * (k * k);
+            c.subtract_product(v + place, w + place);
+        }
+    }
+    __syncwarp();
+    c.visit([&](int row, int column, T& value) { staged[row + column * k] = value; });
+    __syncwarp();
+    if (!active) return;
+    for (int e = at.lane; e < k * k; e += Team::lanes) {
+        const int small = min(e % k, e / k), large = max(e % k, e / k);
+        b[i * (k * k) + e] =
+            T(0.5) * staged[small + large * k] + T(0.5) * staged[large + small * k];
+    }
+}
+
+template <int k, class T>
+__global__ void __launch_bounds__(schur_threads)
+    schur_blocks_kernel(PatternView<T> a, Offset first, Offset last, const T* v, const T* w,
+                        const T* inverses, T* v_out, T* w_out) {
+    using Team = SchurTeam<T, k>;
+    __shared__ __align__(16) T memory[Team::teams][k * k];
+    begin_dependent();
+    const Team at;
+    T* const staged = memory[at.team];
+    const Offset block = first + at.item;
+    const bool active = block < last;
+    stage_entries<k, Team::lanes>(a, block, active, at.lane, staged);
+    typename Team::Tile c(at.lane);
+    c.visit([&](int row, int column, T& value) { value = staged[row + column * k]; });
+    if (active) {
+        const Offset end = a.triple_offsets[block + 1];
+#pragma unroll 4
+        for (Offset e = a.triple_offsets[block]; e < end; ++e) {
+            c.subtract_product(v + Offset(a.left[e]) * (k * k), w + Offset(a.right[e]) * (k * k));
+        }
+    }
+    __syncwarp();
+    c.visit([&](int row, int column, T& value) {
+        staged[row + column * k] = value;
+        value = T(0);
+    });
+    __syncwarp();
+    if (active) {
+        for (int e = at.lane; e < k * k; e += Team::lanes) w_out[block * (k * k) + e] = staged[e];
+        // The inverse is symmetric, so that this is -W X.
+        c.subtract_product(staged, inverses + Offset(a.columns[block]) * (k * k));
+    }
+    __syncwarp();
+    c.visit([&](int row, int column, T& value) { staged[row + column * k] = -value; });
+    __syncwarp();
+    if (!active) return;
+    for (int e = at.lane; e < k * k; e += Team::lanes) v_out[block * (k * k) + e] = staged[e];
+}
+
+template <class T>
+void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
+                     const T* v, const T* w, T* b) {
+    if (first == last) return;
+    with_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        launch_dependent(&schur_diagonals_kernel<k, T>,
+                         blocks_for(last - first, SchurTeam<T, k>::teams), schur_threads, 0,
+                         stream_of(context), a, first, last, v, w, b);
+    });
+}
+
+template <class T>
+void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
+                  const T* v, const T* w, const T* inverses, T* v_out, T* w_out) {
+    if (first == last) return;
+    with_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        launch_dependent(&schur_blocks_kernel<k, T>,
+                         blocks_for(last - first, SchurTeam<T, k>::teams), schur_threads, 0,
+                         stream_of(context), a, first, last, v, w, inverses, v_out, w_out);
+    });
+}
+
+}  // namespace tessera::block_ldlt::cuda
