@@ -215,10 +215,11 @@ TEST(block_ldlt, serves_minres_and_sqmr) {
     for (const auto& [solver, text] :
          {std::pair("sqmr", ":8"), std::pair("minres", ":8,fill=1,method=level,absolute")}) {
         const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
-        std::vector<double> x(b.size(), 0);
+        Buffer<double> x(there, b.size());
+        fill(there, 0.0, x.view());
         const auto report =
             solve<double>(there, Spec::parse(solver), CsrOperator<double>(there, matrix.view()),
-                          &ldlt, b, x, options);
+                          &ldlt, b.view(), x.view(), options);
         EXPECT_EQ(report.status, Status::converged)
             << solver << ' ' << text << ": " << report.true_relative_residual << "; "
             << report.message << ldlt.report().outcome;
