@@ -22,17 +22,9 @@ if [[ $device != cuda && $device != cpu ]]; then
     sed -n 's/^# \?//; 2,16p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
-if [[ -f $here/bin.tar.xz && ! -d $here/bin ]]; then tar -C "$here" -xJf "$here/bin.tar.xz"; fi
-bench=${TESSERA_BENCH:-$here/bin/tessera-bench}
-if [[ ! -x $bench ]]; then bench=$here/../build/release/bin/tessera-bench; fi
-if [[ ! -x $bench ]]; then
-    echo "batched.sh: there is no $bench; build the target tessera_bench" >&2
-    exit 2
-fi
+# shellcheck source=find_bench.sh
+source "$here/find_bench.sh"
 mkdir -p "$folder"
-if ldd "$bench" | grep -q 'libgomp.*not found'; then
-    export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-fi
 
 # Folders in which Python packages (torch, cupy) and toolkits keep cuBLAS.
 cublas_folders() {

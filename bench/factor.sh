@@ -12,13 +12,8 @@ if [[ $device != cuda && $device != cpu ]]; then
     sed -n 's/^# \?//; 2,6p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
-if [[ -f $here/bin.tar.xz && ! -d $here/bin ]]; then tar -C "$here" -xJf "$here/bin.tar.xz"; fi
-bench=${TESSERA_BENCH:-$here/bin/tessera-bench}
-if [[ ! -x $bench ]]; then bench=$here/../build/release/bin/tessera-bench; fi
-if [[ ! -x $bench ]]; then
-    echo "factor.sh: there is no $bench; build the target tessera_bench" >&2
-    exit 2
-fi
+# shellcheck source=find_bench.sh
+source "$here/find_bench.sh"
 mkdir -p "$folder"
 if [[ $device == cpu ]]; then
     exec "$bench" factor --device cpu --threads 1 --type f32,f64 --sizes 4,8,16,24,32 \

@@ -99,10 +99,14 @@ struct ThereFactors {
         return {info.data(),    perturbed.data(),       perturbation.data(), smallest.data(),
                 inertia.data(), log_determinant.data(), sign.data()};
     }
-    void take(const Context& context, HostFactors<T>& host) const {
+    void take_permutations(const Context& context, HostFactors<T>& host) const {
         host.starts = starts;
         host.rows = copy_to_host(context, rows);
         host.columns = copy_to_host(context, columns);
+    }
+    /// For a factorisation that was asked for results().
+    void take(const Context& context, HostFactors<T>& host) const {
+        take_permutations(context, host);
         host.info = copy_to_host(context, info);
         host.perturbed = copy_to_host(context, perturbed);
         host.inertia = copy_to_host(context, inertia);

@@ -24,7 +24,7 @@ struct Factored {
           factors(context(), batch_.sizes) {
         factor<T>(context(), method, there.view(), there.view(), factors.permutations());
         host.values = copy_to_host(context(), there.values);
-        factors.take(context(), host);
+        factors.take_permutations(context(), host);
     }
     batched::PermutationsView<const Index> permutations() { return factors.permutations(); }
 
