@@ -39,8 +39,10 @@ class Figure:
         print(description.strip().splitlines()[0])
 
     def documents_of(self, bench):
-        """What other benchmarks left beside these results; {name of the file: document}."""
-        found = {p.stem: json.loads(p.read_text()) for p in sorted(self.folder.glob(f"{bench}*.json"))}
+        """What other benchmarks left beside these results or in cpu; {name of the file: document}."""
+        folders = self.folder.parent / "cpu", self.folder
+        paths = [path for folder in folders for path in sorted(folder.glob(f"{bench}*.json"))]
+        found = {path.stem: json.loads(path.read_text()) for path in paths}
         return {name: document for name, document in found.items() if "rows" in document}
 
     def expected(self):
@@ -108,6 +110,8 @@ class Figure:
             axis.grid(alpha=0.3)
             if max(max(series) for series in curves.values()) == 32:
                 axis.set_xticks(range(0, 33, 4))
+            elif max(max(series) for series in curves.values()) <= 16:
+                axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
             if log:
                 axis.set_yscale("log")
                 least, most = axis.get_ylim()
