@@ -45,7 +45,7 @@ TEST(block_factor, meets_the_matrix_on_its_pattern) {
             auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, k), fill,
                                       BlockLdltMethod::level, 1e-300);
             factor.factor_by_levels(there);
-            ASSERT_EQ(factor.perturbed(there), 0);
+            ASSERT_EQ(factor.pivots(there).perturbed, 0);
             const TakenApart parts = take_apart(there, factor);
             const Dense a = in_grid(factor.grid(), matrix.view());
             const Dense m = parts.matrix(), bound = parts.bound(unit);
@@ -238,10 +238,33 @@ TEST(block_factor, zeros_become_the_threshold) {
         make_factor(there, matrix.view(), 4, {0, 1, 2, 3, 4}, 0, BlockLdltMethod::level, 0.25);
     factor.factor_by_levels(there);
     // The unit is the largest entry, the 1 of the padding.
-    EXPECT_EQ(factor.perturbed(there), 5);
-    EXPECT_EQ(factor.smallest_pivot(there), 0);
+    EXPECT_EQ(factor.pivots(there).perturbed, 5);
+    EXPECT_EQ(factor.pivots(there).smallest, 0);
     const std::vector<double> scale(5, 1), r{1, 2, 3, 4, 5};
     EXPECT_EQ(solve(there, factor, scale, 0, r), (std::vector<double>{4, 8, 12, 16, 20}));
+}
+
+TEST(block_factor, thresholds_have_their_units) {
+    const Context there = context();
+    // Largest entries: 4, and 2 of the first block; 1-norm: 3 + 4.
+    const auto matrix = symmetric_csr<double>(6, {{{0, 0}, 0.0},
+                                                  {{1, 1}, 2.0},
+                                                  {{2, 2}, 0.5},
+                                                  {{4, 4}, -3.0},
+                                                  {{5, 4}, -4.0},
+                                                  {{5, 5}, 1.0}});
+    auto factor =
+        make_factor(there, matrix.view(), 4, {0, 1, 2, 3, 4, 5}, 0, BlockLdltMethod::level, 0.25);
+    const std::vector<double> scale(6, 1), r{1, 0, 0, 0, 0, 0};
+    for (const auto& [unit_of_epsilon, size] :
+         {std::pair(EpsilonUnit::max, 4.0), std::pair(EpsilonUnit::norm1, 7.0),
+          std::pair(EpsilonUnit::block, 2.0)}) {
+        factor.set_threshold(there, 0.25, unit_of_epsilon);
+        factor.factor_by_levels(there);
+        const double z = solve(there, factor, scale, 0, r)[0];
+        EXPECT_LE(std::abs(z - 4 / size), gamma<double>(8) * 4 / size)
+            << to_string(unit_of_epsilon);
+    }
 }
 
 }  // namespace tessera::test

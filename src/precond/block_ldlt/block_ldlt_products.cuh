@@ -21,7 +21,9 @@ struct ProductTeam {
     static constexpr int step_columns = lanes / row_lanes;
     static constexpr int teams = product_threads / lanes;
     /// Blocks whose values are on their way at once.
-    static constexpr int ahead = steps < 4 ? 4 / steps : 1;
+    static constexpr int ahead = steps < 8 ? 8 / steps : 1;
+    /// Places of a list that are read at once.
+    static constexpr int listed = lanes == 32 ? 32 : ahead;
 
     int lane = int(threadIdx.x) % lanes;
     int row = lane % row_lanes * width;
@@ -34,38 +36,46 @@ __device__ __forceinline__ float unknown(float) { return __int_as_float(~0); }
 __device__ __forceinline__ bool is_known(double x) { return __double_as_longlong(x) != ~0LL; }
 __device__ __forceinline__ bool is_known(float x) { return __float_as_int(x) != ~0; }
 
-__device__ __forceinline__ double load_shared_between_blocks(const double* x) {
+/// Accesses of elements that thread blocks exchange while they run.
+__device__ __forceinline__ double load_relaxed(const double* x) {
     double value;
     asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(value) : "l"(x) : "memory");
     return value;
 }
-__device__ __forceinline__ float load_shared_between_blocks(const float* x) {
+__device__ __forceinline__ float load_relaxed(const float* x) {
     float value;
     asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
     return value;
 }
+__device__ __forceinline__ void store_relaxed(double* to, double value) {
+    asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(to), "d"(value) : "memory");
+}
+__device__ __forceinline__ void store_relaxed(float* to, float value) {
+    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+}
 
 /// An element of a vector: one that was there before the kernel, or that another warp of the kernel
-/// is to write, once it is known. The values are their own flags, so that no order between
-/// different elements matters.
+/// is to write; `settled` waits until the element that was loaded is known. The values are their
+/// own flags, so that no order between different elements matters.
 struct Before {
-    template <int count, class T>
-    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
-#pragma unroll
-        for (int i = 0; i < count; ++i) to[i] = x[i * distance];
+    template <class T>
+    static __device__ __forceinline__ T load(const T* x) {
+        return *x;
+    }
+    template <class T>
+    static __device__ __forceinline__ T settled(const T*, T value) {
+        return value;
     }
 };
 struct OnceKnown {
-    template <int count, class T>
-    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
-        for (bool known = false; !known;) {
-            known = true;
-#pragma unroll
-            for (int i = 0; i < count; ++i) {
-                to[i] = load_shared_between_blocks(x + i * distance);
-                known = known && is_known(to[i]);
-            }
-        }
+    template <class T>
+    static __device__ __forceinline__ T load(const T* x) {
+        return load_relaxed(x);
+    }
+    template <class T>
+    static __device__ __forceinline__ T settled(const T* x, T value) {
+        while (!is_known(value)) value = load_relaxed(x);
+        return value;
     }
 };
 
@@ -81,6 +91,16 @@ __device__ __forceinline__ void load_block(
     }
 }
 
+/// Starts the way of a block to the L2 cache.
+template <int k, class T>
+__device__ __forceinline__ void prefetch_block(const T* block) {
+    constexpr int line = 128 / int(sizeof(T));
+#pragma unroll
+    for (int e = 0; e < k * k; e += line) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(block + e));
+    }
+}
+
 /// sum_j V_ij x_j for block row i, where `active`: the rows of this lane, in all lanes with the
 /// same rows. For all lanes of a warp.
 template <class Element, int k, class T>
@@ -89,26 +109,54 @@ __device__ __forceinline__ void lower_sums(const PatternView<T>& a, const Produc
                                            T (&sums)[ProductTeam<T, k>::width]) {
     using Team = ProductTeam<T, k>;
     const Offset end = active ? a.row_offsets[i + 1] : 0;
-    for (Offset e = active ? a.row_offsets[i] : 0; e < end; e += Team::ahead) {
-        const T* from[Team::ahead];
-        T values[Team::ahead][Team::steps][Team::width];
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            const Index block = a.row_blocks[e + u];
-            from[u] = x + Offset(a.columns[block]) * k + at.column;
-            load_block<k>(at, v + Offset(block) * (k * k), values[u]);
+    for (Offset part = active ? a.row_offsets[i] : 0; part < end; part += Team::listed) {
+        const int count = int(min(end - part, Offset(Team::listed)));
+        Index own_block = 0, own_column = 0;
+        if constexpr (Team::lanes == 32) {
+            own_block = a.row_blocks[part + min(at.lane, count - 1)];
+            own_column = a.columns[own_block];
+            const bool later = at.lane >= Team::ahead && at.lane < count;
+            if (later) prefetch_block<k>(v + Offset(own_block) * (k * k));
         }
+        for (int e = 0; e < count; e += Team::ahead) {
+            Index block[Team::ahead];
+            const T* from[Team::ahead];
+            T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::steps];
 #pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            T factors[Team::steps];
-            Element::load(from[u], Team::step_columns, factors);
+            for (int u = 0; u < Team::ahead; ++u) {
+                const int which = min(e + u, count - 1);
+                Index column;
+                if constexpr (Team::lanes == 32) {
+                    block[u] = __shfl_sync(full_warp, own_block, which);
+                    column = __shfl_sync(full_warp, own_column, which);
+                } else {
+                    block[u] = a.row_blocks[part + which];
+                    column = a.columns[block[u]];
+                }
+                from[u] = x + Offset(column) * k + at.column;
+            }
 #pragma unroll
-            for (int s = 0; s < Team::steps; ++s) {
+            for (int u = 0; u < Team::ahead; ++u) {
+                load_block<k>(at, v + Offset(block[u]) * (k * k), values[u]);
+            }
 #pragma unroll
-                for (int r = 0; r < Team::width; ++r) {
-                    sums[r] = fma(values[u][s][r], factors[s], sums[r]);
+            for (int u = 0; u < Team::ahead; ++u) {
+#pragma unroll
+                for (int s = 0; s < Team::steps; ++s) {
+                    factors[u][s] = Element::load(from[u] + s * Team::step_columns);
+                }
+            }
+#pragma unroll
+            for (int u = 0; u < Team::ahead; ++u) {
+                if (e + u >= count) break;
+#pragma unroll
+                for (int s = 0; s < Team::steps; ++s) {
+                    const T factor =
+                        Element::settled(from[u] + s * Team::step_columns, factors[u][s]);
+#pragma unroll
+                    for (int r = 0; r < Team::width; ++r) {
+                        sums[r] = fma(values[u][s][r], factor, sums[r]);
+                    }
                 }
             }
         }
@@ -144,7 +192,8 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, c
     if (active) {
         T values[Team::steps][Team::width], factors[Team::width];
         load_block<k>(at, block, values);
-        Before::load(x + at.row, 1, factors);
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) factors[r] = x[at.row + r];
 #pragma unroll
         for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll
@@ -156,32 +205,55 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, c
     add_rows<k, T>(sums);
 }
 
-/// sum_i V_ij^T x_i for block column j, where `active`: the columns of this lane.
+/// sum_i V_ij^T x_i for block column j, where `active`: the columns of this lane. From the last
+/// block of the column to the first, as the rows of the first are known last.
 template <class Element, int k, class T>
 __device__ __forceinline__ void upper_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
                                            Offset j, bool active, const T* v, const T* x,
                                            T (&sums)[ProductTeam<T, k>::steps]) {
     using Team = ProductTeam<T, k>;
-    const Offset end = active ? a.column_offsets[j + 1] : 0;
-    for (Offset e = active ? a.column_offsets[j] : 0; e < end; e += Team::ahead) {
-        const T* from[Team::ahead];
-        T values[Team::ahead][Team::steps][Team::width];
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            from[u] = x + Offset(a.rows[e + u]) * k + at.row;
-            load_block<k>(at, v + (e + u) * (k * k), values[u]);
+    const Offset begin = active ? a.column_offsets[j] : 0;
+    for (Offset part = active ? a.column_offsets[j + 1] : 0; part > begin; part -= Team::listed) {
+        const int count = int(min(part - begin, Offset(Team::listed)));
+        Index own_row = 0;
+        if constexpr (Team::lanes == 32) {
+            own_row = a.rows[part - 1 - min(at.lane, count - 1)];
+            const bool later = at.lane >= Team::ahead && at.lane < count;
+            if (later) prefetch_block<k>(v + (part - 1 - at.lane) * (k * k));
         }
+        for (int e = 0; e < count; e += Team::ahead) {
+            const T* from[Team::ahead];
+            T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::width];
 #pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            T factors[Team::width];
-            Element::load(from[u], 1, factors);
+            for (int u = 0; u < Team::ahead; ++u) {
+                const int which = min(e + u, count - 1);
+                Index row;
+                if constexpr (Team::lanes == 32) {
+                    row = __shfl_sync(full_warp, own_row, which);
+                } else {
+                    row = a.rows[part - 1 - which];
+                }
+                from[u] = x + Offset(row) * k + at.row;
+                load_block<k>(at, v + (part - 1 - which) * (k * k), values[u]);
+            }
 #pragma unroll
-            for (int s = 0; s < Team::steps; ++s) {
+            for (int u = 0; u < Team::ahead; ++u) {
+#pragma unroll
+                for (int r = 0; r < Team::width; ++r) factors[u][r] = Element::load(from[u] + r);
+            }
+#pragma unroll
+            for (int u = 0; u < Team::ahead; ++u) {
+                if (e + u >= count) break;
 #pragma unroll
                 for (int r = 0; r < Team::width; ++r) {
-                    sums[s] = fma(values[u][s][r], factors[r], sums[s]);
+                    factors[u][r] = Element::settled(from[u] + r, factors[u][r]);
+                }
+#pragma unroll
+                for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+                    for (int r = 0; r < Team::width; ++r) {
+                        sums[s] = fma(values[u][s][r], factors[u][r], sums[s]);
+                    }
                 }
             }
         }
@@ -245,7 +317,7 @@ __global__ void __launch_bounds__(product_threads)
 /// Stores what is known now; where it is the NaN that stands for what is not, another one.
 template <class T>
 __device__ __forceinline__ void store_known(T* to, T value) {
-    *to = is_known(value) ? value : T(__int_as_float(0x7fc00000));
+    store_relaxed(to, is_known(value) ? value : T(__int_as_float(0x7fc00000)));
 }
 
 /// Both triangular solves, a warp a block row: y = (I + V)^-1 b, or y = (I + V)^-T X b. Each waits
