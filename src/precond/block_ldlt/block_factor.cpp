@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "precond/block_ldlt/solve_tasks.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
@@ -64,6 +65,7 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     BlockEntries entries = find_entries(grid_, pattern, matrix, context.threads());
 
     const Offset blocks = pattern.blocks(), square = Offset(k) * k, slots = Offset(m) * k;
+    if (context.on_gpu()) cut_long_lists(context, pattern);
     level_offsets_ = pattern.level_offsets;
     column_offsets_host_ = pattern.column_offsets;
     column_offsets_ = to_buffer(context, std::move(pattern.column_offsets));
@@ -114,6 +116,21 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
              entry_offsets_.data(),
              places_.data(),
              values_.data()};
+}
+
+template <class T>
+void BlockFactor<T>::cut_long_lists(const Context& context, const BlockPattern& pattern) {
+    const std::vector<SolveTask> lower = solve_tasks(pattern.row_offsets, false);
+    const std::vector<SolveTask> upper = solve_tasks(pattern.column_offsets, true);
+    const auto pieces = [&](const std::vector<SolveTask>& tasks) {
+        return tasks.empty() ? 0 : Index(tasks.size()) - pattern.block_rows;
+    };
+    lower_tasks_ = copy_to_buffer(context, lower);
+    upper_tasks_ = copy_to_buffer(context, upper);
+    partial_sums_ = Buffer<T>(context, Offset(pieces(lower) + pieces(upper)) * grid_.k);
+    tasks_ = {lower.empty() ? nullptr : lower_tasks_.data(),
+              upper.empty() ? nullptr : upper_tasks_.data(), pieces(lower), pieces(upper),
+              partial_sums_.data()};
 }
 
 template <class T>

@@ -73,6 +73,7 @@ class BlockFactor {
         Buffer<T> v, factors, inverses;
         Buffer<Index> permutations;
     };
+    void cut_long_lists(const Context& context, const BlockPattern& pattern);
     void factor_blocks(const Context& context, Index first, Index last, Set& set);
     /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.
     void iterate(const Context& context, bool upper, int sweeps, const Set& set, T* x) const;
@@ -95,6 +96,10 @@ class BlockFactor {
     Buffer<T> smallest_;
     mutable std::array<Buffer<T>, 4> vectors_;
     mutable Buffer<unsigned> started_;
+    /// Of the solves on a GPU.
+    Buffer<SolveTask> lower_tasks_, upper_tasks_;
+    Buffer<T> partial_sums_;
+    SolveTasks<T> tasks_;
     Buffer<T> sums_;
     /// The largest entry of the matrix and its 1-norm, once it was asked for; parts of a search.
     Buffer<T> sizes_, partial_;

@@ -55,13 +55,6 @@ __global__ void __launch_bounds__(threads) magnitude_kernel(Offset count, const 
     if (threadIdx.x == 0) largest[blockIdx.x] = value;
 }
 
-/// f(item, transposed) over the blocks of a block row of the whole matrix, in a fixed order.
-template <class T, class F>
-__device__ __forceinline__ void visit_row(const PatternView<T>& a, Offset i, F&& f) {
-    for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) f(a.row_blocks[e], false);
-    for (Offset b = a.column_offsets[i]; b < a.column_offsets[i + 1]; ++b) f(b, true);
-}
-
 template <class T>
 __global__ void __launch_bounds__(threads)
     largest_in_diagonals_kernel(PatternView<T> a, T* largest) {
@@ -81,33 +74,6 @@ __global__ void __launch_bounds__(threads)
         value = fmax(value, __shfl_xor_sync(full_warp, value, distance));
     }
     if (i < a.block_rows && lane == 0) largest[i] = value;
-}
-
-/// A thread a row of the matrix.
-template <class T>
-__global__ void __launch_bounds__(threads) row_norms_kernel(PatternView<T> a, T* y) {
-    begin_dependent();
-    for_elements<1>(Offset(a.block_rows) * a.k, [&](Offset slot) {
-        const Offset i = slot / a.k;
-        const int own = int(slot % a.k);
-        T sum = T(0);
-        // f(row, column, size) for the entries of an item.
-        const auto visit = [&](Offset item, auto&& f) {
-            const Offset end = a.entry_offsets[item + 1];
-            for (Offset e = a.entry_offsets[item]; e < end; ++e) {
-                f(a.places[e] % a.k, a.places[e] / a.k, abs(a.values[e]));
-            }
-        };
-        visit_row(a, i, [&](Offset block, bool transposed) {
-            visit(block, [&](int r, int c, T size) {
-                if ((transposed ? c : r) == own) sum += size;
-            });
-        });
-        visit(a.blocks + i, [&](int r, int c, T size) {
-            if (r == own || c == own) sum += size;
-        });
-        y[slot] = sum;
-    });
 }
 
 template <class T>
@@ -177,11 +143,6 @@ void largest_in_diagonals(const Context& context, const PatternView<T>& a, T* la
 }
 
 template <class T>
-void row_norms(const Context& context, const PatternView<T>& a, T* y) {
-    launch(context, &row_norms_kernel<T>, Offset(a.block_rows) * a.k, threads, a, y);
-}
-
-template <class T>
 void set_thresholds(const Context& context, Index count, double epsilon, const T* size,
                     const T* of_block, T* thresholds) {
     launch(context, &set_thresholds_kernel<T>, count, threads * per_thread, count, epsilon, size,
@@ -200,7 +161,6 @@ void summarise_pivots(const Context& context, Index count, const Index* perturbe
                                    const Index*, const Index*, const CsrView<T>&, int*);    \
     template void largest_magnitude<T>(const Context&, Offset, const T*, T*, T*);           \
     template void largest_in_diagonals<T>(const Context&, const PatternView<T>&, T*);       \
-    template void row_norms<T>(const Context&, const PatternView<T>&, T*);                  \
     template void set_thresholds<T>(const Context&, Index, double, const T*, const T*, T*); \
     template void summarise_pivots<T>(const Context&, Index, const Index*, const T*,        \
                                       PivotSummary<T>*);

@@ -34,9 +34,10 @@ void upper_product(const Context& context, const PatternView<T>& a, Index first,
 
 template <class T>
 void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                     const T* v, const T* inverses, T* x, T* middle, T* y, unsigned* started) {
+                     const SolveTasks<T>& tasks, const T* v, const T* inverses, T* x, T* middle,
+                     T* y, unsigned* started) {
     select(context, &cpu::solve_by_levels<T>, TESSERA_IF_CUDA(cuda::solve_by_levels<T>))(
-        context, a, levels, v, inverses, x, middle, y, started);
+        context, a, levels, tasks, v, inverses, x, middle, y, started);
 }
 
 template <class T>
@@ -130,8 +131,8 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void upper_product<T>(const Context&, const PatternView<T>&, Index, Index, const T*,  \
                                    T, const T*, const T*, T*);                                     \
     template void solve_by_levels<T>(const Context&, const PatternView<T>&,                        \
-                                     std::span<const Index>, const T*, const T*, T*, T*, T*,       \
-                                     unsigned*);                                                   \
+                                     std::span<const Index>, const SolveTasks<T>&, const T*,       \
+                                     const T*, T*, T*, T*, unsigned*);                             \
     template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
                                       T*);                                                         \
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \

@@ -25,6 +25,26 @@ struct PatternView {
     const T* values = nullptr;
 };
 
+/// What a warp of a triangular solve does: a block row (block column, in a transposed one) from the
+/// places begin .. end - 1 of its list; or, where that is long, pieces of the list one by one, and
+/// then the row from the sums of its pieces.
+struct SolveTask {
+    Index row;
+    Index first_piece;
+    Index pieces;  ///< Of the row; 0: it is not cut; -1: the task is the piece first_piece.
+    Offset begin, end;
+};
+
+/// The tasks of both solves in an order in which each follows what it needs; null where no row is
+/// cut: all rows in their order.
+template <class T>
+struct SolveTasks {
+    const SolveTask* lower = nullptr;
+    const SolveTask* upper = nullptr;
+    Index lower_pieces = 0, upper_pieces = 0;
+    T* partial = nullptr;  ///< k elements for each piece.
+};
+
 /// Parts that a search for a largest element is cut into.
 inline constexpr int magnitude_parts = 1024;
 
@@ -50,7 +70,7 @@ struct PivotSummary {
 ///   ascending (descending) levels, these are the triangular solves.
 /// solve_by_levels: y = (I + V)^-T X (I + V)^-1 x, exactly; level l has the block rows from
 ///   levels[l], in host memory. x and `middle`, another such vector, are overwritten, and so are
-///   the two numbers of `started`.
+///   the two numbers of `started` and what `tasks` has for sums.
 /// diagonal_product: y_i = X_i x_i for all block rows; no overlap.
 /// factor_product: y_i = P^T L D L^T P x_i from what batched::ldlt wrote; y may be x.
 /// matrix_product: y = A x with the permuted matrix; no overlap.
@@ -80,8 +100,8 @@ struct PivotSummary {
                        const T* v, T alpha, const T* x, const T* b, T* y);                         \
     template <class T>                                                                             \
     void solve_by_levels(const Context& context, const PatternView<T>& a,                          \
-                         std::span<const Index> levels, const T* v, const T* inverses, T* x,       \
-                         T* middle, T* y, unsigned* started);                                      \
+                         std::span<const Index> levels, const SolveTasks<T>& tasks, const T* v,    \
+                         const T* inverses, T* x, T* middle, T* y, unsigned* started);             \
     template <class T>                                                                             \
     void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,      \
                           const T* x, T* y);                                                       \
