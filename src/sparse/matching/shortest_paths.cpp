@@ -9,7 +9,6 @@ namespace tessera::matching {
 ShortestPaths::ShortestPaths(const Costs& costs)
     : costs_(costs),
       columns_(std::size_t(costs.rows)),
-      column_dual_(std::size_t(costs.rows), infinite),
       column_of_row_(std::size_t(costs.rows), -1),
       row_dual_(std::size_t(costs.rows), 0) {}
 
@@ -34,7 +33,7 @@ Assignment ShortestPaths::solve(bool symmetric) {
         costs_.rows - Index(std::count(column_of_row_.begin(), column_of_row_.end(), -1));
     result.column_of_row = std::move(column_of_row_);
     result.row_dual = std::move(row_dual_);
-    result.column_dual = std::move(column_dual_);
+    for (const Column& column : columns_) result.column_dual.push_back(column.dual);
     return result;
 }
 
@@ -44,20 +43,22 @@ void ShortestPaths::start() {
     const auto least_left = [&](Index i) {
         double least = infinite;
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            least = std::min(least, costs_.costs[k] - column_dual_[costs_.columns[k]]);
+            least = std::min(least, costs_.costs[k] - columns_[costs_.columns[k]].dual);
         }
         return least < infinite ? least : 0;
     };
-    std::ranges::fill(column_dual_, 0);
+    for (Column& column : columns_) column.dual = 0;
     for (Index i = 0; i < costs_.rows; ++i) row_dual_[i] = least_left(i);
-    std::ranges::fill(column_dual_, infinite);
+    for (Column& column : columns_) column.dual = infinite;
     for (Index i = 0; i < costs_.rows; ++i) {
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            double& dual = column_dual_[costs_.columns[k]];
+            double& dual = columns_[costs_.columns[k]].dual;
             dual = std::min(dual, costs_.costs[k] - row_dual_[i]);
         }
     }
-    std::ranges::replace(column_dual_, infinite, 0.);
+    for (Column& column : columns_) {
+        if (column.dual == infinite) column.dual = 0;
+    }
     for (Index i = 0; i < costs_.rows; ++i) row_dual_[i] = least_left(i);
 }
 
@@ -82,19 +83,19 @@ void ShortestPaths::start_symmetric() {
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
             const Index j = costs_.columns[k];
             least = std::min(least, costs_.costs[k]);
-            if (column_dual_[j] < infinite) {
-                dual = std::min(dual, costs_.costs[k] - column_dual_[j]);
+            if (columns_[j].dual < infinite) {
+                dual = std::min(dual, costs_.costs[k] - columns_[j].dual);
             }
         }
         if (dual == infinite) dual = least < infinite ? least / 2 : 0;
-        row_dual_[i] = column_dual_[i] = dual;
+        row_dual_[i] = columns_[i].dual = dual;
     }
 }
 
 bool ShortestPaths::is_tight(Index row, Offset k) const {
     if (costs_.costs[k] == infinite) return false;
     const double sizes = std::abs(costs_.costs[k]) + std::abs(row_dual_[row]) +
-                         std::abs(column_dual_[costs_.columns[k]]);
+                         std::abs(columns_[costs_.columns[k]].dual);
     return reduced(row, k) <= 2 * std::numeric_limits<double>::epsilon() * sizes;
 }
 
@@ -125,7 +126,7 @@ ShortestPaths::NearestColumns ShortestPaths::nearest_columns(Index row) const {
     NearestColumns found;
     for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
         const Index j = costs_.columns[k];
-        const double cost = costs_.costs[k] - column_dual_[j];
+        const double cost = costs_.costs[k] - columns_[j].dual;
         if (cost < found.first) {
             found.second = found.first;
             found.second_column = found.first_column;
@@ -157,7 +158,7 @@ std::vector<Index> ShortestPaths::transfer_reductions(const std::vector<Index>& 
             Index j = near.first_column;
             const bool is_nearest = near.first < near.second;
             if (is_nearest) {
-                column_dual_[j] -= near.second - near.first;
+                columns_[j].dual -= near.second - near.first;
             } else if (columns_[j].row >= 0) {
                 j = near.second_column;
             }
@@ -178,7 +179,7 @@ bool ShortestPaths::scan(Index row, double here, double& best, Index& end) {
         const Index j = costs_.columns[k];
         Column& column = columns_[j];
         if (column.label == Label::scanned || column.dead_search >= 0) continue;
-        const double distance = here + std::max(costs_.costs[k] - column_dual_[j] - dual, 0.);
+        const double distance = here + std::max(costs_.costs[k] - column.dual - dual, 0.);
         if (distance >= best) continue;
         if (column.label == Label::reached && distance >= column.distance) continue;
         column.parent = row;
@@ -252,7 +253,7 @@ void ShortestPaths::augment(Index root) {
 void ShortestPaths::finish_tree(Index root, double length) {
     for (const Index j : scanned_) {
         const double change = length - columns_[j].distance;
-        column_dual_[j] -= change;
+        columns_[j].dual -= change;
         row_dual_[columns_[j].row] += change;
     }
     row_dual_[root] += length;
@@ -276,7 +277,7 @@ void ShortestPaths::tighten_matched() {
         const Index* const first = costs_.columns + costs_.row_offsets[i];
         const Index* const last = costs_.columns + costs_.row_offsets[i + 1];
         const Offset k = std::lower_bound(first, last, j) - costs_.columns;
-        row_dual_[i] = costs_.costs[k] - column_dual_[j];
+        row_dual_[i] = costs_.costs[k] - columns_[j].dual;
     }
 }
 
@@ -304,7 +305,7 @@ void ShortestPaths::restore_feasibility() {
         for (const Index i : dead_rows_[search]) {
             row_dual_[i] += excess[search];
             const Index j = column_of_row_[i];
-            if (j >= 0) column_dual_[j] -= excess[search];
+            if (j >= 0) columns_[j].dual -= excess[search];
             look_at(i, search);
         }
     }

@@ -41,9 +41,9 @@ class ShortestPaths {
   private:
     enum class Label : std::uint8_t { none, reached, scanned };
 
-    /// What a search needs of a column besides its dual, in one place of memory. Duals stand apart:
-    /// reduction transfers look at them alone, at many, and without an order.
+    /// What a search needs of a column, in one place of memory.
     struct Column {
+        double dual = infinite;
         double distance = 0;
         Index row = -1;          ///< The matched one.
         Index parent = -1;       ///< The row that it was reached from.
@@ -75,12 +75,11 @@ class ShortestPaths {
         columns_[column].row = row;
     }
     double reduced(Index row, Offset k) const {
-        return costs_.costs[k] - column_dual_[costs_.columns[k]] - row_dual_[row];
+        return costs_.costs[k] - columns_[costs_.columns[k]].dual - row_dual_[row];
     }
 
     Costs costs_;
     std::vector<Column> columns_;
-    std::vector<double> column_dual_;
     std::vector<Index> column_of_row_;
     std::vector<double> row_dual_;
     // Of one search. Labels are cleared through `touched_`.
