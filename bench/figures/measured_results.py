@@ -3,8 +3,9 @@
 Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json,
 block_jacobi*.json, study.json, or what bench/elasticity.sh writes (RESULTS: default
 bench/results/h200; files without rows do not count), lays the paper's findings
-(NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; without
-matplotlib it says so and draws nothing), prints each claim with the numbers behind it, and exits
+(NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; where
+the last folder of RESULTS is not h200 but, say, cpu: NAME_cpu.png; without matplotlib it says so
+and draws nothing), prints each claim with the numbers behind it, and exits
 with 1 when one does not hold.
 """
 import itertools
@@ -178,7 +179,8 @@ class Figure:
     def save(self, figure):
         figure.suptitle(self.device, fontsize=9)
         self.pictures.mkdir(parents=True, exist_ok=True)
-        path = self.pictures / f"{self.name}.png"
+        of = self.folder.resolve().name
+        path = self.pictures / f"{self.name}{'' if of == 'h200' else '_' + of}.png"
         figure.savefig(path, dpi=130)
         print(f"  drawn: {path}")
 
