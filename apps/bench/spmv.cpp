@@ -203,7 +203,8 @@ Json spmv(const Context& context, const Context& cpu, const std::string& folder,
         const NamedMatrix named = load(cpu, name, folder);
         for (const std::string& type : bench.types) {
             if (type == "f32") {
-                add_rows<float>(result, context, named, to_float(cpu, named.matrix), bench);
+                add_rows<float>(result, context, named, rounded_to_float(cpu, named.matrix.view()),
+                                bench);
             } else {
                 add_rows<double>(result, context, named, named.matrix, bench);
             }
