@@ -43,7 +43,7 @@ measure() {
     local name=$1 start=$SECONDS status=0
     shift
     "$bench" block_ldlt --device "$device" --json "$folder/block_ldlt_$name.json" "$@" \
-        </dev/null 2>/dev/null || status=$?
+        </dev/null || status=$?
     echo "$name: $((SECONDS - start)) s, exit status $status"
     if ((status != 0)); then failed+=("$name"); fi
 }

@@ -17,6 +17,7 @@ struct LinearSystem {
     Buffer<double> right_hand_side;
     std::unique_ptr<Operator<double>> product;
 
+    /// `named` must outlive it.
     LinearSystem(const Context& context, const Context& cpu, const NamedMatrix& named)
         : name(named.name), host{named.matrix.view(), {}} {
         const CsrView<double> a = host.matrix;
@@ -232,7 +233,8 @@ void add_dominance(Json& result, const Context& cpu, const NamedMatrix& named, I
 
 /// Kernels are loaded when they first run, and the pool of memory grows: not in what is timed.
 void warm_up(const Context& context, const Context& cpu, const BlockLdltBench& bench) {
-    const LinearSystem small(context, cpu, load(cpu, "kkt:200", ""));
+    const NamedMatrix named = load(cpu, "kkt:200", "");
+    const LinearSystem small(context, cpu, named);
     for (std::string way : bench.ways) {
         if (way == "mumps") continue;
         if (const auto at = way.find("{fill}"); at != std::string::npos) way.replace(at, 6, "0");
@@ -275,7 +277,7 @@ Json block_ldlt(const Context& context, const Context& cpu, const std::string& f
     Json result = document(context, "block_ldlt");
     result["solver"] = bench.solver;
     result["rtol"] = bench.rtol;
-    if (context.on_gpu()) warm_up(context, cpu, bench);
+    warm_up(context, cpu, bench);
     for (const std::string& name : matrices) {
         const NamedMatrix named = load(cpu, name, folder);
         for (const int k : bench.dominance) add_dominance(result, cpu, named, Index(k));
