@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "batched.hpp"
+#include "block_ldlt.hpp"
 #include "factor.hpp"
 
 namespace {
@@ -45,6 +46,25 @@ void add_factor(CLI::App& app, tessera::bench::FactorBench& to, std::string& siz
         ->check(CLI::Range(1, 1000));
     sub->add_option("--seconds", to.seconds, "Measure each row at least so long");
     sub->add_flag("--peers", to.peers, "Also cuBLAS, cuSOLVER, OpenBLAS");
+}
+
+CLI::App* add_block_ldlt(CLI::App& app, tessera::bench::BlockLdltBench& to) {
+    CLI::App* sub = app.add_subcommand("block_ldlt", "Indefinite systems");
+    sub->add_option("--way", to.ways,
+                    "Such as block_ldlt:8,fill={fill} ({fill}: 0, 1, ... until it converges), "
+                    "block_jacobi:32, none, or mumps, a direct solver");
+    sub->add_option("--measure", to.what, "What, of each way")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"setup", "apply", "solve", "reconstruction"}));
+    sub->add_option("--dominance", to.dominance, "Of the diagonal blocks of so many rows")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
+    sub->add_option("--most-fill", to.most_fill, "Of {fill}")->check(CLI::Range(0, 1000));
+    sub->add_option("--solver", to.solver, "As in tessera solve");
+    sub->add_option("--rtol", to.rtol, "Relative residual");
+    sub->add_option("--max-iterations", to.most_iterations, "Of a solve");
+    sub->add_option("--seconds", to.seconds, "Measure each time at least so long");
+    return sub;
 }
 
 }  // namespace
@@ -101,6 +121,7 @@ int main(int argc, char** argv) {
     spmv->add_flag("--peers", spmv_options.peers, "Also cuSPARSE");
     spmv->add_flag("--conversions", spmv_options.conversions, "Also from CSR and back");
     spmv->add_option("--seconds", spmv_options.seconds, "Measure each row at least so long");
+    bench::BlockLdltBench ldlt_options;
     CLI::App* solve = on_matrices(app.add_subcommand("solve", "Time to a true residual"));
     bench::SolveBench solve_options;
     solve
@@ -110,6 +131,7 @@ int main(int argc, char** argv) {
         ->required();
     solve->add_option("--rtol", solve_options.rtol, "Relative residual");
     solve->add_option("--runs", solve_options.runs, "Timed ones")->check(CLI::Range(1, 100));
+    CLI::App* ldlt = on_matrices(add_block_ldlt(app, ldlt_options));
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
     study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
@@ -147,7 +169,8 @@ int main(int argc, char** argv) {
             : factor->parsed() ? bench::factor(context, factor_options)
             : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, jacobi_options)
             : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices, spmv_options)
-            : solve->parsed()  ? bench::solves(context, cpu, folder, matrices, solve_options)
+            : ldlt->parsed() ? bench::block_ldlt(context, cpu, folder, matrices, ldlt_options, save)
+            : solve->parsed() ? bench::solves(context, cpu, folder, matrices, solve_options)
                               : bench::study(context, cpu, folder, matrices, options, before, save);
         if (json == "-") std::cout << result.dump(1) << "\n";
         save(result);

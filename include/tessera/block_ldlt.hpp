@@ -67,6 +67,8 @@ struct BlockLdltReport {
     Offset triples = 0;        ///< Block products of a factorisation off the diagonal.
     Index pushed = 0;          ///< Block rows pushed back by outer pivoting, each time counted.
     Offset bytes = 0;          ///< In the memory of the Context.
+    /// Spent on what depends on the pattern and the scaling alone: matching, ordering, lists.
+    double symbolic_seconds = 0;
 
     BlockLdltStage stage = BlockLdltStage::none;
     int sweeps = 0;             ///< Run by the last start of the jacobi method.
@@ -119,6 +121,11 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     std::string describe() const override;
     const BlockLdltOptions& options() const;
     const BlockLdltReport& report() const;
+    /// ||(I + V) F (I + V)^T - P S A S P^T||_inf / ||P S A S P^T||_inf of the factor that is
+    /// applied, up to rounding (the report has an estimate in another norm). Computed on the host
+    /// in double precision, of the whole product: for studies. Not a number in stage none and where
+    /// the factor is not finite. Waits.
+    double reconstruction_error(const Context& context) const;
 
   private:
     struct State;

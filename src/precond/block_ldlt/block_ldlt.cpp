@@ -8,6 +8,7 @@
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/outer_pivoting.hpp"
+#include "precond/block_ldlt/reconstruction.hpp"
 
 namespace tessera {
 
@@ -119,6 +120,7 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     check_options(options);
     require(matrix.rows == matrix.columns, "block_ldlt: the matrix must be square");
     const Phase phase(context, "setup", 0);
+    const double start = now();
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const OnHost<T> copied(context, matrix);
     const CsrView<T>& on_host = copied.view();
@@ -151,6 +153,7 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         new State{options, report, copy_to_buffer(context, narrowed<T>(matching.scaling)),
                   make_factor<T>(context, grid, blocks, on_host, options), std::move(symmetry)});
     state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
+    state_->report.symbolic_seconds = now() - start;
     if (options.outer) state_->push_back(context, grid, blocks, matrix, on_host);
     state_->describe_pattern();
     state_->choose(context, matrix);
@@ -204,6 +207,13 @@ const BlockLdltOptions& BlockLdlt<T>::options() const {
 template <class T>
 const BlockLdltReport& BlockLdlt<T>::report() const {
     return state_->report;
+}
+
+template <class T>
+double BlockLdlt<T>::reconstruction_error(const Context& context) const {
+    return state_->stage == BlockLdltStage::none
+               ? std::numeric_limits<double>::quiet_NaN()
+               : block_ldlt::exact_reconstruction_error(context, state_->factor);
 }
 
 template class BlockLdlt<float>;

@@ -1,0 +1,304 @@
+#include "block_ldlt.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace tessera::bench {
+
+namespace {
+
+/// A system in the memory of a Context and on the host.
+struct LinearSystem {
+    std::string name;
+    HostSystem host;
+    CsrMatrix<double> matrix;
+    Buffer<double> right_hand_side;
+    std::unique_ptr<Operator<double>> product;
+
+    /// `named` must outlive it.
+    LinearSystem(const Context& context, const Context& cpu, const NamedMatrix& named)
+        : name(named.name), host{named.matrix.view(), {}} {
+        const CsrView<double> a = host.matrix;
+        Buffer<double> x(cpu, a.rows), b(cpu, a.rows);
+        fill_uniform(cpu, 1, x.view());
+        CsrOperator<double>(cpu, a).apply(cpu, std::as_const(x).view(), b.view());
+        host.right_hand_side.assign(b.data(), b.data() + a.rows);
+        matrix = copy_to(context, a);
+        right_hand_side = copy_to_buffer(context, host.right_hand_side);
+        product = make_operator(context, std::as_const(matrix).view(), FormatOptions{});
+    }
+};
+
+bool asked(const BlockLdltBench& bench, const char* what) {
+    return std::ranges::find(bench.what, what) != bench.what.end();
+}
+
+Json finite(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
+
+double seconds_of(const Context& context, const std::function<void()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    context.synchronize();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+    return elapsed.count();
+}
+
+void add_report(Json& row, const BlockLdlt<double>& ldlt) {
+    const BlockLdltReport& report = ldlt.report();
+    const BlockLdltOptions& options = ldlt.options();
+    row["block"] = options.block;
+    row["fill"] = options.fill;
+    row["method"] = to_string(options.method);
+    row["levels"] = report.levels;
+    row["pairs"] = report.pairs;
+    row["stored_blocks"] = report.stored_blocks;
+    row["stored_share"] = report.stored_share;
+    row["memory"] = report.bytes;
+    row["stage"] = to_string(report.stage);
+    row["sweeps"] = report.sweeps;
+    row["best_sweep"] = report.best_sweep;
+    row["restarts"] = report.restarts;
+    row["perturbed"] = report.perturbed;
+    row["pushed"] = report.pushed;
+    row["estimated_error"] = Json::array();
+    for (const double error : report.reconstruction)
+        row["estimated_error"].push_back(finite(error));
+    row["probe_products"] = report.probe_products;
+    row["outcome"] = report.outcome;
+    row["symbolic_seconds"] = report.symbolic_seconds;
+}
+
+/// What an application has to move: V twice or blocks once, F^-1 once, six vectors or two.
+double bytes_of(const Preconditioner<double>& preconditioner) {
+    const double n = preconditioner.rows();
+    if (const auto* ldlt = dynamic_cast<const BlockLdlt<double>*>(&preconditioner)) {
+        const BlockLdltReport& report = ldlt->report();
+        if (report.stage == BlockLdltStage::none) return 16 * n;
+        const double square = double(ldlt->options().block) * ldlt->options().block;
+        return 8 * (square * double(2 * report.stored_blocks - report.block_rows) + 6 * n);
+    }
+    const auto* jacobi = dynamic_cast<const BlockJacobi<double>*>(&preconditioner);
+    return (jacobi != nullptr ? double(jacobi->report().stored_bytes) : 0) + 16 * n;
+}
+
+void add_times(Json& row, const Context& context, const LinearSystem& system,
+               Preconditioner<double>& preconditioner, const BlockLdltBench& bench) {
+    const CsrView<double> a = std::as_const(system.matrix).view();
+    if (asked(bench, "setup")) {
+        const auto update = [&] { preconditioner.update(context, a); };
+        row["numeric_milliseconds"] = measure(context, update, bench.seconds).milliseconds;
+    }
+    if (!asked(bench, "apply")) return;
+    Buffer<double> z(context, a.rows);
+    const auto apply = [&] {
+        preconditioner.apply(context, system.right_hand_side.view(), z.view());
+    };
+    const double milliseconds = measure(context, apply, bench.seconds).milliseconds;
+    const double bytes = bytes_of(preconditioner);
+    row["apply_milliseconds"] = milliseconds;
+    row["apply_bytes"] = bytes;
+    row["fraction_of_copy"] = bytes / (1e-3 * milliseconds) / context.copy_rate();
+}
+
+SolveReport run_solver(const Context& context, const LinearSystem& system,
+                       const Preconditioner<double>* preconditioner, Buffer<double>& x,
+                       const BlockLdltBench& bench, Offset most) {
+    SolveOptions options;
+    options.rtol = bench.rtol;
+    options.max_iterations = most;
+    options.stagnation_window = 0;
+    fill(context, 0.0, x.view());
+    return solve<double>(context, Spec::parse(bench.solver), *system.product, preconditioner,
+                         system.right_hand_side.view(), x.view(), options);
+}
+
+void add_solve(Json& row, const Context& context, const LinearSystem& system,
+               const Preconditioner<double>* preconditioner, const BlockLdltBench& bench) {
+    Buffer<double> x(context, system.matrix.rows());
+    if (context.on_gpu()) run_solver(context, system, preconditioner, x, bench, 3);
+    const SolveReport report =
+        run_solver(context, system, preconditioner, x, bench, bench.most_iterations);
+    row["status"] = to_string(report.status);
+    row["iterations"] = report.iterations;
+    row["products"] = report.operator_applications + row.value("probe_products", Offset(0));
+    // The paper stops after four restarts of 25 steps.
+    const std::size_t last = std::min<std::size_t>(100, report.residuals.size() - 1);
+    row["residual_after_100"] = finite(report.residuals[last]);
+    row["seconds"] = report.seconds;
+    add_errors(row, system.host, copy_to_host(context, x));
+}
+
+/// One preconditioner, or none, of a system. What fails to be made says so in its row.
+Json measured_way(const Context& context, const LinearSystem& system, const std::string& way,
+                  const BlockLdltBench& bench) {
+    const CsrView<double> a = std::as_const(system.matrix).view();
+    Json row = {{"op", "precondition"},
+                {"matrix", system.name},
+                {"rows", a.rows},
+                {"nonzeros", a.nonzeros},
+                {"preconditioner", way}};
+    std::unique_ptr<Preconditioner<double>> preconditioner;
+    try {
+        row["setup_seconds"] = seconds_of(context, [&] {
+            preconditioner = make_preconditioner<double>(context, Spec::parse(way), a);
+        });
+        const auto* ldlt = dynamic_cast<const BlockLdlt<double>*>(preconditioner.get());
+        if (ldlt != nullptr) add_report(row, *ldlt);
+        if (preconditioner != nullptr) add_times(row, context, system, *preconditioner, bench);
+        if (ldlt != nullptr && asked(bench, "reconstruction")) {
+            row["reconstruction"] = finite(ldlt->reconstruction_error(context));
+        }
+        if (asked(bench, "solve")) add_solve(row, context, system, preconditioner.get(), bench);
+    } catch (const Error& error) {
+        row["status"] = "error";
+        row["message"] = error.what();
+    }
+    return row;
+}
+
+void add_row(Json& result, Json row) {
+    std::fprintf(stderr, "%s\n", row.dump().c_str());
+    result["rows"].push_back(std::move(row));
+}
+
+/// The way with fill 0, 1, 2, ... until one converges.
+void add_fills(Json& result, const Context& context, const LinearSystem& system,
+               const std::string& way, const BlockLdltBench& bench) {
+    const std::string mark = "{fill}";
+    const auto at = way.find(mark);
+    for (int level = 0; level <= bench.most_fill; ++level) {
+        std::string with = way;
+        with.replace(at, mark.size(), std::to_string(level));
+        const Json row = measured_way(context, system, with, bench);
+        add_row(result, row);
+        if (row["status"] == "converged" || row["status"] == "error") return;
+        if (row.value("stored_share", 0.0) > bench.largest_share) return;
+    }
+}
+
+/// min, mean and max over block rows of ||A_ii||_1 - sum_j ||A_ij||_1, over the largest entry.
+Json dominance(const CsrView<double>& a, Index k) {
+    const Index block_rows = (a.rows + k - 1) / k;
+    std::vector<double> sums(std::size_t(block_rows) * std::size_t(k), 0);
+    double least = std::numeric_limits<double>::infinity(), most = -least, total = 0, largest = 0;
+    for (Index i = 0; i < block_rows; ++i) {
+        std::vector<Index> columns;
+        const Index end = std::min(a.rows, (i + 1) * k);
+        for (Offset e = a.row_offsets[i * k]; e < a.row_offsets[end]; ++e) {
+            columns.push_back(a.column_indices[e]);
+            sums[std::size_t(a.column_indices[e])] += std::abs(a.values[e]);
+            largest = std::max(largest, std::abs(a.values[e]));
+        }
+        std::ranges::sort(columns);
+        double row = 0, norm = 0;
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const Index block = columns[c] / k;
+            double& sum = sums[std::size_t(columns[c])];
+            norm = std::max(norm, sum);
+            sum = 0;
+            if (c + 1 < columns.size() && columns[c + 1] / k == block) continue;
+            row += block == i ? norm : -norm;
+            norm = 0;
+        }
+        least = std::min(least, row);
+        most = std::max(most, row);
+        total += row;
+    }
+    const double scale = largest > 0 ? 1 / largest : 1;
+    return {{"minimum", finite(least * scale)},
+            {"mean", finite(total / std::max(block_rows, 1) * scale)},
+            {"maximum", finite(most * scale)}};
+}
+
+void add_dominance(Json& result, const Context& cpu, const NamedMatrix& named, Index k) {
+    const CsrView<double> a = named.matrix.view();
+    const auto add = [&](const char* state, const CsrView<double>& view) {
+        Json row = {{"op", "dominance"},
+                    {"matrix", named.name},
+                    {"rows", a.rows},
+                    {"block", k},
+                    {"state", state}};
+        row.update(dominance(view, k));
+        add_row(result, row);
+    };
+    add("natural", a);
+    const SymmetricMatching matching = match_symmetric(cpu, a);
+    OrderingOptions options;
+    options.block = k;
+    const BlockOrdering ordering = order_blocks(cpu, a, matching.partner, options);
+    add("matched", reorder(cpu, a, matching.scaling, ordering).matrix.view());
+}
+
+/// Kernels are loaded when they first run, and the pool of memory grows: not in what is timed.
+void warm_up(const Context& context, const Context& cpu, const BlockLdltBench& bench) {
+    const NamedMatrix named = load(cpu, "kkt:200", "");
+    const LinearSystem small(context, cpu, named);
+    for (std::string way : bench.ways) {
+        if (way == "mumps") continue;
+        if (const auto at = way.find("{fill}"); at != std::string::npos) way.replace(at, 6, "0");
+        BlockLdltBench quick = bench;
+        quick.most_iterations = 5;
+        quick.seconds = 0;
+        measured_way(context, small, way, quick);
+    }
+}
+
+}  // namespace
+
+void add_errors(Json& row, const HostSystem& system, const std::vector<double>& x) {
+    const CsrView<double>& a = system.matrix;
+    double square = 0, b_square = 0, largest = 0, a_norm = 0, x_norm = 0, b_norm = 0;
+    for (Index i = 0; i < a.rows; ++i) {
+        const double b = system.right_hand_side[std::size_t(i)];
+        long double rest = b;
+        double sum = 0;
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            rest -= (long double)a.values[e] * x[std::size_t(a.column_indices[e])];
+            sum += std::abs(a.values[e]);
+        }
+        square += double(rest * rest);
+        b_square += b * b;
+        largest = std::max(largest, double(std::abs(rest)));
+        a_norm = std::max(a_norm, sum);
+        x_norm = std::max(x_norm, std::abs(x[std::size_t(i)]));
+        b_norm = std::max(b_norm, std::abs(b));
+    }
+    const double residual = std::sqrt(square / b_square);
+    row["true_relative_residual"] = finite(residual);
+    row["backward_error"] =
+        std::isfinite(residual) ? Json(largest / (a_norm * x_norm + b_norm)) : Json(nullptr);
+}
+
+Json block_ldlt(const Context& context, const Context& cpu, const std::string& folder,
+                const std::vector<std::string>& matrices, const BlockLdltBench& bench,
+                const std::function<void(const Json&)>& save) {
+    Json result = document(context, "block_ldlt");
+    result["solver"] = bench.solver;
+    result["rtol"] = bench.rtol;
+    warm_up(context, cpu, bench);
+    for (const std::string& name : matrices) {
+        const NamedMatrix named = load(cpu, name, folder);
+        for (const int k : bench.dominance) add_dominance(result, cpu, named, Index(k));
+        const LinearSystem system(context, cpu, named);
+        for (const std::string& way : bench.ways) {
+            if (way.find("{fill}") != std::string::npos) {
+                add_fills(result, context, system, way, bench);
+            } else if (way == "mumps") {
+                Json row = {{"op", "precondition"},
+                            {"matrix", name},
+                            {"rows", system.host.matrix.rows},
+                            {"nonzeros", system.host.matrix.nonzeros},
+                            {"preconditioner", way}};
+                if (add_mumps(row, system.host)) add_row(result, row);
+            } else {
+                add_row(result, measured_way(context, system, way, bench));
+            }
+        }
+        save(result);
+    }
+    return result;
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "bench.hpp"
+
+namespace tessera::bench {
+
+struct BlockLdltBench {
+    /// Preconditioners as `tessera solve --precond` has them, and mumps: a sparse direct LDL^T.
+    std::vector<std::string> ways;
+    std::vector<std::string> what = {"setup", "solve"};  ///< And apply, reconstruction.
+    std::vector<int> dominance;                          ///< For blocks of so many rows.
+    /// Ways with "{fill}" take 0, 1, 2, ... there until one converges, up to this.
+    int most_fill = 1;
+    double largest_share = 0.1;  ///< Stored blocks over the dense count, above which no fill helps.
+    std::string solver = "gmres:25";
+    Offset most_iterations = 400;
+    double rtol = 1e-8;
+    double seconds = 0.05;  ///< Measure each time at least so long.
+};
+
+/// For every matrix (A, b = A x with a random x) and way a row with what was asked for:
+/// - setup: seconds of the constructor, milliseconds of an update with the same values, and what
+///   the setup found;
+/// - apply: milliseconds of an application and the bytes it has to move (V twice or the blocks
+///   once, F^-1, six vectors);
+/// - solve: from x = 0 with right preconditioning, the true relative residual in the 2-norm, and
+///   the normwise backward error ||r||_inf / (||A||_inf ||x||_inf + ||b||_inf);
+/// - reconstruction: ||L D L^T - A||_inf / ||A||_inf of the scaled matrix, exactly.
+/// And for every k in `dominance` min, mean and max over block rows of ||A_ii||_1 - sum_j
+/// ||A_ij||_1 over the largest entry, in the natural order, and after matching, scaling, ordering.
+/// `save` gets the document after every matrix.
+Json block_ldlt(const Context& context, const Context& cpu, const std::string& folder,
+                const std::vector<std::string>& matrices, const BlockLdltBench& bench,
+                const std::function<void(const Json&)>& save);
+
+/// A linear system in host memory.
+struct HostSystem {
+    CsrView<double> matrix;
+    std::vector<double> right_hand_side;
+};
+
+/// Relative residual in the 2-norm and backward error of x into a row.
+void add_errors(Json& row, const HostSystem& system, const std::vector<double>& x);
+
+/// MUMPS, found when the program runs: completes a row for the solution of the system by its
+/// multifrontal LDL^T with threshold pivoting (the library without MPI; its BLAS may have threads),
+/// all settings its defaults, without refinement. A factorisation of more than 2e12 operations by
+/// its estimate is not tried; status says so. False where there is no MUMPS.
+bool add_mumps(Json& row, const HostSystem& system);
+
+}  // namespace tessera::bench

@@ -1,0 +1,71 @@
+"""Rows of tessera-bench block_ldlt: options of a way, and names of the systems."""
+import json
+import pathlib
+import sys
+
+names = {
+    "kkt": "KKT hard",
+    "kkt spread": "KKT mild",
+    "qpband": "QP band",
+    "bordered": "bordered",
+    "stokes": "Stokes",
+    "stokes beta": "Stokes, stabilised",
+    "darcy": "Darcy",
+    "helmholtz": "Helmholtz",
+    "schroedinger": "Schrödinger",
+    "shell": "shell",
+    "shell shift": "shell, shifted",
+    "circuit": "circuit",
+}
+
+
+def system(matrix):
+    """The name of a generated system, whatever its size, or of a file."""
+    generator, _, rest = matrix.partition(":")
+    option = rest.partition(",")[2].partition("=")[0]
+    return names.get(f"{generator} {option}".strip(), matrix.removesuffix(".mtx.gz"))
+
+
+def options(row):
+    """Of a block_ldlt row, with the defaults; None for another preconditioner."""
+    first, *rest = row["preconditioner"].split(",")
+    name, _, block = first.partition(":")
+    if name != "block_ldlt":
+        return None
+    found = {
+        "block": block, "fill": "0", "method": "jacobi", "sweeps": "8", "epsilon": "0.1",
+        "pivoting": "complete", "outer": "off", "matching": "on", "safeguard": "on",
+    }
+    for text in rest:
+        key, _, value = text.partition("=")
+        found[key] = value
+    return found
+
+
+def load(folder, part):
+    """The document of a part of bench/block_ldlt.sh, or None."""
+    path = pathlib.Path(folder) / f"block_ldlt_{part}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def needed(folder, part):
+    document = load(folder, part)
+    if document is None:
+        sys.exit(f"{folder} holds no block_ldlt_{part}.json; bench/block_ldlt.sh measures it")
+    return document
+
+
+def pick(rows, **wanted):
+    """{system: row} of the block_ldlt rows with these options, all others as by default."""
+    found = {}
+    for row in rows:
+        if row["op"] != "precondition" or options(row) is None:
+            continue
+        plain = {
+            "block": "8", "fill": "0", "method": "jacobi", "sweeps": "8", "epsilon": "0.1",
+            "pivoting": "complete", "outer": "off", "matching": "on",
+        }
+        plain.update(wanted)
+        if all(options(row).get(key) == value for key, value in plain.items()):
+            found.setdefault(system(row["matrix"]), row)
+    return found
