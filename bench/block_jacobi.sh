@@ -7,6 +7,7 @@
 # MATRICES: a folder with real matrices. TESSERA_BENCH names another tessera-bench.
 #   block_jacobi.json             generated systems, bounds 4..32, both types
 #   block_jacobi_dense_N.json     50,000 dense blocks of 4..32 rows, precisions, 1 and 16 vectors
+#   block_jacobi_wide.json        blocks of 33..64 rows: elasticity, 1.2 million rows of dense ones
 #   block_jacobi_patterns.json    arrow, tridiagonal, random blocks, Laplace; blocks of 1..32 rows;
 #                                 every extraction
 #   block_jacobi_real.json        real matrices, every extraction
@@ -16,7 +17,7 @@ device=${1:-cuda}
 folder=${2:-$here/results/block_jacobi}
 matrices=${3:-${TESSERA_TEST_MATRICES:-$here/matrices}}
 if [[ $device != cuda && $device != cpu ]]; then
-    sed -n 's/^# \?//; 2,14p' "${BASH_SOURCE[0]}" >&2
+    sed -n 's/^# \?//; 2,15p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 # shellcheck source=find_bench.sh
@@ -43,6 +44,8 @@ else
         measure "block_jacobi_dense_$n" "block_diagonal:$((50000 * n)),$n" --bounds "$n" \
             --type f64,f32 --precisions working,adaptive,f16 --vectors 1,16 --seconds 0.03
     done
+    measure block_jacobi_wide elasticity3d:54,free "block_diagonal:1200000,{n}" --bounds 40,48,64 \
+        --type f64,f32 --precisions working,adaptive --vectors 1,16 --seconds 0.03
     measure block_jacobi_patterns arrow:1000000 tridiagonal:1000000 "block_diagonal:1000000,{n}" \
         poisson2d:1000 --uniform --bounds "$(seq -s, 1 32)" "${every[@]}" --sparse --seconds 0.005
     if compgen -G "$matrices/*.mtx.gz" >/dev/null; then

@@ -72,7 +72,8 @@ if [[ $device == cuda ]] && wanted spmv; then
     formats=(csr,lanes=1 csr,lanes=16 csr,lanes=32 ell ellr sell:32 sell:64 sell:96
         sell:32,threads=32 sell:64,threads=64 sell:96,threads=96 'bell:{b}' 'bcsr:{b}'
         'sbell:{b},threads=32' 'sbell:{b},slice=64,threads=64' 'sbell:{b},slice=96,threads=96'
-        'sbell:{b}' 'sbell:{b},values=f32' 'sbell:{b},values=f16' 'sbell:{b},values=bf16')
+        'sbell:{b}' 'sbell:{b},index=32' 'sbell:{b},values=f32' 'sbell:{b},values=f16'
+        'sbell:{b},values=bf16')
     measure spmv_elasticity spmv "$tri,free" elasticity2d:400,free "$tet,free" \
         elasticity3d:54,free elasticity2d:1600,free elasticity3d:90,free --type f64,f32 --peers \
         --format "${formats[@]}" --seconds 0.01

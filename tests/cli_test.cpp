@@ -214,7 +214,9 @@ TEST_F(cli, info_describes_a_matrix) {
     EXPECT_EQ(json["formats"][0]["bytes"], json["csr_bytes"]);
     EXPECT_EQ(json["formats"][4]["format"], "bcsr:2");
     EXPECT_EQ(json["formats"][4]["padding"], 1.0);
+    EXPECT_EQ(json["formats"][4]["index_bits"], 32);
     EXPECT_GT(json["formats"][5]["padding"], 1.0);
+    EXPECT_EQ(json["formats"][5]["index_bits"], 16);
     const Outcome table = run({"info", "convection3d:4"});
     expect_contains(table.out, "sbell:1,slice=32,sort_window=all");
     expect_contains(table.out, "values no");

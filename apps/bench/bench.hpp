@@ -49,9 +49,6 @@ struct NamedMatrix {
 };
 NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder);
 
-/// The same matrix in single precision, in host memory.
-CsrMatrix<float> to_float(const Context& cpu, const CsrMatrix<double>& matrix);
-
 // The benchmarks: each fills the rows of its document.
 struct BlockJacobiBench {
     std::vector<int> bounds;

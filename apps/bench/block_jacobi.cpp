@@ -185,7 +185,7 @@ void add_matrix(Json& rows, const Context& context, const NamedMatrix& named, co
     const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());
     CsrMatrix<float> narrow;
     if (std::ranges::count(bench.types, "f32") > 0) {
-        narrow = copy_to(context, to_float(cpu, named.matrix).view());
+        narrow = copy_to(context, rounded_to_float(cpu, named.matrix.view()).view());
     }
     for (const int bound : bounds) {
         for (const std::string& type : bench.types) {

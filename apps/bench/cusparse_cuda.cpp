@@ -155,7 +155,7 @@ std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>
                          cusparseSpMVAlg_t algorithm, bool preprocess) {
         peers.push_back(generic_product(vectors, matrix, name, algorithm, preprocess));
     };
-    auto slices = convert(context, a, "sell:32,sort_window=1");
+    auto slices = convert(context, a, "sell:32,sort_window=1,index=32");
     const auto sell = std::make_shared<Matrix<T>>(
         Matrix<T>{narrow(context, slices.view().pattern.slice_offsets,
                          Offset(slices.view().pattern.slices) + 1),

@@ -188,6 +188,50 @@ void check(FactorWork<T>& work, Factorisation factorisation, const Way& way, Jso
     row["correct"] = worst <= 1;
 }
 
+/// What solve writes for a factorisation with its usual pivoting, of `vectors` right-hand sides.
+template <class T>
+void add_solve(FactorWork<T>& work, const std::string& op, Index vectors, double seconds,
+               Json& result) {
+    const Factorisation factorisation = factorisation_of(op);
+    const Pivoting pivoting = factorisation == Factorisation::ldu   ? Pivoting::partial
+                              : factorisation == Factorisation::llt ? Pivoting::fixed
+                                                                    : Pivoting::bunch_kaufman;
+    for (Offset set = 0; set < work.sets; ++set) {
+        run_library(work, factorisation, Way{pivoting, Workspace::fastest}, set);
+    }
+    const Offset length = Offset(work.batch) * work.n * vectors;
+    const std::vector<T> ones(std::size_t(length * work.sets), T(1));
+    const Buffer<T> b = copy_to_buffer(work.context, ones);
+    Buffer<T> x(work.context, length * work.sets);
+    const Index* const rows = pivoting == Pivoting::fixed ? nullptr : work.rows.data();
+    Offset set = 0;
+    const Timing timing = measure(
+        work.context,
+        [&] {
+            const auto f = batched::BatchView<const T>::uniform(work.batch, work.n, work.f_of(set));
+            const batched::VectorsView<const T> given{vectors, work.n, work.n * vectors, nullptr,
+                                                      b.data() + set * length};
+            const batched::VectorsView<T> to{vectors, work.n, work.n * vectors, nullptr,
+                                             x.data() + set * length};
+            batched::solve<T>(work.context, factorisation, batched::Transpose::no, f,
+                              {rows, nullptr, work.n}, given, to);
+            set = (set + 1) % work.sets;
+        },
+        seconds);
+    Json row{{"op", "solve"},
+             {"factorisation", op},
+             {"implementation", "tessera"},
+             {"pivoting", to_string(pivoting)},
+             {"vectors", vectors},
+             {"type", sizeof(T) == 4 ? "f32" : "f64"},
+             {"n", work.n},
+             {"batch", work.batch}};
+    const double values = double(work.batch) * work.n * (work.n + 2.0 * vectors);
+    add_timing(row, work.context, timing,
+               values * sizeof(T) + (rows != nullptr ? double(work.batch) * work.n * 4 : 0.0));
+    result["rows"].push_back(row);
+}
+
 template <class T>
 void add_rows(const Context& context, const FactorBench& options, const std::string& op, Index n,
               Index batch, Json& result) {
@@ -231,6 +275,9 @@ void add_rows(const Context& context, const FactorBench& options, const std::str
             const bool both = factorisation == Factorisation::ldu && pivoting == Pivoting::full;
             add(row, timing, pivoting == Pivoting::fixed ? 0 : both ? 2 : 1);
         }
+    }
+    for (const int vectors : options.solves) {
+        add_solve(work, op, Index(vectors), options.seconds, result);
     }
     if (!options.peers) return;
     std::vector<FactorPeer> peers = lapack_factorisations(op, work);

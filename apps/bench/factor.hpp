@@ -14,6 +14,8 @@ struct FactorBench {
     std::vector<int> batches = {10000};
     /// Of a GPU: fastest, registers, shared_memory.
     std::vector<std::string> workspaces = {"fastest"};
+    /// Numbers of right-hand sides for solve with the factors, if any.
+    std::vector<int> solves;
     bool peers = false;
     double seconds = 0.1;  ///< At least so long is each row measured.
 };
@@ -22,7 +24,8 @@ struct FactorBench {
 /// positive definite for llt). GFLOP/s are nominal: 2 n^3 / 3 for ldu, n^3 / 3 for llt and ldlt,
 /// whatever the pivoting. Rows of ldlt hold the share of rows in 2 x 2 pivots; those of the library
 /// residual_ratio, the worst ||A(p, q) - L D U|| over 10 n eps || |L| |D| |U| || of some matrices,
-/// which is checked; peers are not.
+/// which is checked; peers are not. Solves use the factors of partial (ldu), static (llt) and
+/// Bunch-Kaufman (ldlt) pivoting; their bytes are all of the factors, once, and the vectors.
 Json factor(const Context& context, const FactorBench& options);
 
 /// Column-major matrices one behind the other, in as many sets as a cache does not hold.

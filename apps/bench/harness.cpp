@@ -97,13 +97,4 @@ NamedMatrix load(const Context& cpu, const std::string& name, const std::string&
     return {name, std::move(problem.matrix), std::move(problem.load)};
 }
 
-CsrMatrix<float> to_float(const Context& cpu, const CsrMatrix<double>& matrix) {
-    const CsrView<double> a = matrix.view();
-    CsrMatrix<float> narrow(cpu, a.rows, a.columns, a.nonzeros);
-    std::copy_n(a.row_offsets, a.rows + 1, narrow.row_offsets().data());
-    std::copy_n(a.column_indices, a.nonzeros, narrow.column_indices().data());
-    std::copy_n(a.values, a.nonzeros, narrow.values().data());
-    return narrow;
-}
-
 }  // namespace tessera::bench

@@ -41,6 +41,9 @@ void add_factor(CLI::App& app, tessera::bench::FactorBench& to, std::string& siz
     sub->add_option("--batch", to.batches, "Matrices")
         ->delimiter(',')
         ->check(CLI::Range(1, 1 << 27));
+    sub->add_option("--solve", to.solves, "Also solves, of so many right-hand sides")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1000));
     sub->add_option("--seconds", to.seconds, "Measure each row at least so long");
     sub->add_flag("--peers", to.peers, "Also cuBLAS, cuSOLVER, OpenBLAS");
 }

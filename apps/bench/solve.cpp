@@ -79,14 +79,7 @@ class Solver {
             product_ ? FormatOptions{} : parse_format(Spec::parse(way.format));
         if (!product_) product_ = make_operator(context, a, format);
         if (refines_) {
-            low_.matrix = CsrMatrix<float>(context, a.rows, a.columns, a.nonzeros);
-            copy(context, std::span<const Offset>(a.row_offsets, std::size_t(a.rows) + 1),
-                 low_.matrix.row_offsets().view());
-            copy(context, std::span<const Index>(a.column_indices, std::size_t(a.nonzeros)),
-                 low_.matrix.column_indices().view());
-            convert<double, float>(context,
-                                   std::span<const double>(a.values, std::size_t(a.nonzeros)),
-                                   low_.matrix.values().view());
+            low_.matrix = rounded_to_float(context, a);
             low_.product = make_operator(context, low_.matrix.view(), format);
         }
         prepare(way.preconditioner);

@@ -78,8 +78,8 @@ class MatrixRows {
             spoil();
             Json line = header(peer.name);
             add_timing(line, context_, measure(context_, peer.run, bench_.seconds),
-                       roofline(sizeof(T)));
-            finish(result, line, ValueFormat::working);
+                       roofline(sizeof(T), 32));
+            finish(result, line, ValueFormat::working, 32);
         }
 #endif
     }
@@ -89,9 +89,9 @@ class MatrixRows {
     void spoil() { fill(context_, std::numeric_limits<T>::quiet_NaN(), y_.view()); }
 
     /// Bytes of the values, one index a block, x and y, each once.
-    double roofline(double value_bytes) const {
+    double roofline(double value_bytes, int index_bits) const {
         const double block = blocks_.block;
-        return double(blocks_.blocks) * (block * block * value_bytes + sizeof(Index)) +
+        return double(blocks_.blocks) * (block * block * value_bytes + index_bits / 8) +
                vector_bytes();
     }
     double vector_bytes() const {
@@ -115,6 +115,7 @@ class MatrixRows {
         spoil();
         Json line = header(text);
         line["padding"] = facts.padding();
+        line["index_bits"] = facts.index_bits;
         if (options.format == MatrixFormat::csr) {
             line["implementation"] = "csr";
             line["lanes"] = options.lanes;
@@ -124,7 +125,7 @@ class MatrixRows {
                    measure(
                        context_, [&] { product->apply(context_, x(), y_.view()); }, bench_.seconds),
                    double(facts.read_bytes) + vector_bytes());
-        finish(result, line, options.values);
+        finish(result, line, options.values, facts.index_bits);
     }
 
     /// The way from CSR and back, and new values; bytes are those of both sides, each once.
@@ -149,7 +150,7 @@ class MatrixRows {
     }
 
     /// The result is compared with the product of the CSR matrix.
-    void finish(Json& result, Json& line, ValueFormat values) {
+    void finish(Json& result, Json& line, ValueFormat values, int index_bits) {
         const auto found = copy_to_host(context_, y_);
         const auto expected = copy_to_host(context_, expected_);
         double error = 0;
@@ -160,8 +161,8 @@ class MatrixRows {
         const double bound =
             row_.first * (rounding(values, sizeof(T) == 8) +
                           2 * double(row_.second + 2) * double(std::numeric_limits<T>::epsilon()));
-        line["fraction_of_roofline"] = roofline(value_size(values)) / context_.copy_rate() /
-                                       (1e-3 * double(line["milliseconds"]));
+        line["fraction_of_roofline"] = roofline(value_size(values), index_bits) /
+                                       context_.copy_rate() / (1e-3 * double(line["milliseconds"]));
         if (result.contains("triad_gbps")) {  // The fastest against the fastest.
             line["fraction_of_triad"] = 1e-6 * double(line["bytes"]) /
                                         double(line["fastest_milliseconds"]) /
@@ -203,7 +204,8 @@ Json spmv(const Context& context, const Context& cpu, const std::string& folder,
         const NamedMatrix named = load(cpu, name, folder);
         for (const std::string& type : bench.types) {
             if (type == "f32") {
-                add_rows<float>(result, context, named, to_float(cpu, named.matrix), bench);
+                add_rows<float>(result, context, named, rounded_to_float(cpu, named.matrix.view()),
+                                bench);
             } else {
                 add_rows<double>(result, context, named, named.matrix, bench);
             }

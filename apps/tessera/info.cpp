@@ -150,11 +150,11 @@ std::string histogram_text(const Histogram& sizes) {
 const char* yes_no(bool yes) { return yes ? "yes" : "no"; }
 
 std::string formats_table(const std::vector<NamedFormat>& formats) {
-    std::string table =
-        format("\n  %-30s %8s %14s %14s\n", "format", "padding", "memory", "product reads");
+    std::string table = format("\n  %-30s %8s %6s %14s %14s\n", "format", "padding", "index",
+                               "memory", "product reads");
     for (const NamedFormat& one : formats) {
-        table += format("  %-30s %8.2f %14s %14s\n", one.name.c_str(), one.facts.padding(),
-                        format_bytes(double(one.facts.bytes)).c_str(),
+        table += format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.facts.padding(),
+                        one.facts.index_bits, format_bytes(double(one.facts.bytes)).c_str(),
                         format_bytes(double(one.facts.read_bytes)).c_str());
     }
     return table;
@@ -224,6 +224,7 @@ std::string to_json(const MatrixInfo& info) {
         formats.push_back(JsonObject()
                               .add("format", one.name)
                               .add("padding", one.facts.padding())
+                              .add("index_bits", Offset(one.facts.index_bits))
                               .add("bytes", one.facts.bytes)
                               .add("read_bytes", one.facts.read_bytes));
     }

@@ -89,7 +89,8 @@ Formats (--format):
   sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
   bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (what reads the fewest bytes)
   sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks and slices
-                           lanes=N: GPU threads that share a row
+                           lanes=N: GPU threads that share a row; index=auto|16|32 (sell, sbell):
+                           bits of a block's column, 16 where each slice spans few of them
 )";
 
 struct Arguments {

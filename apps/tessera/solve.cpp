@@ -151,10 +151,7 @@ class Run {
         if constexpr (std::is_same_v<T, float>) {
             throw InvalidArgument("--solver refinement corrects in float what --precision f64 has");
         } else {
-            CsrMatrix<float> low(context_, matrix_.rows, matrix_.columns, matrix_.nonzeros);
-            copy(context_, matrix_.row_offsets_span(), low.row_offsets().view());
-            copy(context_, matrix_.column_indices_span(), low.column_indices().view());
-            convert<T, float>(context_, matrix_.values_span(), low.values().view());
+            const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
             const auto product = make_operator<float>(context_, low.view(), format_);
             return precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
                 run([&](const SolveOptions& options) {

@@ -5,6 +5,8 @@ Bytes are those of the format, x and y, each once; matrices larger than the cach
 entries, which partly fit. Asserted: with all cores every product reaches 0.8 of the triad, the better
 of ordinary and streaming stores.
 """
+import re
+
 from elasticity_results import draw_groups, print_table
 from measured_results import Figure
 
@@ -28,8 +30,9 @@ for matrix in figure.values("matrix"):
         bar and min(bar.values()) >= 0.8,
         f"{min(bar, key=bar.get)} {min(bar.values()):.2f} at least",
     )
-    panels.append((matrix, "share of the triad", table))
+    panels.append((f"{matrix}, by threads", "share of the triad", table))
 rates = ", ".join(f"{t}: {d['triad_gbps']:.0f}" for t, d in sorted(documents.items()))
 print(f"  triad by threads, GB/s: {rates}")
+figure.device = re.sub(r", \d+ threads?", "", figure.device)
 draw_groups(figure, panels)
 figure.finish()

@@ -96,7 +96,9 @@ def draw_groups(figure, panels, size=(5.6, 3.6), columns=2):
         axis.grid(alpha=0.3, axis="y")
         axis.set_axisbelow(True)
         most = max(max(series.values()) for series in bars.values())
-        rows_of_legend = -(-len(bars) // 4)
+        wide = max(len(label) for label in bars) > 16
+        in_a_row = min(3 if wide else 4, len(bars))
+        rows_of_legend = -(-len(bars) // in_a_row)
         axis.set_ylim(0, most * (1.06 + 0.07 * rows_of_legend * 3.6 / size[1]))
-        axis.legend(fontsize=7, ncols=min(4, len(bars)), loc="upper left")
+        axis.legend(fontsize=7, ncols=in_a_row, loc="upper left")
     figure.save(picture)

@@ -3,8 +3,9 @@
 Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json,
 block_jacobi*.json, study.json, or what bench/elasticity.sh writes (RESULTS: default
 bench/results/h200; files without rows do not count), lays the paper's findings
-(NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; without
-matplotlib it says so and draws nothing), prints each claim with the numbers behind it, and exits
+(NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; where
+the last folder of RESULTS is not h200 but, say, cpu: NAME_cpu.png; without matplotlib it says so
+and draws nothing), prints each claim with the numbers behind it, and exits
 with 1 when one does not hold.
 """
 import itertools
@@ -39,8 +40,10 @@ class Figure:
         print(description.strip().splitlines()[0])
 
     def documents_of(self, bench):
-        """What other benchmarks left beside these results; {name of the file: document}."""
-        found = {p.stem: json.loads(p.read_text()) for p in sorted(self.folder.glob(f"{bench}*.json"))}
+        """What other benchmarks left beside these results or in cpu; {name of the file: document}."""
+        folders = self.folder.parent / "cpu", self.folder
+        paths = [path for folder in folders for path in sorted(folder.glob(f"{bench}*.json"))]
+        found = {path.stem: json.loads(path.read_text()) for path in paths}
         return {name: document for name, document in found.items() if "rows" in document}
 
     def expected(self):
@@ -108,6 +111,8 @@ class Figure:
             axis.grid(alpha=0.3)
             if max(max(series) for series in curves.values()) == 32:
                 axis.set_xticks(range(0, 33, 4))
+            elif max(max(series) for series in curves.values()) <= 16:
+                axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
             if log:
                 axis.set_yscale("log")
                 least, most = axis.get_ylim()
@@ -174,7 +179,8 @@ class Figure:
     def save(self, figure):
         figure.suptitle(self.device, fontsize=9)
         self.pictures.mkdir(parents=True, exist_ok=True)
-        path = self.pictures / f"{self.name}.png"
+        of = self.folder.resolve().name
+        path = self.pictures / f"{self.name}{'' if of == 'h200' else '_' + of}.png"
         figure.savefig(path, dpi=130)
         print(f"  drawn: {path}")
 

@@ -135,6 +135,7 @@ TESSERA_API std::vector<InstructionSet> instruction_sets();
 namespace detail {
 TESSERA_API void* allocate(const Context& context, Offset bytes);
 TESSERA_API void release(const Context& context, void* memory, Offset bytes) noexcept;
+TESSERA_API void note_unused(const Context& context, void* memory, Offset bytes);
 TESSERA_API void copy_bytes(const Context& context, const void* from, void* to, Offset bytes);
 TESSERA_API void copy_bytes_to_host(const Context& context, const void* from, void* to,
                                     Offset bytes);
@@ -143,8 +144,9 @@ TESSERA_API void copy_bytes_from_host(const Context& context, const void* from, 
 }  // namespace detail
 
 /// An owned array in the memory of a Context (host memory on the CPU, device memory on a GPU).
-/// Move-only; freed in stream order. Contents are undefined until written; with TESSERA_POISON=1 in
-/// the environment they are all ones (NaN, -1), so that reading them shows.
+/// Move-only; freed in stream order, on a GPU perhaps to be kept for a later Buffer of as many
+/// bytes of the same Context. Contents are undefined until written; with TESSERA_POISON=1 in the
+/// environment they are all ones (NaN, -1), so that reading them shows.
 template <class T>
 class Buffer {
   public:
@@ -169,6 +171,13 @@ class Buffer {
     const T* data() const { return data_; }
     Offset size() const { return size_; }
     bool empty() const { return size_ == 0; }
+    /// Keeps the first `size` elements; the memory of the others is freed with that of these.
+    void truncate(Offset size) {
+        if (size < 0 || size > size_) throw InvalidArgument("Buffer::truncate: not so many");
+        if (size == size_) return;
+        detail::note_unused(*context_, data_, (size_ - size) * Offset(sizeof(T)));
+        size_ = size;
+    }
     std::span<T> view() { return {data_, static_cast<std::size_t>(size_)}; }
     std::span<const T> view() const { return {data_, static_cast<std::size_t>(size_)}; }
 

@@ -43,6 +43,10 @@ struct FormatOptions {
     /// within 1024 where pads would otherwise be more than a tenth (sell, sbell).
     Index sort_window = -1;
     ValueFormat values = ValueFormat::working;
+    /// Bits of the column of a block: 32, or 16 for its distance from the first block column of the
+    /// slice, which takes slices (sell, sbell) that span less than 65536 block columns each. 0: 16
+    /// where that can be and takes less memory.
+    int index_bits = 0;
     /// GPU: threads that share a block row, a power of two: up to 32 (csr, bcsr), up to 4 (others).
     /// 0: chosen from the number and the length of the rows.
     int lanes = 0;
@@ -52,8 +56,9 @@ struct FormatOptions {
 };
 
 /// csr[,lanes=N], ell, ellr, sell[:HEIGHT], bell[:BLOCK], bcsr[:BLOCK], sbell[:BLOCK], with
-/// [,slice=HEIGHT] (sbell) [,sort_window=N|all] (sell, sbell) [,values=working|f32|f16|bf16]
-/// [,lanes=N] [,threads=N] (sell, sbell). Throws InvalidArgument for another name or option.
+/// [,slice=HEIGHT] (sbell) [,sort_window=N|all] [,index=auto|16|32] (sell, sbell)
+/// [,values=working|f32|f16|bf16] [,lanes=N] [,threads=N] (sell, sbell; these threads read columns
+/// of 32 bits). Throws InvalidArgument for another name or option.
 TESSERA_API FormatOptions parse_format(Spec format);
 
 /// The normalised text: parse_format takes it back.
@@ -66,6 +71,7 @@ TESSERA_API std::vector<std::string> format_names();
 struct FormatFacts {
     Index block = 1;
     Index slice_height = 0;    ///< 0 for csr.
+    int index_bits = 32;       ///< Of the column of a block.
     Offset nonzeros = 0;       ///< Entries of the matrix.
     Offset blocks = 0;         ///< That hold an entry.
     Offset stored_blocks = 0;  ///< With the pads.
@@ -77,8 +83,9 @@ struct FormatFacts {
     }
 };
 
-/// The facts of `options` (block and slice height chosen where they are 0), for vectors of type T,
-/// without the conversion. Waits.
+/// The facts of `options` (block, slice height and bits of an index chosen where they are 0), for
+/// vectors of type T, without the conversion. Waits. Throws InvalidArgument on options that cannot
+/// be.
 template <class T>
 TESSERA_API FormatFacts format_facts(const Context& context, const CsrView<T>& matrix,
                                      const FormatOptions& options);
@@ -97,7 +104,11 @@ struct SlicedPattern {
     const Offset* slice_offsets = nullptr;  ///< slices + 1 slots.
     const Index* row_lengths = nullptr;     ///< slices * H numbers of blocks.
     const Index* block_columns = nullptr;   ///< A slot each; those of pads are valid columns.
-    const Index* permutation = nullptr;     ///< block_rows() of them; nullptr: not sorted.
+    /// In their place, where not null: the block column of a slot of slice s is first_columns[s] +
+    /// column_offsets[slot].
+    const std::uint16_t* column_offsets = nullptr;
+    const Index* first_columns = nullptr;
+    const Index* permutation = nullptr;  ///< block_rows() of them; nullptr: not sorted.
     /// Not sorted: lanes 2 i and 2 i + 1 hold block rows i and i + H / 2 of the slice, H even.
     bool paired = false;
     /// Bit r B + c of a slot: entry (r, c) is of the matrix, not fill. ceil(B B / 8) bytes a slot,
@@ -111,6 +122,10 @@ struct SlicedPattern {
         if (!paired) return p;
         const Offset lane = p % slice_height;
         return p - lane + lane / 2 + (lane % 2) * (slice_height / 2);
+    }
+    constexpr Index block_column(Offset slice, Offset slot) const {
+        return column_offsets == nullptr ? block_columns[slot]
+                                         : first_columns[slice] + column_offsets[slot];
     }
     constexpr Index block_rows() const { return rows / block + (rows % block != 0); }
     constexpr Index block_column_count() const { return columns / block + (columns % block != 0); }

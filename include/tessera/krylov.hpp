@@ -137,6 +137,11 @@ TESSERA_API SolveReport richardson(const Context& context, const Operator<T>& ma
                                    const Operator<T>* preconditioner, std::span<const T> b,
                                    std::span<T> x, const SolveOptions& options = {});
 
+/// The matrix with its values rounded to float, in memory of `context` as the one given. Without
+/// waiting.
+TESSERA_API CsrMatrix<float> rounded_to_float(const Context& context,
+                                              const CsrView<double>& matrix);
+
 struct RefinementOptions {
     std::string inner = "cg";  ///< As `solve` names it; works in single precision.
     double inner_rtol = 1e-3;  ///< Of the inner residual, for each correction.
@@ -145,7 +150,7 @@ struct RefinementOptions {
 /// Iterative refinement (Cao, Zhang et al., sbell-polynomial-pcg-elasticity, Algorithm 5):
 ///   r = b - A x,  L c = r / s to inner_rtol in single precision,  x += s c,
 /// s the power of two next below ||r||; residuals and corrections in double. `low_matrix` is L,
-/// A rounded to float; `preconditioner` that of L. It converges where the condition number of L
+/// A rounded_to_float; `preconditioner` that of L. It converges where the condition number of L
 /// is well below 2^24; else it ends as stagnated where the first correction does not take 10 % off
 /// the residual, and as accuracy_lost where a later one does not. `iterations` and `residuals` are
 /// those of the inner solver, whose products count with those of A as operator_applications;

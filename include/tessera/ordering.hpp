@@ -49,8 +49,7 @@ struct SymmetricMatching {
 /// cycle is cut into pairs in the one of two ways that has the larger product of
 /// |a_ii a_jj - a_ij^2| (scaled), of an odd one the row with the largest |a_ii| stays alone (zero,
 /// where the whole diagonal of the cycle is). Throws InvalidArgument unless the matrix is square,
-/// its values are finite and it is symmetric: every entry has a mirror image that differs by at
-/// most 1000 eps min(max_k |a_ik|, max_k |a_jk|).
+/// its values are finite and it is symmetric (SymmetryCheck).
 /// Source: I. S. Duff, S. Pralet, "Strategies for scaling and pivoting for sparse symmetric
 /// indefinite problems", SIAM J. Matrix Anal. Appl. 27 (2005), pp. 313-340.
 template <class T>

@@ -84,6 +84,8 @@ class TESSERA_API Jacobi final : public Preconditioner<T> {
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    void apply_dot(const Context& context, std::span<const T> r, std::span<T> z,
+                   T* rz) const override;
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     Index singular_blocks() const override;
@@ -171,8 +173,8 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
 /// The preconditioner named by a text: none (returns nullptr), jacobi[:singular=...],
 /// block_jacobi[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]
 /// [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
-/// [,singular=stop|identity|shift|generalised], block_ldlt (see parse_block_ldlt), and polynomials (see parse_polynomial): neumann,
-/// least_squares, chebyshev, chebyshev4, chebyshev4_optimal.
+/// [,singular=stop|identity|shift|generalised], block_ldlt (see parse_block_ldlt), and polynomials
+/// (see parse_polynomial): neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal.
 /// Throws InvalidArgument for another name or option.
 template <class T>
 TESSERA_API std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context,

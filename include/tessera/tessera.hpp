@@ -23,4 +23,5 @@
 #include "tessera/scaling.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/spectrum.hpp"
+#include "tessera/symmetry.hpp"
 #include "tessera/vector_ops.hpp"

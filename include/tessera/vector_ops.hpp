@@ -65,6 +65,12 @@ template <class T>
 TESSERA_API void multiply_elementwise(const Context& context, std::span<const T> d,
                                       std::span<const T> x, std::span<T> y);
 
+/// The same, and *xy = x^T y, in one pass; both to the last bit those of multiply_elementwise and
+/// dot. No overlap.
+template <class T>
+TESSERA_API void multiply_elementwise_dot(const Context& context, std::span<const T> d,
+                                          std::span<const T> x, std::span<T> y, T* xy);
+
 /// *result = sum of (d_i x_i)^2, each product rounded to T.
 template <class T>
 TESSERA_API void scaled_square(const Context& context, std::span<const T> d, std::span<const T> x,

@@ -126,6 +126,11 @@ Context Context::cuda(int device, int threads) {
         }
         auto state = make_state(threads);
         state->stream = cuda::create_stream(device);
+        // Tools that look for reads of what was never written want fresh memory.
+        const char* poison = std::getenv("TESSERA_POISON");
+        if (poison == nullptr || std::strcmp(poison, "0") != 0) {
+            state->kept = std::make_unique<KeptMemory>(device, state->stream);
+        }
         state->backend = Backend::cuda;
         state->device = device;
         state->description = chosen.name;
@@ -199,7 +204,10 @@ Offset available_host_memory() {
 
 Offset Context::free_memory() const {
     if constexpr (with_cuda) {
-        if (on_gpu()) return cuda::free_memory(state_->device, state_->stream);
+        if (on_gpu()) {
+            if (state_->kept) state_->kept->give_back();
+            return cuda::free_memory(state_->device, state_->stream);
+        }
     }
     return available_host_memory();
 }
@@ -279,6 +287,7 @@ ContextState::~ContextState() {
         for (void* event : free_events) cuda::destroy_event(event);
         if (host_scratch != nullptr) cuda::release_on_host(host_scratch);
         for (const Scratch& scratch : reductions) cuda::release(device, stream, scratch.memory);
+        kept.reset();
         cuda::destroy_stream(device, stream);
     }
 }
@@ -325,7 +334,9 @@ void* allocate(const Context& context, Offset bytes) {
     if (bytes > 0) {
         if (context.on_gpu()) {
             if constexpr (with_cuda) {
-                memory = cuda::allocate(state.device, state.stream, bytes);
+                memory = state.kept && !state.capturing
+                             ? state.kept->allocate(bytes)
+                             : cuda::allocate(state.device, state.stream, bytes);
                 if (state.poison) {
                     cuda::fill_bytes(state.device, state.stream, memory, 0xff, bytes);
                 }
@@ -345,12 +356,24 @@ void* allocate(const Context& context, Offset bytes) {
     return memory;
 }
 
+void note_unused(const Context& context, void* memory, Offset bytes) {
+    context.state().truncated.push_back({memory, bytes});
+}
+
 void release(const Context& context, void* memory, Offset bytes) noexcept {
     ContextState& state = context.state();
+    std::erase_if(state.truncated, [&](const Scratch& buffer) {
+        if (buffer.memory != memory) return false;
+        bytes += buffer.bytes;
+        return true;
+    });
     state.memory.current -= bytes;
     if (memory == nullptr) return;
     if (context.on_gpu()) {
-        if constexpr (with_cuda) cuda::release(state.device, state.stream, memory);
+        if constexpr (with_cuda) {
+            if (state.kept && !state.capturing) return state.kept->release(memory, bytes);
+            cuda::release(state.device, state.stream, memory);
+        }
     } else {
         std::free(memory);
     }

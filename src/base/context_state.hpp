@@ -4,11 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/kept_memory.hpp"
 #include "tessera/context.hpp"
 
 namespace tessera {
 
-/// Memory that reductions keep between calls.
+/// Memory, and some bytes of it.
 struct Scratch {
     void* memory = nullptr;
     Offset bytes = 0;
@@ -51,6 +52,8 @@ struct ContextState {
     };
     std::vector<PendingPhase> pending;  ///< GPU phases whose events are not read yet.
     std::vector<void*> free_events;
+    std::unique_ptr<KeptMemory> kept;  ///< Of a GPU; null where freed memory is not to be kept.
+    std::vector<Scratch> truncated;    ///< Buffers, and the bytes behind the end of each.
 
     PhaseSum& phase(const char* name);
     void resolve_pending();  ///< Waits for the pending events.

@@ -19,7 +19,10 @@ struct PlainDivisor {
         : d(given), reciprocal(fast_reciprocal(given)) {
         plain = plain && (high_word(d) & 0x7fffffffu) - plain_low<T> < plain_span<T>;
     }
-    __device__ __forceinline__ T quotient(T a) const { return -minus_quotient(a, d, -reciprocal); }
+    __device__ __forceinline__ T quotient(T a) const {
+        const T rough = a * reciprocal;  // As minus_quotient.
+        return fma(fma(-rough, d, a), reciprocal, rough);
+    }
 };
 
 /// What kernels are told of such a batch.

@@ -17,7 +17,7 @@ constexpr int factor_threads = 128;  ///< Of a thread block.
 /// Bytes of the memory of the teams of a warp, or of a thread block that is one team, 32 (or all)
 /// threads of which take one place each of every array.
 template <class T>
-int factor_bytes(int n, int lanes) {
+constexpr int factor_bytes(int n, int lanes) {
     const int threads = std::max(lanes, 32);
     const int matrices = (threads / lanes) * factor_stride(n, lanes, int(sizeof(T)));
     const int arrays = threads * (4 * int(sizeof(T)) + 2 * int(sizeof(int)));

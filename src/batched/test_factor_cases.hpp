@@ -213,6 +213,88 @@ void expect_layouts(const Method& method) {
     }
 }
 
+/// Makes matrix b of a batch of one size, by its number, one that is not well-behaved.
+template <class T>
+void spoil(HostBatch<T>& batch, Index b) {
+    const Index n = batch.sizes[std::size_t(b)];
+    T* const a = batch.values.data() + batch.offsets[std::size_t(b)];
+    const Index k = b % n;
+    const auto for_all_values = [&](auto&& change) {
+        for (Index e = 0; e < n * n; ++e) a[e] = change(a[e]);
+    };
+    switch (b % 11) {
+        case 1:  // Ties.
+            return for_all_values([](T value) { return T(int(value * 2) % 2); });
+        case 3:
+            for (Index i = 0; i < n; ++i) a[i + k * n] = a[k + i * n] = T(0);
+            return;
+        case 4:
+            return for_all_values([](T value) { return std::ldexp(value, sizeof(T) * 15); });
+        case 6:
+            return for_all_values([](T value) { return std::ldexp(value, -int(sizeof(T)) * 28); });
+        case 7:
+            a[n - 1 + k * n] = std::numeric_limits<T>::quiet_NaN();
+            return;
+        case 8:
+            a[n - 1 + k * n] = std::numeric_limits<T>::infinity();
+            return;
+        case 9:
+            return for_all_values([](T) { return T(0); });
+        default:
+            return;
+    }
+}
+
+/// Batches of one size in one run of memory that ask for little may have kernels of their own. They
+/// give the bits of the others, also where every other matrix is singular, tied or not finite.
+template <class T>
+void expect_runs(const Method& method) {
+    auto random = generator();
+    const Context where = context();
+    for (const Index n : {8, 16, 31, 32}) {
+        const Index count = fewer_run() ? 37 : 205;
+        auto batch = random_batch<T>(random, method, count, n, n);
+        for (Index b = 0; b < count; b += b < count / 2 ? 1 : 5) spoil(batch, b);
+        for (const T threshold : {T(0), T(0.5)}) {
+            batched::FactorOptions<T> options;
+            options.threshold = threshold;
+            const auto expected = factored(where, method, batch, options);
+            for (const bool in_place : {false, true}) {
+                Buffer<T> a = copy_to_buffer(where, batch.values);
+                Buffer<T> f(where, Offset(count) * n * n);
+                Buffer<Index> rows(where, count * n), columns(where, count * n), info(where, count);
+                using View = batched::BatchView<T>;
+                const View given = View::uniform(count, n, a.data());
+                factor<T>(where, method, given,
+                          in_place ? given : View::uniform(count, n, f.data()),
+                          {rows.data(), columns.data(), n}, {info.data()}, options);
+                const auto found = copy_to_host(where, in_place ? a : f);
+                const auto found_rows = copy_to_host(where, rows);
+                const auto found_columns = copy_to_host(where, columns);
+                const auto found_info = copy_to_host(where, info);
+                for (Index b = 0; b < count; ++b) {
+                    const auto at = std::size_t(b);
+                    EXPECT_EQ(found_info[at], expected.info[at]);
+                    const auto first = std::ptrdiff_t(b) * n;
+                    const auto same = [&](const std::vector<Index>& x,
+                                          const std::vector<Index>& y) {
+                        return std::equal(x.begin() + first, x.begin() + first + n,
+                                          y.begin() + first);
+                    };
+                    const auto values = batch.matrix_in(expected.values, b);
+                    const bool nan = std::isnan(values[0]);
+                    EXPECT_TRUE(nan ? all_nan(batch.matrix_in(found, b))
+                                    : same_bits(batch.matrix_in(found, b), values))
+                        << method.name() << ", n = " << n << ", matrix " << b;
+                    if (nan) continue;
+                    EXPECT_TRUE(same(found_rows, expected.rows)) << method.name() << ", " << b;
+                    EXPECT_TRUE(same(found_columns, expected.columns)) << method.name();
+                }
+            }
+        }
+    }
+}
+
 template <class T>
 std::vector<T> exact_matrix(std::mt19937_64& random, const Method& method, Index n) {
     if (method.factorisation == Factorisation::ldlt) return exact_symmetric<T>(random, n);

@@ -9,16 +9,12 @@ Solved<double> refine(const Context& context, const CsrMatrix<double>& matrix,
                       const std::vector<double>& b, const SolveOptions& options = {},
                       const std::vector<double>& start = {},
                       const RefinementOptions& refinement_options = {}) {
-    const CsrView<double> host = matrix.view();
-    CsrMatrix<float> rounded(Context::cpu(1), host.rows, host.columns, host.nonzeros);
-    std::copy_n(host.row_offsets, host.rows + 1, rounded.row_offsets().data());
-    std::copy_n(host.column_indices, host.nonzeros, rounded.column_indices().data());
-    std::copy_n(host.values, host.nonzeros, rounded.values().data());
-    const Diagonal<float> m(context, inverse_diagonal(rounded));
     const CsrMatrix<double> there = copy_to(context, matrix.view());
-    const CsrMatrix<float> rounded_there = copy_to(context, rounded.view());
+    const CsrMatrix<float> rounded = rounded_to_float(context, there.view());
+    const Diagonal<float> m(context,
+                            inverse_diagonal(rounded_to_float(Context::cpu(1), matrix.view())));
     const CsrOperator<double> a(context, there.view());
-    const CsrOperator<float> low(context, rounded_there.view());
+    const CsrOperator<float> low(context, rounded.view());
     const Buffer<double> right = copy_to_buffer(context, b);
     Buffer<double> x =
         copy_to_buffer(context, start.empty() ? std::vector<double>(b.size()) : start);
@@ -64,6 +60,19 @@ TEST(refinement, a_correction_gains_the_digits_asked_for) {
     // b - A x at both ends of each correction, in either precision.
     EXPECT_EQ(coarse.report.operator_applications,
               coarse.report.iterations + 1 + 3 * (coarse.report.restarts + 1));
+}
+
+TEST(refinement, rounds_values_to_nearest) {
+    const Context there = context();
+    const CsrMatrix<double> given = copy_to(
+        there,
+        make_csr<double>(2, 3, {{0, 2}, {1}}, {{1 + 0x1p-24, -1 - 0x1.8p-23}, {1e300}}).view());
+    CsrMatrix<float> rounded = rounded_to_float(there, given.view());
+    EXPECT_EQ(rounded.columns(), 3);
+    EXPECT_EQ(copy_to_host(there, rounded.row_offsets()), (std::vector<Offset>{0, 2, 3}));
+    EXPECT_EQ(copy_to_host(there, rounded.column_indices()), (std::vector<Index>{0, 2, 1}));
+    EXPECT_EQ(copy_to_host(there, rounded.values()),
+              (std::vector<float>{1, -1 - 0x1p-22f, std::numeric_limits<float>::infinity()}));
 }
 
 TEST(refinement, starts_where_it_is_told) {

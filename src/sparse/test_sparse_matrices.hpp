@@ -78,10 +78,9 @@ CsrMatrix<T> to_host_csr(const Context& context, const CsrMatrix<T>& matrix) {
 /// `count` elements at `from`, in the memory of `context`.
 template <class T>
 std::vector<T> host_copy(const Context& context, const T* from, Offset count) {
+    if (from == nullptr || count == 0) return {};
     std::vector<T> to(static_cast<std::size_t>(count));
-    if (from != nullptr && count > 0) {
-        copy_to_host(context, std::span<const T>(from, to.size()), std::span<T>(to));
-    }
+    copy_to_host(context, std::span<const T>(from, to.size()), std::span<T>(to));
     return to;
 }
 
@@ -89,7 +88,8 @@ std::vector<T> host_copy(const Context& context, const T* from, Offset count) {
 template <class T>
 struct HostSliced {
     std::vector<Offset> slice_offsets;
-    std::vector<Index> row_lengths, block_columns, permutation;
+    std::vector<Index> row_lengths, block_columns, first_columns, permutation;
+    std::vector<std::uint16_t> column_offsets;
     std::vector<std::uint8_t> entry_bits;
     std::vector<std::byte> values;
     SlicedView<T> view;
@@ -107,6 +107,12 @@ HostSliced<T> host_sliced(const Context& context, const SlicedMatrix<T>& matrix)
     host.slice_offsets = host_copy(context, a.slice_offsets, Offset(a.slices) + 1);
     host.row_lengths = host_copy(context, a.row_lengths, Offset(a.slices) * a.slice_height);
     host.block_columns = host_copy(context, a.block_columns, slots);
+    if (a.column_offsets != nullptr) {
+        host.column_offsets = host_copy(context, a.column_offsets, slots);
+        host.first_columns = host_copy(context, a.first_columns, a.slices);
+        a.column_offsets = host.column_offsets.data();
+        a.first_columns = host.first_columns.data();
+    }
     if (a.permutation != nullptr) {
         host.permutation = host_copy(context, a.permutation, a.block_rows());
         a.permutation = host.permutation.data();

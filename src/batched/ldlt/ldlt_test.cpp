@@ -107,6 +107,10 @@ TEST(ldlt, layouts) {
     for_reals([](auto real) { for_all(expect_layouts<decltype(real)>); });
 }
 
+TEST(ldlt, runs) {
+    for_reals([](auto real) { for_all(expect_runs<decltype(real)>); });
+}
+
 TEST(ldlt, exactly_where_arithmetic_is) {
     for_reals([](auto real) { for_all(expect_exact<decltype(real)>); });
 }

@@ -10,9 +10,11 @@ void ldu(const Context& context, const FactorJob<T>& job) {
     switch (job.pivoting) {
         case Pivoting::fixed:
             if (ldu_by_lanes<Pivoting::fixed>(context, job)) return;
+            if (ldu_by_groups<Pivoting::fixed>(context, job)) return;
             return ldu_with<Pivoting::fixed>(context, job);
         case Pivoting::partial:
             if (ldu_by_lanes<Pivoting::partial>(context, job)) return;
+            if (ldu_by_groups<Pivoting::partial>(context, job)) return;
             return ldu_with<Pivoting::partial>(context, job);
         default:
             return ldu_with<Pivoting::full>(context, job);

@@ -35,6 +35,10 @@ TEST(ldu, layouts) {
     for_reals([](auto real) { for_all(expect_layouts<decltype(real)>); });
 }
 
+TEST(ldu, runs) {
+    for_reals([](auto real) { for_all(expect_runs<decltype(real)>); });
+}
+
 TEST(ldu, exactly_where_arithmetic_is) {
     for_reals([](auto real) { for_all(expect_exact<decltype(real)>); });
 }

@@ -10,6 +10,7 @@ void llt(const Context& context, const FactorJob<T>& job) {
     switch (job.pivoting) {
         case Pivoting::fixed:
             if (llt_by_lanes(context, job)) return;
+            if (llt_by_groups(context, job)) return;
             return llt_with<Pivoting::fixed>(context, job);
         default:
             return llt_with<Pivoting::full>(context, job);

@@ -35,6 +35,10 @@ TEST(llt, layouts) {
     for_reals([](auto real) { for_all(expect_layouts<decltype(real)>); });
 }
 
+TEST(llt, runs) {
+    for_reals([](auto real) { for_all(expect_runs<decltype(real)>); });
+}
+
 TEST(llt, exactly_where_arithmetic_is) {
     for_reals([](auto real) { for_all(expect_exact<decltype(real)>); });
 }

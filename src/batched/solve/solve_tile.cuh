@@ -7,7 +7,7 @@ namespace tessera::batched::cuda {
 
 namespace {
 
-constexpr int vectors_at_once = 4;
+constexpr int vectors_at_once = 4;  ///< But for a single one.
 
 /// The factors of a matrix in the shared memory of a team, element (i, j) at f[j pitch + i]; thread
 /// s has element s of each vector. Transposed: of ldu, for the transpose of A.
@@ -18,7 +18,10 @@ class StagedFactors {
                                              const TeamMemory<T>& memory, int n)
         : team_(team), memory_(memory), n_(n) {
         const int s = team.lane();
-        for (int j = 0; j < n && s < n; ++j) memory.at(s, j) = from[j * line + s];
+#pragma unroll 8
+        for (int j = 0; j < n; ++j) {
+            if (s < n) memory.at(s, j) = from[j * line + s];
+        }
         team.sync();
         const bool inside = s < n;
         diagonal_ = inside ? memory.at(s, s) : T(1);
@@ -107,7 +110,8 @@ __device__ __forceinline__ int permuted(const PermutationsView<const Index>& vie
     return array[(view.offsets != nullptr ? view.offsets[b] : b * view.stride) + s];
 }
 
-template <Factorisation kind, bool transposed, bool inverse, class T, class Team>
+/// `together` of the vectors at once.
+template <Factorisation kind, bool transposed, bool inverse, int together, class T, class Team>
 __device__ __forceinline__ void solve_matrix(const Team& team, const TeamMemory<T>& memory,
                                              const SolveJob<T>& job, int n, Offset b, bool here) {
     const int s = team.lane();
@@ -121,10 +125,10 @@ __device__ __forceinline__ void solve_matrix(const Team& team, const TeamMemory<
     const int to = inside ? permuted(job.permutations, transposed ? p : q, b, s) : 0;
     const int vectors = inverse ? n : job.b.vectors;
     const Offset line_x = job.inverse.sizes != nullptr ? n : job.inverse.leading_dimension;
-    for (int v0 = 0; v0 < vectors; v0 += vectors_at_once) {
-        T y[vectors_at_once];
+    for (int v0 = 0; v0 < vectors; v0 += together) {
+        T y[together];
 #pragma unroll
-        for (int v = 0; v < vectors_at_once; ++v) {
+        for (int v = 0; v < together; ++v) {
             if constexpr (inverse) {
                 y[v] = T(inside && from == v0 + v ? 1 : 0);
             } else {
@@ -134,7 +138,7 @@ __device__ __forceinline__ void solve_matrix(const Team& team, const TeamMemory<
         }
         factors.solve(y);
 #pragma unroll
-        for (int v = 0; v < vectors_at_once; ++v) {
+        for (int v = 0; v < together; ++v) {
             const int column = v0 + v;
             if (!inside || column >= vectors) continue;
             if constexpr (!inverse) {
@@ -149,7 +153,7 @@ __device__ __forceinline__ void solve_matrix(const Team& team, const TeamMemory<
     }
 }
 
-template <Factorisation kind, bool transposed, bool inverse, class T, int Lanes>
+template <Factorisation kind, bool transposed, bool inverse, int together, class T, int Lanes>
 __global__ void __launch_bounds__(factor_threads)
     solve_kernel(const __grid_constant__ SizeClasses classes,
                  const __grid_constant__ SolveJob<T> job, int bytes) {
@@ -163,7 +167,7 @@ __global__ void __launch_bounds__(factor_threads)
     const Offset b = classes.matrix(here ? position : batch.end - 1);
     const auto memory = team_memory<T, Team>(solve_memory + int(threadIdx.x) / 32 * bytes, bytes,
                                              team_number % (32 / Lanes), batch.n);
-    solve_matrix<kind, transposed, inverse>(Team(), memory, job, batch.n, b, here);
+    solve_matrix<kind, transposed, inverse, together>(Team(), memory, job, batch.n, b, here);
 }
 
 template <Factorisation kind, bool transposed, bool inverse, class T>
@@ -176,8 +180,8 @@ __global__ void __launch_bounds__(factor_threads)
     using Team = BlockTeam<factor_threads>;
     const TeamBatch batch = classes.of_block(1);
     const auto memory = team_memory<T, Team>(solve_memory, bytes, 0, batch.n);
-    solve_matrix<kind, transposed, inverse>(Team(scratch), memory, job, batch.n,
-                                            classes.matrix(batch.first), true);
+    solve_matrix<kind, transposed, inverse, vectors_at_once>(Team(scratch), memory, job, batch.n,
+                                                             classes.matrix(batch.first), true);
 }
 
 template <Factorisation kind, bool transposed, bool inverse, class T, int Lanes>
@@ -185,9 +189,16 @@ void solve_small(const Context& context, const FactorJob<T>& sizes, const SolveJ
     const StagedLaunch launch =
         factor_launch(sizes, Lanes == 8 ? 1 : Lanes / 2 + 1, Lanes, Lanes, factor_threads / Lanes);
     if (launch.blocks == 0) return;
-    launch_dependent(solve_kernel<kind, transposed, inverse, T, Lanes>, launch.blocks,
-                     factor_threads, factor_threads / 32 * launch.team_bytes, stream_of(context),
-                     launch.classes, job, launch.team_bytes);
+    const auto run = [&](auto kernel) {
+        launch_dependent(kernel, launch.blocks, factor_threads,
+                         factor_threads / 32 * launch.team_bytes, stream_of(context),
+                         launch.classes, job, launch.team_bytes);
+    };
+    if (!inverse && job.b.vectors == 1) {
+        run(solve_kernel<kind, transposed, inverse, 1, T, Lanes>);
+    } else {
+        run(solve_kernel<kind, transposed, inverse, vectors_at_once, T, Lanes>);
+    }
 }
 
 /// All matrices, the largest first.

@@ -62,6 +62,14 @@ void check_options(const BlockPartition& blocks, const BlockJacobiOptions& optio
             "block Jacobi: blocks of more than 32 rows need extraction automatic or separate");
 }
 
+/// Whether no more than one block is smaller than the largest, by the sum of their squares: of all
+/// blocks with that many rows together, such have the largest sum.
+bool one_block_may_be_smaller(const BlockPartition& blocks) {
+    const Offset full = Offset(blocks.count) - 1;
+    const Offset rest = blocks.rows - full * blocks.largest;
+    return rest >= 0 && blocks.entries == full * blocks.largest * blocks.largest + rest * rest;
+}
+
 }  // namespace
 
 template <class T>
@@ -88,19 +96,26 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
         make_room(where, blocks.entries * bytes_of(format));
     }
     if (!where.on_gpu()) return;
-    groups = group_blocks(where, blocks, group_rows(blocks.largest));
-    one_size =
-        select(where, &cpu::have_one_size, TESSERA_IF_CUDA(cuda::have_one_size))(where, stored());
     if (options.extraction == BlockExtraction::automatic) {
         options.extraction = fastest(blocks.largest);
     }
     if (options.extraction != BlockExtraction::separate) return;
+    group(where);
     symmetric = Buffer<std::uint8_t>(where, blocks.count);
     if (blocks.entries == Offset(blocks.count) * blocks.largest * blocks.largest) return;
     sizes = Buffer<Index>(where, blocks.count);
     select(where, &cpu::block_sizes, TESSERA_IF_CUDA(cuda::block_sizes))(
         where, blocks.count, blocks.block_offsets.data(), sizes.data());
     plan = batched::Plan(where, blocks.count, sizes.data());
+}
+
+template <class T>
+void BlockJacobi<T>::State::group(const Context& where) {
+    groups = group_blocks(where, blocks, group_rows(blocks.largest));
+    if (one_block_may_be_smaller(blocks)) {
+        one_size = select(where, &cpu::have_one_size, TESSERA_IF_CUDA(cuda::have_one_size))(
+            where, stored());
+    }
 }
 
 template <class T>
@@ -136,8 +151,8 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
 }
 
 template <class T>
-void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix,
-                                   bool in_formats) {
+void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool in_formats,
+                                   const CountedBlocks& counted) {
     SetupJob<T> job;
     job.matrix = matrix;
     job.blocks = packed();
@@ -150,6 +165,7 @@ void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matri
     job.groups = groups.data();
     job.inverses = inverses();
     if (in_formats) job.narrow = {stored(), bytes.data(), verdict.data()};
+    job.counted = counted;
     job.info = info.data();
     job.reciprocal_condition = reciprocal_condition.data();
     job.largest = largest.data();
@@ -200,12 +216,17 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     const bool ready = !in_place() && !(adaptive() && first);
     const bool at_once = ready && where.on_gpu() && found.singular == 0 &&
                          options.extraction == BlockExtraction::shared_multiple;
-    invert(where, matrix, at_once);
+    CountedBlocks counted;
+    if (where.on_gpu() && options.extraction != BlockExtraction::separate) {
+        counted = {verdict.data(), first ? nullptr : formats.data(), options.accuracy};
+    }
+    invert(where, matrix, at_once, counted);
     if (ready && !at_once) store(where);
-    found = select(where, &cpu::judge<T>, TESSERA_IF_CUDA(cuda::judge<T>))(
-        where, inverted(), first ? nullptr : formats.data(), verdict.data());
+    // It waits, so only now; the merged kernels do not need the groups.
+    if (where.on_gpu() && groups.empty()) group(where);
+    judge(where, first, counted.verdict != nullptr);
     const bool anew = adaptive() && (first || found.misfits > 0);
-    if (at_once && (anew || found.singular > 0)) invert(where, matrix, false);
+    if (at_once && (anew || found.singular > 0)) invert(where, matrix, false, {});
     if (found.singular > 0) {
         select(where, &cpu::replace_singular<T>, TESSERA_IF_CUDA(cuda::replace_singular<T>))(
             where, matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
@@ -221,6 +242,14 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
         store(where);
         take_verdict(where);  // What stands in for inverses may overflow; apply does not wait.
     }
+}
+
+template <class T>
+void BlockJacobi<T>::State::judge(const Context& where, bool first, bool counted) {
+    found = {};
+    if (counted) return take_verdict(where);
+    found = select(where, &cpu::judge<T>, TESSERA_IF_CUDA(cuda::judge<T>))(
+        where, inverted(), first ? nullptr : formats.data(), verdict.data());
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/choose_format.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 
 /// Kernels of the block-Jacobi setup; instantiated for one type per source file.
@@ -165,7 +166,7 @@ __device__ __forceinline__ InverseFacts<T> store_narrow(const WarpBlocks<T, Tile
 template <class T, int Tile, BlockExtraction extraction, bool Narrow>
 __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::thread_blocks)
     setup_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, T* inverses, NarrowStore narrow,
-                 Index* info, T* reciprocal_condition, T* largest) {
+                 CountedBlocks counted, Index* info, T* reciprocal_condition, T* largest) {
     using Form = Shape<T, Tile, extraction>;
     using Warp = typename Form::Warp;
     constexpr int lanes = Form::lanes;
@@ -201,11 +202,17 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     }
     if (failure == 0 && !inverse.finite) failure = n;
     if (warp_lane % lanes == 0 && group < here) {
-        info[first_block + group] = failure;
-        reciprocal_condition[first_block + group] =
-            failure == 0 ? T(1) / block.norm / inverse.norm : T(0);
-        if (largest != nullptr) {
-            largest[first_block + group] = failure == 0 ? inverse.largest : T(0);
+        const Offset b = first_block + group;
+        const T condition = failure == 0 ? T(1) / block.norm / inverse.norm : T(0);
+        const T most = failure == 0 ? inverse.largest : T(0);
+        info[b] = failure;
+        reciprocal_condition[b] = condition;
+        if (largest != nullptr) largest[b] = most;
+        if (counted.verdict == nullptr) return;
+        if (failure != 0) atomicAdd(&counted.verdict->singular, 1);
+        if (counted.kept != nullptr &&
+            !keeps_format<T>(counted.kept[b], double(condition), double(most), counted.accuracy)) {
+            atomicAdd(&counted.verdict->misfits, 1);
         }
     }
 }
@@ -217,8 +224,8 @@ void launch_setup(const Context& context, const SetupJob<T>& job) {
     const auto kernel = setup_kernel<T, Tile, extraction, Narrow>;
     const unsigned grid = blocks_for(job.blocks.count, setup_warps * Warp::blocks);
     launch_dependent(kernel, grid, 32 * setup_warps, bytes, stream_of(context), job.matrix,
-                     job.blocks, job.inverses, job.narrow, job.info, job.reciprocal_condition,
-                     job.largest);
+                     job.blocks, job.inverses, job.narrow, job.counted, job.info,
+                     job.reciprocal_condition, job.largest);
 }
 
 }  // namespace

@@ -10,8 +10,13 @@ struct BlockJacobi<T>::State {
 
     /// Sets up for the values of `matrix`; `first` where nothing is kept yet.
     void setup(const Context& where, const CsrView<T>& matrix, bool first);
+    /// Finds `groups` and `one_size`.
+    void group(const Context& where);
     /// Extraction and inversion; the inverses go to inverses(), or only to `bytes`.
-    void invert(const Context& where, const CsrView<T>& matrix, bool in_formats);
+    void invert(const Context& where, const CsrView<T>& matrix, bool in_formats,
+                const CountedBlocks& counted);
+    /// The verdict on what `invert` left, which it has counted if that is so.
+    void judge(const Context& where, bool first, bool counted);
     /// Chooses the formats and makes room for them.
     void choose(const Context& where);
     /// Room for stored values of `size` bytes, and 16 zeros that are read with the last of them.

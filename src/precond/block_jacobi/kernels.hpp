@@ -46,6 +46,13 @@ struct NarrowStore {
     SetupVerdict* verdict = nullptr;  ///< Gathers `overflow`.
 };
 
+/// What the kernels that invert count, as judge does.
+struct CountedBlocks {
+    SetupVerdict* verdict = nullptr;    ///< Gathers `singular` and `misfits`; null: nothing does.
+    const BlockFormat* kept = nullptr;  ///< The format of each block; null: no misfits.
+    double accuracy = 0;
+};
+
 /// Extraction and inversion of the diagonal blocks of `matrix`.
 template <class T>
 struct SetupJob {
@@ -64,6 +71,7 @@ struct SetupJob {
     T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
     /// BlockExtraction::shared_multiple only: in their formats instead, if there is room.
     NarrowStore narrow;
+    CountedBlocks counted;  ///< GPU, all but BlockExtraction::separate.
     Index* info = nullptr;
     T* reciprocal_condition = nullptr;
     T* largest = nullptr;  ///< The largest magnitude in each inverse; null where not wanted.

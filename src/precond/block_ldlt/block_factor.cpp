@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "precond/block_ldlt/solve_tasks.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
@@ -61,9 +62,10 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     bytes_ = bytes_needed<T>(pattern, k, matrix.nonzeros / 2 + Offset(m) * k, triples_, method);
     check_memory(context, bytes_, pattern, k);
     list_triples(pattern, context.threads());
-    BlockEntries entries = find_entries(grid_, pattern, matrix);
+    BlockEntries entries = find_entries(grid_, pattern, matrix, context.threads());
 
     const Offset blocks = pattern.blocks(), square = Offset(k) * k, slots = Offset(m) * k;
+    if (context.on_gpu()) cut_long_lists(context, pattern);
     level_offsets_ = pattern.level_offsets;
     column_offsets_host_ = pattern.column_offsets;
     column_offsets_ = to_buffer(context, std::move(pattern.column_offsets));
@@ -93,7 +95,12 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     perturbed_ = Buffer<Index>(context, m);
     smallest_ = Buffer<T>(context, m);
     for (Buffer<T>& vector : vectors_) vector = Buffer<T>(context, slots);
-    sums_ = Buffer<T>(context, 2);
+    sums_ = Buffer<T>(context, 2 * random_vectors);
+    sizes_ = Buffer<T>(context, 2);
+    partial_ = Buffer<T>(context, magnitude_parts);
+    pivots_ = Buffer<PivotSummary<T>>(context, 1);
+    fault_ = Buffer<int>(context, 1);
+    nonzeros_ = matrix.nonzeros;
     started_ = Buffer<unsigned>(context, 2);
     view_ = {k,
              m,
@@ -112,46 +119,57 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
 }
 
 template <class T>
+void BlockFactor<T>::cut_long_lists(const Context& context, const BlockPattern& pattern) {
+    const std::vector<SolveTask> lower = solve_tasks(pattern.row_offsets, false);
+    const std::vector<SolveTask> upper = solve_tasks(pattern.column_offsets, true);
+    const auto pieces = [&](const std::vector<SolveTask>& tasks) {
+        return tasks.empty() ? 0 : Index(tasks.size()) - pattern.block_rows;
+    };
+    lower_tasks_ = copy_to_buffer(context, lower);
+    upper_tasks_ = copy_to_buffer(context, upper);
+    partial_sums_ = Buffer<T>(context, Offset(pieces(lower) + pieces(upper)) * grid_.k);
+    tasks_ = {lower.empty() ? nullptr : lower_tasks_.data(),
+              upper.empty() ? nullptr : upper_tasks_.data(), pieces(lower), pieces(upper),
+              partial_sums_.data()};
+}
+
+template <class T>
 void BlockFactor<T>::load(const Context& context, std::span<const T> scale,
                           const CsrView<T>& matrix) {
     gather_values(context, source_.size(), source_.data(), row_slots_.data(), column_slots_.data(),
                   slots_.data(), scale.data(), matrix.values, values_.data());
-    const std::vector<T> values = copy_to_host(context, values_);
-    const std::vector<Offset> offsets = copy_to_host(context, entry_offsets_);
-    const std::vector<Index> row = copy_to_host(context, row_slots_);
-    const std::vector<Index> column = copy_to_host(context, column_slots_);
-    std::vector<double> sums(std::size_t(slots_.size()), 0);
-    largest_entry_ = 0;
-    for (std::size_t e = 0; e < values.size(); ++e) {
-        const double size = std::abs(double(values[e]));
-        largest_entry_ = std::max(largest_entry_, size);
-        sums[std::size_t(row[e])] += size;
-        if (row[e] != column[e]) sums[std::size_t(column[e])] += size;
+    largest_magnitude(context, values_.size(), values_.data(), partial_.data(), sizes_.data());
+    largest_in_diagonals(context, view_, largest_of_block_.data());
+    has_norm1_ = false;
+}
+
+template <class T>
+bool BlockFactor<T>::has_pattern_of(const Context& context, const CsrView<T>& matrix) {
+    if (matrix.rows != grid_.rows || matrix.columns != grid_.rows || matrix.nonzeros != nonzeros_) {
+        return false;
     }
-    norm1_ = sums.empty() ? 0 : *std::ranges::max_element(sums);
-    std::vector<T> largest_of_block(std::size_t(view_.block_rows), T(0));
-    for (std::size_t i = 0; i < largest_of_block.size(); ++i) {
-        const auto item = std::size_t(view_.blocks) + i;
-        for (Offset e = offsets[item]; e < offsets[item + 1]; ++e) {
-            largest_of_block[i] = std::max(largest_of_block[i], std::abs(values[std::size_t(e)]));
-        }
-        // A zero block has a zero unit; without any bound its pivots could not be divided by.
-        if (!(largest_of_block[i] > 0)) {
-            largest_of_block[i] = T(largest_entry_ > 0 ? largest_entry_ : 1);
-        }
-    }
-    copy_from_host(context, std::span<const T>(largest_of_block), largest_of_block_.view());
+    // One entry of each pair of mirror images is listed: where all of those are in their places,
+    // so are the others.
+    int fault = 0;
+    copy_from_host(context, std::span<const int>(&fault, 1), fault_.view());
+    check_sources(context, source_.size(), source_.data(), row_slots_.data(), column_slots_.data(),
+                  slots_.data(), matrix, fault_.data());
+    copy_to_host(context, std::as_const(fault_).view(), std::span<int>(&fault, 1));
+    return fault == 0;
 }
 
 template <class T>
 void BlockFactor<T>::set_threshold(const Context& context, double epsilon, EpsilonUnit unit) {
-    if (unit == EpsilonUnit::block) {
-        axpby(context, T(epsilon), std::as_const(largest_of_block_).view(), T(0),
-              thresholds_.view());
-        return;
+    const bool norm1 = unit == EpsilonUnit::norm1;
+    if (norm1 && !has_norm1_) {
+        Buffer<T>& norms = vectors_[0];
+        row_norms(context, view_, norms.data());
+        largest_magnitude(context, norms.size(), norms.data(), partial_.data(), sizes_.data() + 1);
+        has_norm1_ = true;
     }
-    const double size = unit == EpsilonUnit::max ? largest_entry_ : norm1_;
-    fill(context, T(epsilon * (size > 0 ? size : 1)), thresholds_.view());
+    set_thresholds(context, view_.block_rows, epsilon, sizes_.data() + (norm1 ? 1 : 0),
+                   unit == EpsilonUnit::block ? largest_of_block_.data() : nullptr,
+                   thresholds_.data());
 }
 
 template <class T>
@@ -235,7 +253,6 @@ double BlockFactor<T>::reconstruction_error(const Context& context) {
     const Set& set = sets_[std::size_t(current_)];
     const Index m = view_.block_rows;
     auto& [w, x, y, z] = vectors_;
-    double error = 0, size = 0;
     for (int vector = 0; vector < random_vectors; ++vector) {
         fill_normal(context, first_seed + std::uint64_t(vector), w.view());
         upper_product(context, view_, 0, m, set.v.data(), T(1), w.data(), w.data(), x.data());
@@ -244,11 +261,15 @@ double BlockFactor<T>::reconstruction_error(const Context& context) {
         lower_product(context, view_, 0, m, set.v.data(), T(1), y.data(), y.data(), x.data());
         matrix_product(context, view_, w.data(), z.data());
         axpby(context, T(-1), std::as_const(z).view(), T(1), x.view());
-        dot(context, std::as_const(x).view(), std::as_const(x).view(), sums_.data());
-        dot(context, std::as_const(z).view(), std::as_const(z).view(), sums_.data() + 1);
-        const std::vector<T> sums = copy_to_host(context, sums_);
-        error += double(sums[0]);
-        size += double(sums[1]);
+        T* const sums = sums_.data() + 2 * vector;
+        dot(context, std::as_const(x).view(), std::as_const(x).view(), sums);
+        dot(context, std::as_const(z).view(), std::as_const(z).view(), sums + 1);
+    }
+    const std::vector<T> sums = copy_to_host(context, sums_);
+    double error = 0, size = 0;
+    for (int vector = 0; vector < random_vectors; ++vector) {
+        error += double(sums[std::size_t(2 * vector)]);
+        size += double(sums[std::size_t(2 * vector) + 1]);
     }
     if (error == 0) return 0;
     const double ratio = std::sqrt(error / size);
@@ -271,17 +292,10 @@ void BlockFactor<T>::take_absolute(const Context& context) {
 }
 
 template <class T>
-Index BlockFactor<T>::perturbed(const Context& context) const {
-    Index sum = 0;
-    for (const Index count : copy_to_host(context, perturbed_)) sum += count;
-    return sum;
-}
-
-template <class T>
-T BlockFactor<T>::smallest_pivot(const Context& context) const {
-    T smallest = std::numeric_limits<T>::infinity();
-    for (const T pivot : copy_to_host(context, smallest_)) smallest = std::min(smallest, pivot);
-    return smallest;
+PivotSummary<T> BlockFactor<T>::pivots(const Context& context) const {
+    summarise_pivots(context, view_.block_rows, perturbed_.data(), smallest_.data(),
+                     pivots_.data());
+    return copy_to_host(context, pivots_)[0];
 }
 
 template <class T>
@@ -289,9 +303,10 @@ std::vector<Index> BlockFactor<T>::bad_block_rows(const Context& context, double
                                                   const Grid& first) const {
     std::vector<Index> bad;
     const std::vector<T> smallest = copy_to_host(context, smallest_);
+    const double least = threshold * double(copy_to_host(context, sizes_)[0]);
     const auto k = std::size_t(grid_.k);
     for (std::size_t i = 0; i < smallest.size(); ++i) {
-        if (double(smallest[i]) >= threshold * largest_entry_) continue;
+        if (double(smallest[i]) >= least) continue;
         // Blocks of padding alone have pivots of 1.
         const auto begin = grid_.slots.begin() + Offset(i * k);
         const auto row = std::find_if(begin, begin + Offset(k), [](Index r) { return r >= 0; });

@@ -19,8 +19,10 @@ class BlockFactor {
     BlockFactor(const Context& context, Grid grid, BlockPattern pattern, const CsrView<T>& matrix,
                 batched::Pivoting pivoting, BlockLdltMethod method);
 
+    /// Whether a symmetric matrix has the pattern of the lists. Waits.
+    bool has_pattern_of(const Context& context, const CsrView<T>& matrix);
     /// The values of `matrix`, each times scale_row scale_column; both in the memory of the
-    /// Context. Waits.
+    /// Context.
     void load(const Context& context, std::span<const T> scale, const CsrView<T>& matrix);
     /// The pivots' lower bound becomes epsilon times the unit.
     void set_threshold(const Context& context, double epsilon, EpsilonUnit unit);
@@ -51,9 +53,8 @@ class BlockFactor {
     Offset blocks() const { return view_.blocks; }
     Offset triples() const { return triples_; }
     Offset bytes() const { return bytes_; }
-    /// Pivots that were raised, and the smallest one before, of the current factor. Wait.
-    Index perturbed(const Context& context) const;
-    T smallest_pivot(const Context& context) const;
+    /// Pivots that were raised, and the smallest one before, of the last factorisation. Waits.
+    PivotSummary<T> pivots(const Context& context) const;
     /// The block rows of `first`, the grid of the same blocks in another order, whose smallest
     /// pivot is below `threshold` times the largest entry, or not a number; ascending. Waits.
     std::vector<Index> bad_block_rows(const Context& context, double threshold,
@@ -72,6 +73,7 @@ class BlockFactor {
         Buffer<T> v, factors, inverses;
         Buffer<Index> permutations;
     };
+    void cut_long_lists(const Context& context, const BlockPattern& pattern);
     void factor_blocks(const Context& context, Index first, Index last, Set& set);
     /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.
     void iterate(const Context& context, bool upper, int sweeps, const Set& set, T* x) const;
@@ -80,7 +82,7 @@ class BlockFactor {
     batched::Pivoting pivoting_ = batched::Pivoting::full;
     std::vector<Index> level_offsets_;
     std::vector<Offset> column_offsets_host_;
-    Offset triples_ = 0, bytes_ = 0;
+    Offset nonzeros_ = 0, triples_ = 0, bytes_ = 0;
     PatternView<T> view_;
     Buffer<Offset> column_offsets_, row_offsets_, triple_offsets_, entry_offsets_, source_;
     Buffer<Index> rows_, columns_, row_blocks_, left_, right_, row_slots_, column_slots_, slots_;
@@ -94,8 +96,16 @@ class BlockFactor {
     Buffer<T> smallest_;
     mutable std::array<Buffer<T>, 4> vectors_;
     mutable Buffer<unsigned> started_;
+    /// Of the solves on a GPU.
+    Buffer<SolveTask> lower_tasks_, upper_tasks_;
+    Buffer<T> partial_sums_;
+    SolveTasks<T> tasks_;
     Buffer<T> sums_;
-    double largest_entry_ = 0, norm1_ = 0;
+    /// The largest entry of the matrix and its 1-norm, once it was asked for; parts of a search.
+    Buffer<T> sizes_, partial_;
+    bool has_norm1_ = false;
+    mutable Buffer<PivotSummary<T>> pivots_;
+    Buffer<int> fault_;
 };
 
 }  // namespace tessera::block_ldlt

@@ -35,35 +35,6 @@ void check_options(const BlockLdltOptions& options) {
             "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
 }
 
-/// As match_symmetric asks for: mirror images differ by at most 1000 eps times the smaller of the
-/// largest entries of their rows.
-template <class T>
-void check_symmetry(const CsrView<T>& matrix) {
-    std::vector<T> largest(std::size_t(matrix.rows), T(0));
-    for (Index i = 0; i < matrix.rows; ++i) {
-        for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
-            largest[std::size_t(i)] = std::max(largest[std::size_t(i)], std::abs(matrix.values[e]));
-        }
-    }
-    const Index* columns = matrix.column_indices;
-    for (Index i = 0; i < matrix.rows; ++i) {
-        for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
-            const Index j = columns[e];
-            const Index* end = columns + matrix.row_offsets[j + 1];
-            const Index* mirror = std::lower_bound(columns + matrix.row_offsets[j], end, i);
-            const T tolerance = 1000 * std::numeric_limits<T>::epsilon() *
-                                std::min(largest[std::size_t(i)], largest[std::size_t(j)]);
-            const bool stored = mirror != end && *mirror == i;
-            if (stored &&
-                !(std::abs(matrix.values[e] - matrix.values[mirror - columns]) > tolerance))
-                continue;
-            throw InvalidArgument("block_ldlt: the matrix is not symmetric: entry (" +
-                                  std::to_string(i) + ", " + std::to_string(j) +
-                                  ") has no mirror image of the same value");
-        }
-    }
-}
-
 /// The scaling of a matching in the type of the matrix.
 template <class T>
 std::vector<T> narrowed(const std::vector<double>& scaling) {
@@ -155,13 +126,14 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     const CsrView<T>& on_host = copied.view();
     const auto rows = std::size_t(matrix.rows);
     BlockLdltReport report;
+    SymmetryCheck<T> symmetry(context, matrix.rows);
     SymmetricMatching matching;
     if (options.matching) {
         matching = match_symmetric(host, on_host);
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
-        check_symmetry(on_host);
+        symmetry.require_symmetric(context, matrix, "block_ldlt");
         matching.scaling.assign(rows, 1.0);
     }
     OrderingOptions ordering;
@@ -175,15 +147,17 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     const Grid grid = make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double most = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
-    const BlockRows blocks = fill_pattern(grid, on_host, options.fill, Offset(most));
+    const BlockRows blocks =
+        fill_pattern(grid, on_host, options.fill, Offset(most), context.threads());
     state_ = std::unique_ptr<State>(
         new State{options, report, copy_to_buffer(context, narrowed<T>(matching.scaling)),
-                  make_factor<T>(context, grid, blocks, on_host, options), matrix.nonzeros});
+                  make_factor<T>(context, grid, blocks, on_host, options), std::move(symmetry)});
     state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
     state_->report.symbolic_seconds = now() - start;
     if (options.outer) state_->push_back(context, grid, blocks, matrix, on_host);
     state_->describe_pattern();
     state_->choose(context, matrix);
+    state_->finish(context);
 }
 
 template <class T>
@@ -216,12 +190,13 @@ void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span
 
 template <class T>
 void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
-    require(
-        matrix.rows == rows() && matrix.columns == rows() && matrix.nonzeros == state_->nonzeros,
-        "block_ldlt: update needs the pattern that it was set up with");
     const Phase phase(context, "setup", 0);
+    require(state_->factor.has_pattern_of(context, matrix),
+            "block_ldlt: update needs the pattern that it was set up with");
+    state_->symmetry.require_symmetric(context, matrix, "block_ldlt");
     state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
     state_->run(context, state_->stage);
+    state_->finish(context);
 }
 
 template <class T>

@@ -22,50 +22,23 @@ struct ProductTeam {
     static constexpr int teams = product_threads / lanes;
     /// Blocks whose values are on their way at once.
     static constexpr int ahead = steps < 4 ? 4 / steps : 1;
+    /// Places of a list that are read at once.
+    static constexpr int listed = lanes == 32 ? 32 : ahead;
 
     int lane = int(threadIdx.x) % lanes;
     int row = lane % row_lanes * width;
     int column = lane / row_lanes;
 };
 
-/// What an element of a vector is until it is known: a NaN that no kernel computes.
-__device__ __forceinline__ double unknown(double) { return __longlong_as_double(~0LL); }
-__device__ __forceinline__ float unknown(float) { return __int_as_float(~0); }
-__device__ __forceinline__ bool is_known(double x) { return __double_as_longlong(x) != ~0LL; }
-__device__ __forceinline__ bool is_known(float x) { return __float_as_int(x) != ~0; }
-
-__device__ __forceinline__ double load_shared_between_blocks(const double* x) {
-    double value;
-    asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(value) : "l"(x) : "memory");
-    return value;
-}
-__device__ __forceinline__ float load_shared_between_blocks(const float* x) {
-    float value;
-    asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
-    return value;
-}
-
-/// An element of a vector: one that was there before the kernel, or that another warp of the kernel
-/// is to write, once it is known. The values are their own flags, so that no order between
-/// different elements matters.
+/// How an element of a vector is read: here, one that was there before the kernel.
 struct Before {
-    template <int count, class T>
-    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
-#pragma unroll
-        for (int i = 0; i < count; ++i) to[i] = x[i * distance];
+    template <class T>
+    static __device__ __forceinline__ T load(const T* x) {
+        return *x;
     }
-};
-struct OnceKnown {
-    template <int count, class T>
-    static __device__ __forceinline__ void load(const T* x, int distance, T (&to)[count]) {
-        for (bool known = false; !known;) {
-            known = true;
-#pragma unroll
-            for (int i = 0; i < count; ++i) {
-                to[i] = load_shared_between_blocks(x + i * distance);
-                known = known && is_known(to[i]);
-            }
-        }
+    template <class T>
+    static __device__ __forceinline__ T settled(const T*, T value) {
+        return value;
     }
 };
 
@@ -81,38 +54,25 @@ __device__ __forceinline__ void load_block(
     }
 }
 
-/// sum_j V_ij x_j for block row i, where `active`: the rows of this lane, in all lanes with the
-/// same rows. For all lanes of a warp.
-template <class Element, int k, class T>
-__device__ __forceinline__ void lower_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
-                                           Offset i, bool active, const T* v, const T* x,
-                                           T (&sums)[ProductTeam<T, k>::width]) {
-    using Team = ProductTeam<T, k>;
-    const Offset end = active ? a.row_offsets[i + 1] : 0;
-    for (Offset e = active ? a.row_offsets[i] : 0; e < end; e += Team::ahead) {
-        const T* from[Team::ahead];
-        T values[Team::ahead][Team::steps][Team::width];
+/// Starts the way of a block to the L2 cache.
+template <int k, class T>
+__device__ __forceinline__ void prefetch_block(const T* block) {
+    constexpr int line = 128 / int(sizeof(T));
 #pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            const Index block = a.row_blocks[e + u];
-            from[u] = x + Offset(a.columns[block]) * k + at.column;
-            load_block<k>(at, v + Offset(block) * (k * k), values[u]);
-        }
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            T factors[Team::steps];
-            Element::load(from[u], Team::step_columns, factors);
-#pragma unroll
-            for (int s = 0; s < Team::steps; ++s) {
-#pragma unroll
-                for (int r = 0; r < Team::width; ++r) {
-                    sums[r] = fma(values[u][s][r], factors[s], sums[r]);
-                }
-            }
-        }
+    for (int e = 0; e < k * k; e += line) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(block + e));
     }
+}
+
+/// Places of a list: of the block rows of a column, or of the blocks of a row.
+struct ListRange {
+    Offset begin = 0, end = 0;
+};
+
+/// Adds up the sums of the lanes with the same rows, in a fixed tree.
+template <int k, class T>
+__device__ __forceinline__ void add_columns(T (&sums)[ProductTeam<T, k>::width]) {
+    using Team = ProductTeam<T, k>;
 #pragma unroll
     for (int distance = Team::row_lanes; distance < Team::lanes; distance *= 2) {
 #pragma unroll
@@ -120,6 +80,68 @@ __device__ __forceinline__ void lower_sums(const PatternView<T>& a, const Produc
             sums[r] += __shfl_xor_sync(full_warp, sums[r], distance);
         }
     }
+}
+
+/// sum_j V_ij x_j over a part of a block row i: the rows of this lane, in all lanes with the same
+/// rows. For all lanes of a warp.
+template <class Element, int k, class T>
+__device__ __forceinline__ void lower_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
+                                           ListRange range, const T* v, const T* x,
+                                           T (&sums)[ProductTeam<T, k>::width]) {
+    using Team = ProductTeam<T, k>;
+    for (Offset part = range.begin; part < range.end; part += Team::listed) {
+        const int count = int(min(range.end - part, Offset(Team::listed)));
+        Index own_block = 0, own_column = 0;
+        if constexpr (Team::lanes == 32) {
+            own_block = a.row_blocks[part + min(at.lane, count - 1)];
+            own_column = a.columns[own_block];
+            const bool later = at.lane >= Team::ahead && at.lane < count;
+            if (later) prefetch_block<k>(v + Offset(own_block) * (k * k));
+        }
+        for (int e = 0; e < count; e += Team::ahead) {
+            Index block[Team::ahead];
+            const T* from[Team::ahead];
+            T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::steps];
+#pragma unroll
+            for (int u = 0; u < Team::ahead; ++u) {
+                const int which = min(e + u, count - 1);
+                Index column;
+                if constexpr (Team::lanes == 32) {
+                    block[u] = __shfl_sync(full_warp, own_block, which);
+                    column = __shfl_sync(full_warp, own_column, which);
+                } else {
+                    block[u] = a.row_blocks[part + which];
+                    column = a.columns[block[u]];
+                }
+                from[u] = x + Offset(column) * k + at.column;
+            }
+#pragma unroll
+            for (int u = 0; u < Team::ahead; ++u) {
+                load_block<k>(at, v + Offset(block[u]) * (k * k), values[u]);
+            }
+#pragma unroll
+            for (int u = 0; u < Team::ahead; ++u) {
+#pragma unroll
+                for (int s = 0; s < Team::steps; ++s) {
+                    factors[u][s] = Element::load(from[u] + s * Team::step_columns);
+                }
+            }
+#pragma unroll
+            for (int u = 0; u < Team::ahead; ++u) {
+                if (e + u >= count) break;
+#pragma unroll
+                for (int s = 0; s < Team::steps; ++s) {
+                    const T factor =
+                        Element::settled(from[u] + s * Team::step_columns, factors[u][s]);
+#pragma unroll
+                    for (int r = 0; r < Team::width; ++r) {
+                        sums[r] = fma(values[u][s][r], factor, sums[r]);
+                    }
+                }
+            }
+        }
+    }
+    add_columns<k, T>(sums);
 }
 
 /// Adds up the sums of the lanes with the same columns, in a fixed tree.
@@ -144,7 +166,8 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, c
     if (active) {
         T values[Team::steps][Team::width], factors[Team::width];
         load_block<k>(at, block, values);
-        Before::load(x + at.row, 1, factors);
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) factors[r] = x[at.row + r];
 #pragma unroll
         for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll
@@ -156,32 +179,54 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, c
     add_rows<k, T>(sums);
 }
 
-/// sum_i V_ij^T x_i for block column j, where `active`: the columns of this lane.
+/// sum_i V_ij^T x_i over a part of a block column j: the columns of this lane. From the last block
+/// to the first, as the rows of the first are known last.
 template <class Element, int k, class T>
 __device__ __forceinline__ void upper_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
-                                           Offset j, bool active, const T* v, const T* x,
+                                           ListRange range, const T* v, const T* x,
                                            T (&sums)[ProductTeam<T, k>::steps]) {
     using Team = ProductTeam<T, k>;
-    const Offset end = active ? a.column_offsets[j + 1] : 0;
-    for (Offset e = active ? a.column_offsets[j] : 0; e < end; e += Team::ahead) {
-        const T* from[Team::ahead];
-        T values[Team::ahead][Team::steps][Team::width];
-#pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            from[u] = x + Offset(a.rows[e + u]) * k + at.row;
-            load_block<k>(at, v + (e + u) * (k * k), values[u]);
+    for (Offset part = range.end; part > range.begin; part -= Team::listed) {
+        const int count = int(min(part - range.begin, Offset(Team::listed)));
+        Index own_row = 0;
+        if constexpr (Team::lanes == 32) {
+            own_row = a.rows[part - 1 - min(at.lane, count - 1)];
+            const bool later = at.lane >= Team::ahead && at.lane < count;
+            if (later) prefetch_block<k>(v + (part - 1 - at.lane) * (k * k));
         }
+        for (int e = 0; e < count; e += Team::ahead) {
+            const T* from[Team::ahead];
+            T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::width];
 #pragma unroll
-        for (int u = 0; u < Team::ahead; ++u) {
-            if (e + u >= end) continue;
-            T factors[Team::width];
-            Element::load(from[u], 1, factors);
+            for (int u = 0; u < Team::ahead; ++u) {
+                const int which = min(e + u, count - 1);
+                Index row;
+                if constexpr (Team::lanes == 32) {
+                    row = __shfl_sync(full_warp, own_row, which);
+                } else {
+                    row = a.rows[part - 1 - which];
+                }
+                from[u] = x + Offset(row) * k + at.row;
+                load_block<k>(at, v + (part - 1 - which) * (k * k), values[u]);
+            }
 #pragma unroll
-            for (int s = 0; s < Team::steps; ++s) {
+            for (int u = 0; u < Team::ahead; ++u) {
+#pragma unroll
+                for (int r = 0; r < Team::width; ++r) factors[u][r] = Element::load(from[u] + r);
+            }
+#pragma unroll
+            for (int u = 0; u < Team::ahead; ++u) {
+                if (e + u >= count) break;
 #pragma unroll
                 for (int r = 0; r < Team::width; ++r) {
-                    sums[s] = fma(values[u][s][r], factors[r], sums[s]);
+                    factors[u][r] = Element::settled(from[u] + r, factors[u][r]);
+                }
+#pragma unroll
+                for (int s = 0; s < Team::steps; ++s) {
+#pragma unroll
+                    for (int r = 0; r < Team::width; ++r) {
+                        sums[s] = fma(values[u][s][r], factors[u][r], sums[s]);
+                    }
                 }
             }
         }
@@ -200,7 +245,9 @@ __global__ void __launch_bounds__(product_threads)
     const bool active = i < last;
     if constexpr (upper) {
         T sums[Team::steps] = {};
-        upper_sums<Before, k>(a, at, i, active, v, x, sums);
+        const ListRange range =
+            active ? ListRange{a.column_offsets[i], a.column_offsets[i + 1]} : ListRange{};
+        upper_sums<Before, k>(a, at, range, v, x, sums);
         if (!active || at.row > 0) return;
 #pragma unroll
         for (int s = 0; s < Team::steps; ++s) {
@@ -209,7 +256,9 @@ __global__ void __launch_bounds__(product_threads)
         }
     } else {
         T sums[Team::width] = {};
-        lower_sums<Before, k>(a, at, i, active, v, x, sums);
+        const ListRange range =
+            active ? ListRange{a.row_offsets[i], a.row_offsets[i + 1]} : ListRange{};
+        lower_sums<Before, k>(a, at, range, v, x, sums);
         if (!active || at.column > 0) return;
 #pragma unroll
         for (int r = 0; r < Team::width; ++r) {
@@ -231,59 +280,6 @@ __global__ void __launch_bounds__(product_threads)
     if (!active || at.row > 0) return;
 #pragma unroll
     for (int s = 0; s < Team::steps; ++s) y[i * k + at.column + s * Team::step_columns] = sums[s];
-}
-
-/// Makes all elements unknown, and both counts of started thread blocks 0.
-template <class T>
-__global__ void __launch_bounds__(product_threads)
-    forget_kernel(Offset count, T* middle, T* y, unsigned* started) {
-    begin_dependent();
-    for_elements<4>(count, [&](Offset e) { middle[e] = y[e] = unknown(T()); });
-    if (blockIdx.x == 0 && threadIdx.x < 2) started[threadIdx.x] = 0;
-}
-
-/// Stores what is known now; where it is the NaN that stands for what is not, another one.
-template <class T>
-__device__ __forceinline__ void store_known(T* to, T value) {
-    *to = is_known(value) ? value : T(__int_as_float(0x7fc00000));
-}
-
-/// Both triangular solves, a warp a block row: y = (I + V)^-1 b, or y = (I + V)^-T X b. Each waits
-/// for what it needs. Thread blocks take their rows in the order in which they start, so that what
-/// a row needs is never behind it.
-template <bool upper, int k, class T>
-__global__ void __launch_bounds__(product_threads)
-    solve_kernel(PatternView<T> a, const T* v, const T* inverses, const T* b, T* y,
-                 unsigned* started) {
-    using Team = ProductTeam<T, k>;
-    static_assert(Team::lanes == 32);
-    __shared__ unsigned turn;
-    begin_dependent();
-    if (threadIdx.x == 0) turn = atomicAdd(started, 1u);
-    __syncthreads();
-    const Team at;
-    const Offset place = Offset(turn) * Team::teams + int(threadIdx.x) / 32;
-    if (place >= a.block_rows) return;
-    if constexpr (upper) {
-        const Offset j = a.block_rows - 1 - place;
-        T own[Team::steps] = {}, sums[Team::steps] = {};
-        symmetric_product<k>(at, inverses + j * (k * k), b + j * k, true, own);
-        upper_sums<OnceKnown, k>(a, at, j, true, v, y, sums);
-        if (at.row > 0) return;
-#pragma unroll
-        for (int s = 0; s < Team::steps; ++s) {
-            store_known(y + j * k + at.column + s * Team::step_columns, own[s] - sums[s]);
-        }
-    } else {
-        const Offset i = place;
-        T sums[Team::width] = {};
-        lower_sums<OnceKnown, k>(a, at, i, true, v, y, sums);
-        if (at.column > 0) return;
-#pragma unroll
-        for (int r = 0; r < Team::width; ++r) {
-            store_known(y + i * k + at.row + r, b[i * k + at.row + r] - sums[r]);
-        }
-    }
 }
 
 template <bool upper, class T>
@@ -319,35 +315,6 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
         launch_dependent(&diagonal_product_kernel<k, T>,
                          blocks_for(a.block_rows, ProductTeam<T, k>::teams), product_threads, 0,
                          stream_of(context), a.block_rows, inverses, x, y);
-    });
-}
-
-template <class T>
-void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                     const T* v, const T* inverses, T* x, T* middle, T* y, unsigned* started) {
-    if (a.block_rows == 0) return;
-    with_size(a.k, [&](auto size) {
-        constexpr int k = decltype(size)::value;
-        using Team = ProductTeam<T, k>;
-        if constexpr (Team::lanes == 32) {
-            const cudaStream_t stream = stream_of(context);
-            const Offset count = Offset(a.block_rows) * k;
-            launch_dependent(&forget_kernel<T>, blocks_for(count, 4 * product_threads),
-                             product_threads, 0, stream, count, middle, y, started);
-            const unsigned blocks = blocks_for(a.block_rows, Team::teams);
-            launch_dependent(&solve_kernel<false, k, T>, blocks, product_threads, 0, stream, a, v,
-                             inverses, x, middle, started);
-            launch_dependent(&solve_kernel<true, k, T>, blocks, product_threads, 0, stream, a, v,
-                             inverses, middle, y, started + 1);
-        } else {
-            for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
-                product<false>(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
-            }
-            cuda::diagonal_product(context, a, inverses, x, y);
-            for (std::size_t l = levels.size(); l-- > 2;) {
-                product<true>(context, a, levels[l - 2], levels[l - 1], v, T(-1), y, y, y);
-            }
-        }
     });
 }
 

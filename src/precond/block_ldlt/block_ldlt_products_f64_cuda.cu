@@ -1,4 +1,4 @@
-#include "precond/block_ldlt/block_ldlt_products.cuh"
+#include "precond/block_ldlt/block_ldlt_solve.cuh"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -7,8 +7,9 @@ template void lower_product<double>(const Context&, const PatternView<double>&, 
 template void upper_product<double>(const Context&, const PatternView<double>&, Index, Index,
                                     const double*, double, const double*, const double*, double*);
 template void solve_by_levels<double>(const Context&, const PatternView<double>&,
-                                      std::span<const Index>, const double*, const double*, double*,
-                                      double*, double*, unsigned*);
+                                      std::span<const Index>, const SolveTasks<double>&,
+                                      const double*, const double*, double*, double*, double*,
+                                      unsigned*);
 template void diagonal_product<double>(const Context&, const PatternView<double>&, const double*,
                                        const double*, double*);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "precond/block_ldlt/block_factor.hpp"
+#include "tessera/symmetry.hpp"
 
 namespace tessera {
 
@@ -10,7 +11,7 @@ struct BlockLdlt<T>::State {
     BlockLdltReport report;
     Buffer<T> scale;
     block_ldlt::BlockFactor<T> factor;
-    Offset nonzeros = 0;  ///< Of the matrix.
+    SymmetryCheck<T> symmetry;
     BlockLdltStage stage = BlockLdltStage::none;
 
     /// z = M^-1 r with the stage.
@@ -18,6 +19,9 @@ struct BlockLdlt<T>::State {
     /// Computes what the stage applies from the loaded values; false where its reconstruction error
     /// is too large to go on with.
     bool run(const Context& context, BlockLdltStage next);
+    /// Makes of what run computed what the options ask for. Probes come before: 25 steps with |D|
+    /// tell about as little as half of them with D.
+    void finish(const Context& context);
     /// So many sweeps, or the level factor.
     void run_first(const Context& context, int sweeps);
     void push_back(const Context& context, const block_ldlt::Grid& grid,

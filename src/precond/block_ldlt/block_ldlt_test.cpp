@@ -1,4 +1,5 @@
 #include <functional>
+#include <numeric>
 
 #include "precond/block_ldlt/test_symmetric.hpp"
 
@@ -207,8 +208,8 @@ TEST(block_ldlt, matrices_of_all_kinds) {
 
 TEST(block_ldlt, serves_minres_and_sqmr) {
     auto random = generator();
-    const Context there = host();
-    const auto matrix = optimisation_system(random, 600, 300);
+    const Context there = context();
+    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
     const auto b = right_hand_side(there, matrix, random);
     SolveOptions options;
     options.max_iterations = 400;
@@ -224,6 +225,31 @@ TEST(block_ldlt, serves_minres_and_sqmr) {
             << solver << ' ' << text << ": " << report.true_relative_residual << "; "
             << report.message << ldlt.report().outcome;
     }
+}
+
+TEST(block_ldlt, probes_see_signed_pivots) {
+    auto random = generator();
+    const Context there = context();
+    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
+    const BlockLdlt<double> plain(there, matrix.view(), options_of(":8"));
+    const BlockLdlt<double> absolute(there, matrix.view(), options_of(":8,absolute"));
+    EXPECT_EQ(plain.report().outcome, absolute.report().outcome);
+    EXPECT_NE(absolute.report().stage, BlockLdltStage::none) << absolute.report().outcome;
+    // What it applies is positive definite none the less, also after an update.
+    BlockLdlt<double> updated(there, matrix.view(), options_of(":8,absolute"));
+    updated.update(there, matrix.view());
+    bool negative = false;
+    for (int vector = 0; vector < 50; ++vector) {
+        const auto r = random_vector<double>(random, 900);
+        const auto form = [&](const BlockLdlt<double>& ldlt) {
+            const auto z = apply(there, ldlt, r);
+            return std::inner_product(r.begin(), r.end(), z.begin(), 0.0);
+        };
+        EXPECT_GT(form(absolute), 0);
+        EXPECT_GT(form(updated), 0);
+        negative = negative || form(plain) < 0;
+    }
+    EXPECT_TRUE(negative);
 }
 
 TEST(block_ldlt, single_precision) {
@@ -258,8 +284,33 @@ TEST(block_ldlt, update_takes_new_values) {
     for (double& value : matrix.values().view()) value /= 2;
     ldlt.update(there, copy_to(there, matrix.view()).view());
     EXPECT_EQ(apply(there, ldlt, r), before);
-    const auto other = copy_to(there, optimisation_system(random, 100, 80).view());
-    EXPECT_THROW(ldlt.update(there, other.view()), InvalidArgument);
+}
+
+TEST(block_ldlt, update_refuses_other_patterns_and_unsymmetric_values) {
+    auto random = generator();
+    const Context there = context();
+    const auto matrix = symmetric_csr<double>(
+        40, {{{0, 0}, 1.0}, {{1, 1}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{30, 20}, 2.0}});
+    const auto r = random_vector<double>(random, 40);
+    BlockLdlt<double> ldlt(there, copy_to(there, matrix.view()).view(), options_of(":4"));
+    const auto before = apply(there, ldlt, r);
+    const auto refusal = [&](const CsrMatrix<double>& other) {
+        return message<InvalidArgument>(
+            [&] { ldlt.update(there, copy_to(there, other.view()).view()); });
+    };
+    // As many entries in other places: in another row, in another column, as many in each row.
+    for (const SymmetricEntries& other : std::vector<SymmetricEntries>{
+             {{{0, 0}, 1.0}, {{2, 2}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{30, 20}, 2.0}},
+             {{{0, 0}, 1.0}, {{1, 1}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{31, 20}, 2.0}},
+             {{{1, 0}, 1.0}, {{1, 1}, 2.0}, {{3, 3}, 1.0}, {{39, 20}, -1.0}, {{30, 20}, 2.0}},
+             {{{0, 0}, 1.0}, {{1, 1}, 2.0}}}) {
+        EXPECT_NE(refusal(symmetric_csr<double>(40, other)).find("pattern"), std::string::npos);
+    }
+    auto unsymmetric = copy_to(host(), matrix.view());
+    unsymmetric.values().data()[unsymmetric.nonzeros() - 1] += 1e-6;
+    EXPECT_NE(refusal(unsymmetric).find("not symmetric"), std::string::npos);
+    EXPECT_EQ(apply(there, ldlt, r), before);
+    EXPECT_EQ(refusal(matrix), "nothing thrown");
 }
 
 TEST(block_ldlt, applies_inside_a_graph) {

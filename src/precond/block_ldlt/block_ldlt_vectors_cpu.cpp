@@ -27,8 +27,8 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
 
 template <class T>
 void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                     const T* v, const T* inverses, T* x, T* /*middle*/, T* y,
-                     unsigned* /*started*/) {
+                     const SolveTasks<T>& /*tasks*/, const T* v, const T* inverses, T* x,
+                     T* /*middle*/, T* y, unsigned* /*started*/) {
     for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
         cpu::lower_product(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
     }
@@ -142,8 +142,8 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
     template void solve_by_levels<T>(const Context&, const PatternView<T>&,                        \
-                                     std::span<const Index>, const T*, const T*, T*, T*, T*,       \
-                                     unsigned*);                                                   \
+                                     std::span<const Index>, const SolveTasks<T>&, const T*,       \
+                                     const T*, T*, T*, T*, unsigned*);                             \
     template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
                                       T*);                                                         \
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \

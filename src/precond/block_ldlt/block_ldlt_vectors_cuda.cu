@@ -9,6 +9,7 @@ using namespace tessera::cuda;
 
 constexpr int threads = 128;
 constexpr int per_thread = 4;
+constexpr int row_warps = 4;  ///< Of a thread block, in products with the matrix.
 
 /// The lanes that share a block row: one for each of its rows.
 template <int k>
@@ -49,41 +50,52 @@ __global__ void __launch_bounds__(threads)
     if (active) y[place] = lower;
 }
 
+/// A warp a block row of the whole matrix, a block a lane at a time. Each lane adds up all rows, in
+/// its column of `sums`, before these are added up. y = A x, or without x the sums of |a|.
 template <int k, class T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_warps * 32)
     matrix_product_kernel(PatternView<T> a, const T* x, T* y) {
+    __shared__ T all_sums[row_warps][k][32];
     begin_dependent();
-    const RowTeam<k> at;
-    if (at.row >= a.block_rows) return;
-    const Offset i = at.row;
-    const int lane = at.lane;
-    T sum = T(0);
-    // f(row, column, value) for the entries of an item.
-    const auto visit = [&](Offset item, auto&& f) {
-        const Offset end = a.entry_offsets[item + 1];
-        for (Offset e = a.entry_offsets[item]; e < end; ++e) {
-            f(a.places[e] % k, a.places[e] / k, a.values[e]);
+    const int lane = int(threadIdx.x) % 32;
+    const Offset i = Offset(blockIdx.x) * row_warps + int(threadIdx.x) / 32;
+    if (i >= a.block_rows) return;
+    auto& sums = all_sums[threadIdx.x / 32];
+#pragma unroll
+    for (int r = 0; r < k; ++r) sums[r][lane] = T(0);
+    // The entries first .. last - 1, those of an item, times the elements of block row j.
+    const auto add = [&](Offset first, Offset last, Offset j, bool transposed) {
+        for (Offset e = first; e < last; ++e) {
+            const int place = a.places[e], r = place % k, c = place / k;
+            const T value = a.values[e];
+            const T term = x == nullptr ? abs(value) : value * x[j * k + (transposed ? r : c)];
+            sums[transposed ? c : r][lane] += term;
         }
     };
-    for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+    const Offset* const entries = a.entry_offsets;
+    const Offset row_end = a.row_offsets[i + 1], column_end = a.column_offsets[i + 1];
+    for (Offset e = a.row_offsets[i] + lane; e < row_end; e += 32) {
         const Index block = a.row_blocks[e];
-        const T* from = x + Offset(a.columns[block]) * k;
-        visit(block, [&](int r, int c, T value) {
-            if (r == lane) sum += value * from[c];
-        });
+        add(entries[block], entries[block + 1], a.columns[block], false);
     }
-    const T* own = x + i * k;
-    visit(a.blocks + i, [&](int r, int c, T value) {
-        if (r == lane) sum += value * own[c];
-        if (c == lane && r != c) sum += value * own[r];
-    });
-    for (Offset b = a.column_offsets[i]; b < a.column_offsets[i + 1]; ++b) {
-        const T* from = x + Offset(a.rows[b]) * k;
-        visit(b, [&](int r, int c, T value) {
-            if (c == lane) sum += value * from[r];
-        });
+    for (Offset b = a.column_offsets[i] + lane; b < column_end; b += 32) {
+        add(entries[b], entries[b + 1], a.rows[b], true);
     }
-    y[i * k + lane] = sum;
+    // The diagonal block by its entries, of which the lower triangle is there.
+    const Offset own = a.blocks + i;
+    for (Offset e = entries[own] + lane; e < entries[own + 1]; e += 32) {
+        add(e, e + 1, i, false);
+        if (a.places[e] % k != a.places[e] / k) add(e, e + 1, i, true);
+    }
+    __syncwarp();
+    const int row = lane % k, part = lane / k;
+    T sum = T(0);
+    for (int other = 0; other < k; ++other) sum += sums[row][part * k + (other + row) % k];
+#pragma unroll
+    for (int distance = k; distance < 32; distance *= 2) {
+        sum += __shfl_xor_sync(full_warp, sum, distance);
+    }
+    if (part == 0) y[i * k + row] = sum;
 }
 
 template <class T>
@@ -141,11 +153,21 @@ void factor_product(const Context& context, const PatternView<T>& a, const T* fa
 }
 
 template <class T>
-void matrix_product(const Context& context, const PatternView<T>& a, const T* x, T* y) {
+void multiply(const Context& context, const PatternView<T>& a, const T* x, T* y) {
     with_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
-        launch(context, &matrix_product_kernel<k, T>, a.block_rows, threads / k, a, x, y);
+        launch(context, &matrix_product_kernel<k, T>, a.block_rows, row_warps, a, x, y);
     });
+}
+
+template <class T>
+void matrix_product(const Context& context, const PatternView<T>& a, const T* x, T* y) {
+    multiply<T>(context, a, x, y);
+}
+
+template <class T>
+void row_norms(const Context& context, const PatternView<T>& a, T* y) {
+    multiply<T>(context, a, nullptr, y);
 }
 
 template <class T>
@@ -172,6 +194,7 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \
                                     const T*, T*);                                                 \
     template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
+    template void row_norms<T>(const Context&, const PatternView<T>&, T*);                         \
     template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
                                    const Index*, const Index*, const T*, const T*, T*);            \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \

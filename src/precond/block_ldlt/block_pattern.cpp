@@ -64,7 +64,7 @@ void visit_triples(const BlockPattern& pattern, Offset first_row, Offset last_ro
 }
 
 /// Few parts, as each has a marker of its own.
-Offset triple_parts(int threads) { return std::max(1, threads); }
+Offset parts_with_marker(int threads) { return std::max(1, threads); }
 
 }  // namespace
 
@@ -133,8 +133,8 @@ BlockPattern arrange_by_levels(Grid& grid, const BlockRows& blocks) {
 }
 
 Offset count_triples(const BlockPattern& pattern, int threads) {
-    std::vector<Offset> counts(std::size_t(triple_parts(threads)), 0);
-    parallel_parts(threads, pattern.block_rows, triple_parts(threads),
+    std::vector<Offset> counts(std::size_t(parts_with_marker(threads)), 0);
+    parallel_parts(threads, pattern.block_rows, parts_with_marker(threads),
                    [&](Offset part, Offset first, Offset last) {
                        Offset count = 0;
                        visit_triples(pattern, first, last, [&](Offset, Index, Index) { ++count; });
@@ -146,7 +146,7 @@ Offset count_triples(const BlockPattern& pattern, int threads) {
 void list_triples(BlockPattern& pattern, int threads) {
     auto& offsets = pattern.triple_offsets;
     offsets.assign(std::size_t(pattern.blocks()) + 1, 0);
-    const Offset parts = triple_parts(threads);
+    const Offset parts = parts_with_marker(threads);
     parallel_parts(threads, pattern.block_rows, parts, [&](Offset, Offset first, Offset last) {
         visit_triples(pattern, first, last,
                       [&](Offset b, Index, Index) { ++offsets[std::size_t(b) + 1]; });
@@ -166,15 +166,17 @@ void list_triples(BlockPattern& pattern, int threads) {
 }
 
 template <class T>
-BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix) {
+BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,
+                          int threads) {
     const Index k = grid.k;
     const Offset blocks = pattern.blocks();
     BlockEntries entries;
     entries.offsets.assign(std::size_t(blocks + pattern.block_rows) + 1, 0);
-    std::vector<Offset> item_of_column(std::size_t(pattern.block_rows), -1);
-    // f(item, row slot, column slot, source) in the order of the slots.
-    const auto visit = [&](auto&& f) {
-        for (Index i = 0; i < pattern.block_rows; ++i) {
+    // f(item, row slot, column slot, source) in the order of the slots; all of an item is in one
+    // block row.
+    const auto visit = [&](Offset first_row, Offset last_row, auto&& f) {
+        std::vector<Offset> item_of_column(std::size_t(pattern.block_rows), -1);
+        for (Index i = Index(first_row); i < Index(last_row); ++i) {
             for (Offset e = pattern.row_offsets[std::size_t(i)];
                  e < pattern.row_offsets[std::size_t(i) + 1]; ++e) {
                 const Index b = pattern.row_blocks[std::size_t(e)];
@@ -192,7 +194,11 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
             }
         }
     };
-    visit([&](Offset item, Index, Index, Offset) { ++entries.offsets[std::size_t(item) + 1]; });
+    const auto visit_all = [&](auto&& f) {
+        parallel_parts(threads, pattern.block_rows, parts_with_marker(threads),
+                       [&](Offset, Offset first, Offset last) { visit(first, last, f); });
+    };
+    visit_all([&](Offset item, Index, Index, Offset) { ++entries.offsets[std::size_t(item) + 1]; });
     to_offsets(entries.offsets);
     const auto count = std::size_t(entries.offsets.back());
     entries.source.resize(count);
@@ -200,7 +206,7 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     entries.row_slot.resize(count);
     entries.column_slot.resize(count);
     std::vector<Offset> next(entries.offsets.begin(), entries.offsets.end() - 1);
-    visit([&](Offset item, Index slot, Index other, Offset source) {
+    visit_all([&](Offset item, Index slot, Index other, Offset source) {
         const auto at = std::size_t(next[std::size_t(item)]++);
         entries.source[at] = source;
         entries.place[at] = std::uint16_t(slot % k + other % k * k);
@@ -210,8 +216,9 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     return entries;
 }
 
-template BlockEntries find_entries<float>(const Grid&, const BlockPattern&, const CsrView<float>&);
-template BlockEntries find_entries<double>(const Grid&, const BlockPattern&,
-                                           const CsrView<double>&);
+template BlockEntries find_entries<float>(const Grid&, const BlockPattern&, const CsrView<float>&,
+                                          int);
+template BlockEntries find_entries<double>(const Grid&, const BlockPattern&, const CsrView<double>&,
+                                           int);
 
 }  // namespace tessera::block_ldlt

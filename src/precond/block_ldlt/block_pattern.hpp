@@ -31,7 +31,8 @@ struct BlockRows {
 /// the sum of theirs, the smallest over all k < j. `matrix` must be in host memory. Throws
 /// OutOfMemory where more than `most` blocks arise.
 template <class T>
-BlockRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset most);
+BlockRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset most,
+                       int threads);
 
 /// The blocks of the strict lower triangle of a symmetric block matrix that a factorisation stores,
 /// column by column; the diagonal blocks stand apart. All lists ascend.
@@ -78,6 +79,7 @@ struct BlockEntries {
     std::vector<Index> row_slot, column_slot;  ///< Of the entry, as stored in the lower triangle.
 };
 template <class T>
-BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix);
+BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,
+                          int threads);
 
 }  // namespace tessera::block_ldlt

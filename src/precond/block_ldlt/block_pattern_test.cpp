@@ -121,7 +121,7 @@ TEST(block_pattern, fill_lists_and_triples) {
             for (const int fill : {0, 1, 2, 3, 1000}) {
                 Grid by_levels = grid;
                 auto pattern = block_ldlt::arrange_by_levels(
-                    by_levels, block_ldlt::fill_pattern(grid, matrix.view(), fill, 1 << 20));
+                    by_levels, block_ldlt::fill_pattern(grid, matrix.view(), fill, 1 << 20, 3));
                 // Numbered by levels, the blocks have the fill levels that they had before.
                 for (const Grid* numbered : {&grid, static_cast<const Grid*>(&by_levels)}) {
                     const auto level = dense_levels(*numbered, matrix.view());
@@ -152,8 +152,8 @@ TEST(block_pattern, entries_give_the_matrix_again) {
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 3));
         Grid grid = block_ldlt::make_grid(k, rows, random_slots(random, rows, 11));
         const auto pattern = block_ldlt::arrange_by_levels(
-            grid, block_ldlt::fill_pattern(grid, matrix.view(), 1, 1 << 20));
-        const auto entries = block_ldlt::find_entries(grid, pattern, matrix.view());
+            grid, block_ldlt::fill_pattern(grid, matrix.view(), 1, 1 << 20, 2));
+        const auto entries = block_ldlt::find_entries(grid, pattern, matrix.view(), 2);
         SymmetricEntries found;
         Index padding = 0;
         for (std::size_t item = 0; item + 1 < entries.offsets.size(); ++item) {
@@ -191,7 +191,7 @@ TEST(block_pattern, refuses) {
     auto random = generator();
     const auto matrix = symmetric_csr<double>(50, random_indefinite(random, 50, 4));
     const Grid grid = block_ldlt::make_grid(1, 50, random_slots(random, 50, 0));
-    EXPECT_THROW(block_ldlt::fill_pattern(grid, matrix.view(), 9, 100), OutOfMemory);
+    EXPECT_THROW(block_ldlt::fill_pattern(grid, matrix.view(), 9, 100, 1), OutOfMemory);
 }
 
 }  // namespace tessera::test

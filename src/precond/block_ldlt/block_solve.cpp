@@ -26,8 +26,8 @@ void BlockFactor<T>::solve(const Context& context, std::span<const T> scale, int
     T* y = vectors_[1].data();
     gather(context, slots_.size(), slots_.data(), scale.data(), r, x);
     if (sweeps == 0) {
-        solve_by_levels<T>(context, view_, level_offsets_, set.v.data(), set.inverses.data(), x,
-                           vectors_[2].data(), y, started_.data());
+        solve_by_levels<T>(context, view_, level_offsets_, tasks_, set.v.data(),
+                           set.inverses.data(), x, vectors_[2].data(), y, started_.data());
     } else {
         iterate(context, false, sweeps, set, x);
         diagonal_product(context, view_, set.inverses.data(), x, y);

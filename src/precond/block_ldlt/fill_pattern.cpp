@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <numeric>
 #include <queue>
 #include <string>
 
+#include "base/parallel.hpp"
 #include "precond/block_ldlt/block_pattern.hpp"
 
 namespace tessera::block_ldlt {
@@ -54,14 +56,64 @@ struct Filled {
     int level;
 };
 
+void check_count(Offset blocks, Offset most, int fill, Index k) {
+    if (blocks <= most) return;
+    throw OutOfMemory("block_ldlt: fill=" + std::to_string(fill) + " needs more than " +
+                      std::to_string(most) + " blocks of " + std::to_string(k) + " x " +
+                      std::to_string(k) + "; take a smaller fill");
+}
+
+/// The blocks of the matrix alone.
+template <class T>
+BlockRows matrix_pattern(const Grid& grid, const CsrView<T>& matrix, Offset most, int threads) {
+    const Index k = grid.k;
+    const auto gather = [&](Offset i, std::vector<Index>& found) {
+        found.clear();
+        for (Offset slot = i * k; slot < (i + 1) * k; ++slot) {
+            const Index row = grid.slots[std::size_t(slot)];
+            if (row < 0) continue;
+            for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
+                const Index j = grid.slot_of_row[std::size_t(matrix.column_indices[e])] / k;
+                if (j < i) found.push_back(j);
+            }
+        }
+        std::ranges::sort(found);
+        found.erase(std::unique(found.begin(), found.end()), found.end());
+    };
+    const auto for_rows = [&](auto&& f) {
+        const auto rows = [&](Offset first, Offset last) {
+            std::vector<Index> found;
+            for (Offset i = first; i < last; ++i) {
+                gather(i, found);
+                f(i, found);
+            }
+        };
+        parallel_ranges(threads, grid.block_rows, rows, 1024);
+    };
+    BlockRows blocks;
+    blocks.offsets.assign(std::size_t(grid.block_rows) + 1, 0);
+    for_rows([&](Offset i, const std::vector<Index>& found) {
+        blocks.offsets[std::size_t(i) + 1] = Offset(found.size());
+    });
+    std::partial_sum(blocks.offsets.begin(), blocks.offsets.end(), blocks.offsets.begin());
+    check_count(blocks.offsets.back(), most, 0, k);
+    blocks.columns.resize(std::size_t(blocks.offsets.back()));
+    for_rows([&](Offset i, const std::vector<Index>& found) {
+        std::ranges::copy(found, blocks.columns.begin() + blocks.offsets[std::size_t(i)]);
+    });
+    return blocks;
+}
+
 }  // namespace
 
 template <class T>
-BlockRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset most) {
+BlockRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset most,
+                       int threads) {
+    if (fill == 0) return matrix_pattern(grid, matrix, most, threads);
     const Index k = grid.k;
     BlockRows blocks;
     // The blocks so far by columns; followed only where fill can arise.
-    std::vector<std::vector<Filled>> below(std::size_t(fill > 0 ? grid.block_rows : 0));
+    std::vector<std::vector<Filled>> below(static_cast<std::size_t>(grid.block_rows));
     GrowingRow growing(grid.block_rows);
     for (Index i = 0; i < grid.block_rows; ++i) {
         for (Index slot = i * k; slot < (i + 1) * k; ++slot) {
@@ -86,16 +138,12 @@ BlockRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Off
             if (level < fill) below[std::size_t(column)].push_back({i, level});
         });
         blocks.offsets.push_back(Offset(blocks.columns.size()));
-        if (blocks.offsets.back() > most) {
-            throw OutOfMemory("block_ldlt: fill=" + std::to_string(fill) + " needs more than " +
-                              std::to_string(most) + " blocks of " + std::to_string(k) + " x " +
-                              std::to_string(k) + "; take a smaller fill");
-        }
+        check_count(blocks.offsets.back(), most, fill, k);
     }
     return blocks;
 }
 
-template BlockRows fill_pattern<float>(const Grid&, const CsrView<float>&, int, Offset);
-template BlockRows fill_pattern<double>(const Grid&, const CsrView<double>&, int, Offset);
+template BlockRows fill_pattern<float>(const Grid&, const CsrView<float>&, int, Offset, int);
+template BlockRows fill_pattern<double>(const Grid&, const CsrView<double>&, int, Offset, int);
 
 }  // namespace tessera::block_ldlt

@@ -34,9 +34,10 @@ void upper_product(const Context& context, const PatternView<T>& a, Index first,
 
 template <class T>
 void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                     const T* v, const T* inverses, T* x, T* middle, T* y, unsigned* started) {
+                     const SolveTasks<T>& tasks, const T* v, const T* inverses, T* x, T* middle,
+                     T* y, unsigned* started) {
     select(context, &cpu::solve_by_levels<T>, TESSERA_IF_CUDA(cuda::solve_by_levels<T>))(
-        context, a, levels, v, inverses, x, middle, y, started);
+        context, a, levels, tasks, v, inverses, x, middle, y, started);
 }
 
 template <class T>
@@ -68,6 +69,45 @@ void gather_values(const Context& context, Offset count, const Offset* source,
 }
 
 template <class T>
+void check_sources(const Context& context, Offset count, const Offset* source,
+                   const Index* row_slots, const Index* column_slots, const Index* slots,
+                   const CsrView<T>& matrix, int* fault) {
+    select(context, &cpu::check_sources<T>, TESSERA_IF_CUDA(cuda::check_sources<T>))(
+        context, count, source, row_slots, column_slots, slots, matrix, fault);
+}
+
+template <class T>
+void largest_magnitude(const Context& context, Offset count, const T* x, T* partial, T* largest) {
+    select(context, &cpu::largest_magnitude<T>, TESSERA_IF_CUDA(cuda::largest_magnitude<T>))(
+        context, count, x, partial, largest);
+}
+
+template <class T>
+void largest_in_diagonals(const Context& context, const PatternView<T>& a, T* largest) {
+    select(context, &cpu::largest_in_diagonals<T>, TESSERA_IF_CUDA(cuda::largest_in_diagonals<T>))(
+        context, a, largest);
+}
+
+template <class T>
+void row_norms(const Context& context, const PatternView<T>& a, T* y) {
+    select(context, &cpu::row_norms<T>, TESSERA_IF_CUDA(cuda::row_norms<T>))(context, a, y);
+}
+
+template <class T>
+void set_thresholds(const Context& context, Index count, double epsilon, const T* size,
+                    const T* of_block, T* thresholds) {
+    select(context, &cpu::set_thresholds<T>, TESSERA_IF_CUDA(cuda::set_thresholds<T>))(
+        context, count, epsilon, size, of_block, thresholds);
+}
+
+template <class T>
+void summarise_pivots(const Context& context, Index count, const Index* perturbed,
+                      const T* smallest, PivotSummary<T>* summary) {
+    select(context, &cpu::summarise_pivots<T>, TESSERA_IF_CUDA(cuda::summarise_pivots<T>))(
+        context, count, perturbed, smallest, summary);
+}
+
+template <class T>
 void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
             T* x) {
     select(context, &cpu::gather<T>, TESSERA_IF_CUDA(cuda::gather<T>))(context, count, slots, scale,
@@ -91,8 +131,8 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void upper_product<T>(const Context&, const PatternView<T>&, Index, Index, const T*,  \
                                    T, const T*, const T*, T*);                                     \
     template void solve_by_levels<T>(const Context&, const PatternView<T>&,                        \
-                                     std::span<const Index>, const T*, const T*, T*, T*, T*,       \
-                                     unsigned*);                                                   \
+                                     std::span<const Index>, const SolveTasks<T>&, const T*,       \
+                                     const T*, T*, T*, T*, unsigned*);                             \
     template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
                                       T*);                                                         \
     template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \
@@ -100,6 +140,14 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
     template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
                                    const Index*, const Index*, const T*, const T*, T*);            \
+    template void check_sources<T>(const Context&, Offset, const Offset*, const Index*,            \
+                                   const Index*, const Index*, const CsrView<T>&, int*);           \
+    template void largest_magnitude<T>(const Context&, Offset, const T*, T*, T*);                  \
+    template void largest_in_diagonals<T>(const Context&, const PatternView<T>&, T*);              \
+    template void row_norms<T>(const Context&, const PatternView<T>&, T*);                         \
+    template void set_thresholds<T>(const Context&, Index, double, const T*, const T*, T*);        \
+    template void summarise_pivots<T>(const Context&, Index, const Index*, const T*,               \
+                                      PivotSummary<T>*);                                           \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
     template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)

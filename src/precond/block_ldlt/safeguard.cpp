@@ -94,11 +94,16 @@ bool BlockLdlt<T>::State::run(const Context& context, BlockLdltStage next) {
         report.reconstruction.assign(1, factor.reconstruction_error(context));
     }
     if (stage != BlockLdltStage::none) {
-        report.perturbed = factor.perturbed(context);
-        report.smallest_pivot = double(factor.smallest_pivot(context));
-        if (options.absolute) factor.take_absolute(context);
+        const auto pivots = factor.pivots(context);
+        report.perturbed = pivots.perturbed;
+        report.smallest_pivot = double(pivots.smallest);
     }
     return good;
+}
+
+template <class T>
+void BlockLdlt<T>::State::finish(const Context& context) {
+    if (options.absolute && stage != BlockLdltStage::none) factor.take_absolute(context);
 }
 
 template <class T>

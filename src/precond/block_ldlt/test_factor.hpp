@@ -174,7 +174,7 @@ block_ldlt::BlockFactor<T> make_factor(const Context& context, const CsrView<T>&
                                        batched::Pivoting pivoting = batched::Pivoting::full) {
     auto grid = block_ldlt::make_grid(k, matrix.rows, std::move(slots));
     auto pattern = block_ldlt::arrange_by_levels(
-        grid, block_ldlt::fill_pattern(grid, matrix, fill, Offset(1) << 30));
+        grid, block_ldlt::fill_pattern(grid, matrix, fill, Offset(1) << 30, 2));
     block_ldlt::BlockFactor<T> factor(context, std::move(grid), std::move(pattern), matrix,
                                       pivoting, method);
     load(context, factor, matrix);

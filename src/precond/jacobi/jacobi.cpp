@@ -66,6 +66,13 @@ void Jacobi<T>::apply(const Context& context, std::span<const T> r, std::span<T>
 }
 
 template <class T>
+void Jacobi<T>::apply_dot(const Context& context, std::span<const T> r, std::span<T> z,
+                          T* rz) const {
+    const Phase phase(context, "apply", 3.0 * rows() * sizeof(T));
+    multiply_elementwise_dot(context, std::as_const(state_->inverse).view(), r, z, rz);
+}
+
+template <class T>
 void Jacobi<T>::update(const Context& context, const CsrView<T>& matrix) {
     require(matrix.rows == rows() && matrix.columns == rows(),
             "Jacobi: update needs a matrix of the size that it was set up with");

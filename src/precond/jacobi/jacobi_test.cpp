@@ -51,6 +51,28 @@ TEST(jacobi, divides_by_the_diagonal) {
     });
 }
 
+/// With its dot it is the same to the last bit.
+TEST(jacobi, applied_with_its_dot) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        for (const std::size_t rows : {0, 1, 5000}) {
+            const CsrMatrix<T> matrix =
+                copy_to(there, matrix_with_diagonal(std::vector<T>(rows, T(3))).view());
+            const Jacobi<T> jacobi(there, matrix.view());
+            const Buffer<T> r = copy_to_buffer(there, random_vector<T>(random, rows));
+            Buffer<T> z(there, Offset(rows)), expected(there, Offset(rows)), sums(there, 2);
+            jacobi.apply_dot(there, r.view(), z.view(), sums.data());
+            jacobi.apply(there, r.view(), expected.view());
+            dot<T>(there, r.view(), std::as_const(expected).view(), sums.data() + 1);
+            EXPECT_EQ(copy_to_host(there, z), copy_to_host(there, expected));
+            const auto found = copy_to_host(there, sums);
+            EXPECT_EQ(found[0], found[1]);
+        }
+    });
+}
+
 TEST(jacobi, policies) {
     for_reals([](auto real) {
         using T = decltype(real);

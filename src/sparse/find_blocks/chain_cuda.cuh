@@ -22,6 +22,7 @@ inline constexpr int chain_chunk = chain_part * chain_parts;
 inline constexpr int chain_threads = 256;
 inline constexpr int chain_items = chain_chunk / chain_threads;  ///< Of a thread: eight bytes.
 inline constexpr int chain_runs = 32;                            ///< Of chunks, a warp each.
+inline constexpr int chain_tile = 640;                           ///< Chunks composed at once.
 inline constexpr int chain_stretch = 8;                          ///< Parts.
 inline constexpr int chain_stretches = chain_parts / chain_stretch;
 static_assert(chain_stretches * chain_reach == chain_threads);
@@ -47,7 +48,8 @@ struct ChainTotals {
     int count;
     int largest;
 };
-static_assert(sizeof(ChainTotals) <= host_result_bytes && chain_runs == 32);
+static_assert(sizeof(ChainTotals) <= host_result_bytes && chain_runs == 32 &&
+              chain_tile <= 32 * chain_runs);
 
 /// What the kernels hand on; of all chunks.
 struct ChainScratch {
@@ -57,12 +59,11 @@ struct ChainScratch {
     /// if it gets into the stretch before at `entry`.
     std::uint8_t* part_entries;
     /// [chunk][entry], 64 entries: where the chain gets into the next chunk if it gets into this
-    /// one at item `entry`. Then the same from the entry into the run of chunks that it belongs to.
+    /// one at item `entry`.
     std::uint8_t* exits;
     Walk* walks;            ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;  ///< [chunk]
-    Index* bases;           ///< [chunk]: items of the chain before it, in its run.
-    Index* run_bases;       ///< [run]: items of the chain before it.
+    Index* bases;           ///< [chunk]: items of the chain before it; behind the last: all.
     ChainTotals* totals;    ///< In host memory, as is:
     unsigned* signal;       ///< That they are complete.
 };
@@ -86,6 +87,9 @@ __device__ inline Walk walk_to(int end, int item, const std::uint8_t* steps) {
     return {std::uint16_t(item), std::uint16_t(walked), squares * 256 + largest};
 }
 
+// These kernels run for a few microseconds, in which instructions come from far: loops that are not
+// unrolled are faster.
+
 /// A thread block a chunk; 1 << entry_bits entries are possible.
 template <class Next>
 __global__ void __launch_bounds__(chain_threads)
@@ -96,7 +100,12 @@ __global__ void __launch_bounds__(chain_threads)
     const Offset first = Offset(blockIdx.x) * chain_chunk;
     const int length = chunk_length(first, count);
     const int thread = int(threadIdx.x);
-#pragma unroll
+    if constexpr (requires { Next::staged_words; }) {
+        __shared__ unsigned staged[Next::staged_words];
+        next.stage(Index(first), count, staged);
+        __syncthreads();
+    }
+#pragma unroll 2
     for (int k = 0; k < chain_items; ++k) {
         const int item = thread + k * chain_threads;
         const Index at = Index(first) + item;
@@ -107,6 +116,7 @@ __global__ void __launch_bounds__(chain_threads)
         reinterpret_cast<const uint2*>(steps)[thread];
 
     const int entry_count = 1 << entry_bits;
+#pragma unroll 1
     for (int task = thread; task < chain_parts << entry_bits; task += chain_threads) {
         const int part = task >> entry_bits;
         const int end = min((part + 1) * chain_part, length);
@@ -121,6 +131,7 @@ __global__ void __launch_bounds__(chain_threads)
             scratch.part_entries + (Offset(blockIdx.x) * chain_parts << entry_bits) + entry;
         const int first_part = thread / chain_reach * chain_stretch;
         Walk walk{std::uint16_t(first_part * chain_part + entry), 0, 0};
+#pragma unroll 1
         for (int part = first_part; part < first_part + chain_stretch; ++part) {
             const int inside = walk.to < length ? walk.to - part * chain_part : chain_none;
             if (part > first_part || part == 0) {
@@ -140,6 +151,7 @@ __global__ void __launch_bounds__(chain_threads)
     Walk walk{std::uint16_t(thread), 0, 0};
     if (thread < entry_count) {
         walk = stretch_walks[thread];
+#pragma unroll 1
         for (int s = 1; s < chain_stretches && walk.to < length; ++s) {
             const int inside = walk.to - s * chain_stretch * chain_part;
             walk.append(stretch_walks[s * chain_reach + inside]);
@@ -150,102 +162,82 @@ __global__ void __launch_bounds__(chain_threads)
     scratch.walks[at] = walk;
 }
 
-/// What the map of a chunk, in two bytes a lane, makes of entry `entry`.
-__device__ inline unsigned mapped(unsigned two_exits, unsigned entry) {
-    return __shfl_sync(full_warp, two_exits, int(entry / 2)) >> (8 * (entry % 2)) & 255u;
-}
-
-/// Composes the maps of chunks begin .. end - 1: each is replaced by that from `begin` on; the last
-/// one, two bytes a lane, is returned. A warp.
-__device__ inline unsigned compose_run(Offset begin, Offset end, std::uint16_t* two_exits) {
-    constexpr int depth = 16;
-    const int lane = int(threadIdx.x) % 32;
-    std::uint16_t* const mine = two_exits + begin * 32 + lane;
-    const int chunks = int(end - begin);
-    unsigned low = unsigned(2 * lane);
-    unsigned high = low + 1;
-    unsigned maps[depth];
-    const auto read = [&](int first) {
-#pragma unroll
-        for (int k = 0; k < depth; ++k) {
-            maps[k] = first + k < chunks ? mine[Offset(first + k) * 32] : 0;
-        }
-    };
-    read(0);
-    for (int first = 0; first < chunks; first += depth) {
-        unsigned now[depth];
-#pragma unroll
-        for (int k = 0; k < depth; ++k) now[k] = maps[k];
-        read(first + depth);
-#pragma unroll
-        for (int k = 0; k < depth; ++k) {
-            if (first + k >= chunks) break;
-            low = mapped(now[k], low);
-            high = mapped(now[k], high);
-            mine[Offset(first + k) * 32] = std::uint16_t(low | high << 8);
-        }
-    }
-    return low | high << 8;
-}
-
-/// Chunks of a run.
-__device__ inline Offset run_length(Offset chunks) {
-    return (chunks + chain_runs - 1) / chain_runs;
-}
-
-/// Composes the maps of the chunks, and sums up. One thread block; warp w takes the w-th run of
-/// chunks, twice: its maps; then, its entry known, the entries and counts inside.
+/// Composes the maps of the chunks, and sums up. One thread block. It takes a tile of chunks at a
+/// time, each warp a run of these: it replaces their maps by those from the run's first chunk on;
+/// then, the entry of the run known, it looks up the entries and counts inside.
 static __global__ void __launch_bounds__(32 * chain_runs)
     chain_compose_kernel(Offset chunks, ChainScratch scratch) {
-    __shared__ std::uint16_t run_exits[chain_runs][chain_reach / 2];
-    __shared__ std::uint8_t run_entries[chain_runs];
+    __shared__ __align__(16) std::uint8_t exits[chain_tile][chain_reach];
+    __shared__ std::uint8_t run_exits[chain_runs][chain_reach];
+    __shared__ std::uint8_t run_entries[chain_runs + 1];
     __shared__ ChainTotals run_totals[chain_runs];
     begin_dependent();
     const int lane = int(threadIdx.x) % 32;
     const int run = int(threadIdx.x) / 32;
-    const Offset begin = min(run * run_length(chunks), chunks);
-    const Offset end = min(begin + run_length(chunks), chunks);
-    run_exits[run][lane] =
-        std::uint16_t(compose_run(begin, end, reinterpret_cast<std::uint16_t*>(scratch.exits)));
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        unsigned entry = 0;
-        for (int r = 0; r < chain_runs; ++r) {
-            run_entries[r] = std::uint8_t(entry);
-            entry = run_exits[r][entry / 2] >> (8 * (entry % 2)) & 255u;
+    ChainTotals total{0, 0, 0};
+    unsigned tile_entry = 0;
+    for (Offset first = 0; first < chunks; first += chain_tile) {
+        const int here = int(min(Offset(chain_tile), chunks - first));
+        const int each = (here + chain_runs - 1) / chain_runs;
+        const int begin = min(run * each, here);
+        const int end = min(begin + each, here);
+        const auto* const from =
+            reinterpret_cast<const uint4*>(scratch.exits + first * chain_reach);
+#pragma unroll 2
+        for (int k = int(threadIdx.x); k < here * chain_reach / 16; k += 32 * chain_runs) {
+            reinterpret_cast<uint4*>(exits[0])[k] = from[k];
         }
-    }
-    __syncthreads();
+        __syncthreads();
+        int low = lane;
+        int high = lane + 32;
+#pragma unroll 1
+        for (int c = begin; c < end; ++c) {
+            low = exits[c][low];
+            high = exits[c][high];
+            __syncwarp();
+            exits[c][lane] = std::uint8_t(low);
+            exits[c][lane + 32] = std::uint8_t(high);
+        }
+        run_exits[run][lane] = std::uint8_t(low);
+        run_exits[run][lane + 32] = std::uint8_t(high);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            unsigned entry = tile_entry;
+#pragma unroll 1
+            for (int r = 0; r < chain_runs; ++r) {
+                run_entries[r] = std::uint8_t(entry);
+                entry = run_exits[r][entry];
+            }
+            run_entries[chain_runs] = std::uint8_t(entry);
+        }
+        __syncthreads();
+        tile_entry = run_entries[chain_runs];
 
-    ChainTotals sum{0, 0, 0};
-    for (Offset first = begin; first < end; first += 32) {
-        const Offset chunk = first + lane;
+        const int chunk = begin + lane;
         Walk inside{0, 0, 0};
         if (chunk < end) {
-            const int run_entry = run_entries[run];
             const int entry =
-                chunk == begin ? run_entry : scratch.exits[(chunk - 1) * chain_reach + run_entry];
-            inside = scratch.walks[chunk * chain_reach + entry];
-            scratch.entries[chunk] = std::uint8_t(entry);
+                chunk == begin ? run_entries[run] : exits[chunk - 1][run_entries[run]];
+            inside = scratch.walks[(first + chunk) * chain_reach + entry];
+            scratch.entries[first + chunk] = std::uint8_t(entry);
         }
         const Index inclusive = warp_inclusive_scan(Index(inside.count));
-        if (chunk < end) scratch.bases[chunk] = sum.count + inclusive - Index(inside.count);
-        sum.count += __shfl_sync(full_warp, inclusive, 31);
-        sum.squares += inside.squares_largest / 256;
-        sum.largest = max(sum.largest, int(inside.squares_largest & 255u));
+        const ChainTotals sum{
+            warp_sum(static_cast<unsigned long long>(inside.squares_largest / 256)),
+            __shfl_sync(full_warp, inclusive, 31), lanes_max(int(inside.squares_largest & 255u))};
+        if (lane == 0) run_totals[run] = sum;
+        __syncthreads();
+        const ChainTotals other = run_totals[lane];
+        const Index runs_before = warp_inclusive_scan(Index(other.count)) - Index(other.count);
+        const Index before = total.count + __shfl_sync(full_warp, runs_before, run);
+        if (chunk < end) scratch.bases[first + chunk] = before + inclusive - Index(inside.count);
+        total.squares += warp_sum(other.squares);
+        total.count += __shfl_sync(full_warp, runs_before + Index(other.count), 31);
+        total.largest = max(total.largest, lanes_max(other.largest));
     }
-    sum.squares = warp_sum(sum.squares);
-    sum.largest = lanes_max(sum.largest);
-    if (lane == 0) run_totals[run] = sum;
-    __syncthreads();
-    if (run > 0) return;
-    sum = run_totals[lane];
-    const Index inclusive = warp_inclusive_scan(Index(sum.count));
-    scratch.run_bases[lane] = inclusive - Index(sum.count);
-    sum.squares = warp_sum(sum.squares);
-    sum.largest = lanes_max(sum.largest);
-    if (lane != 31) return;
-    *scratch.totals = {sum.squares, inclusive, sum.largest};
+    if (threadIdx.x != 0) return;
+    scratch.bases[chunks] = total.count;
+    *scratch.totals = total;
     signal_host(scratch.signal);
 }
 
@@ -253,7 +245,7 @@ static __global__ void __launch_bounds__(32 * chain_runs)
 /// part; then in their places.
 static __global__ void __launch_bounds__(chain_threads)
     chain_write_kernel(Index count, int entry_bits, Offset chunks, ChainScratch scratch,
-                       Index starts_count, Index* starts) {
+                       Index* starts) {
     __shared__ __align__(8) std::uint8_t steps[chain_chunk];
     __shared__ std::uint8_t part_entries[chain_parts * chain_reach];
     __shared__ int stretch_entries[chain_stretches];
@@ -263,7 +255,7 @@ static __global__ void __launch_bounds__(chain_threads)
     const Offset first = Offset(blockIdx.x) * chain_chunk;
     const int length = chunk_length(first, count);
     const int thread = int(threadIdx.x);
-    if (first == 0 && thread == 0) starts[starts_count] = count;
+    if (first == 0 && thread == 0) starts[scratch.bases[chunks]] = count;
     if (length <= 0) return;
     reinterpret_cast<uint2*>(steps)[thread] =
         reinterpret_cast<const uint2*>(scratch.steps + first)[thread];
@@ -300,9 +292,8 @@ static __global__ void __launch_bounds__(chain_threads)
         part_bases[thread] = warp_inclusive_scan(here) - here;
     }
     __syncthreads();
-    const Offset base =
-        scratch.run_bases[blockIdx.x / run_length(chunks)] + Offset(scratch.bases[blockIdx.x]);
-#pragma unroll
+    const Index base = scratch.bases[blockIdx.x];
+#pragma unroll 2
     for (int k = 0; k < chain_items; ++k) {
         const int item = thread + k * chain_threads;
         const unsigned long long items = part_items[item / chain_part];
@@ -331,16 +322,17 @@ Chain follow_chain(const Context& context, Index count, int reach, Next next) {
     const Offset exits = place(chunks * chain_reach);
     const Offset walks = place(chunks * chain_reach * Offset(sizeof(Walk)));
     const Offset entries = place(chunks);
-    const Offset bases = place(chunks * Offset(sizeof(Index)));
-    const Offset run_bases = place(chain_runs * Offset(sizeof(Index)));
+    const Offset bases = place((chunks + 1) * Offset(sizeof(Index)));
     Buffer<std::uint8_t> memory(context, bytes);
+    // The chain's length is not known; to allocate for it once it is, and to launch the kernel that
+    // writes it only then, would leave the GPU idle.
+    Chain chain{Buffer<Index>(context, Offset(count) + 1)};
     const ChainScratch scratch{memory.data() + steps,
                                memory.data() + part_entries,
                                memory.data() + exits,
                                reinterpret_cast<Walk*>(memory.data() + walks),
                                memory.data() + entries,
                                reinterpret_cast<Index*>(memory.data() + bases),
-                               reinterpret_cast<Index*>(memory.data() + run_bases),
                                static_cast<ChainTotals*>(host_scratch(context)),
                                expect_signal(context)};
     if (chunks > 0) {
@@ -348,14 +340,14 @@ Chain follow_chain(const Context& context, Index count, int reach, Next next) {
                          next, entry_bits, scratch);
     }
     launch_dependent(chain_compose_kernel, 1, 32 * chain_runs, 0, stream, chunks, scratch);
-    wait_for_signal(context);  // The result's length.
+    launch_dependent(chain_write_kernel, unsigned(std::max<Offset>(chunks, 1)), chain_threads, 0,
+                     stream, count, entry_bits, chunks, scratch, chain.starts.data());
+    memory = Buffer<std::uint8_t>();
+    wait_for_signal(context);
     const ChainTotals found = *scratch.totals;
-    Chain chain;
     chain.largest = found.largest;
     chain.squares = Offset(found.squares);
-    chain.starts = Buffer<Index>(context, Offset(found.count) + 1);
-    launch_dependent(chain_write_kernel, unsigned(std::max<Offset>(chunks, 1)), chain_threads, 0,
-                     stream, count, entry_bits, chunks, scratch, found.count, chain.starts.data());
+    chain.starts.truncate(Offset(found.count) + 1);
     return chain;
 }
 

@@ -9,12 +9,24 @@ namespace {
 
 /// The block start that follows the block start `row` < rows.
 struct NextStart {
+    static constexpr int staged_words = chain_chunk / 32 + 3;
+
     StartMask mask;
     int bound;
     bool agglomerate;
+    Index first = 0;  ///< Row that the mask begins with.
 
+    /// Takes the words that a chunk needs to shared memory.
+    __device__ void stage(Index chunk, Index rows, unsigned* staged) {
+        const int t = int(threadIdx.x);
+        if (t < staged_words && chunk / 32 + t < rows / 32 + 3) {
+            staged[t] = mask.words[chunk / 32 + t];
+        }
+        mask.words = staged;
+        first = chunk;
+    }
     __device__ Index operator()(Index row) const {
-        const auto ends = static_cast<long long>(mask.ends(row, bound));
+        const auto ends = static_cast<long long>(mask.ends(row - first, bound));
         return row + (agglomerate ? 64 - __clzll(ends) : __ffsll(ends));
     }
 };

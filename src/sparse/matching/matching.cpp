@@ -6,8 +6,8 @@
 #include "base/phases.hpp"
 #include "sparse/matching/cycles.hpp"
 #include "sparse/matching/shortest_paths.hpp"
-#include "sparse/matching/symmetry.hpp"
 #include "tessera/ordering.hpp"
+#include "tessera/symmetry.hpp"
 
 namespace tessera {
 
@@ -127,7 +127,7 @@ template <class T>
 SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) {
     check_input(cpu, matrix, "match_symmetric");
     const Phase phase(cpu, "matching", 0);
-    matching::check_symmetry(cpu, matrix, "match_symmetric");
+    SymmetryCheck<T>(cpu, matrix.rows).require_symmetric(cpu, matrix, "match_symmetric");
     ProductMatching found = match_all(cpu, matrix, true);
     if (found.cardinality < matrix.rows) found = match_matched_rows(cpu, matrix, found);
 

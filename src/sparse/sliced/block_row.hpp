@@ -51,13 +51,32 @@ TESSERA_HOST_DEVICE inline std::uint64_t entry_bits_of(const SlicedPattern& patt
     return bits;
 }
 
-/// f(k, c, column) for the entries that row r of the block row in (slice start, lane) gives back.
+/// Puts `column` into a slot of `slice`, of a pattern that has all but the columns.
+TESSERA_HOST_DEVICE inline void put_column(const SlicedPattern& pattern, const SlotColumns& columns,
+                                           Offset slice, Offset slot, Index column) {
+    if (columns.column_offsets == nullptr) {
+        columns.block_columns[slot] = column;
+    } else {
+        columns.column_offsets[slot] = std::uint16_t(column - pattern.first_columns[slice]);
+    }
+}
+
+/// The column of pads: where it can be, one near those of their row.
+TESSERA_HOST_DEVICE inline Index pad_column(const SlicedPattern& pattern, Offset slice,
+                                            Offset block_row) {
+    if (pattern.first_columns != nullptr) return pattern.first_columns[slice];
+    const Index last = pattern.block_column_count() - 1;
+    return block_row < last ? Index(block_row) : last;
+}
+
+/// f(k, c, column) for the entries that row r of the block row in (slice, lane) gives back.
 template <int B, class F>
-TESSERA_HOST_DEVICE inline void for_entries(const SlicedPattern& pattern, Offset slice_start,
-                                            Index lane, Index length, int r, Fill fill, F&& f) {
+TESSERA_HOST_DEVICE inline void for_entries(const SlicedPattern& pattern, Offset slice, Index lane,
+                                            Index length, int r, Fill fill, F&& f) {
+    const Offset slice_start = pattern.slice_offsets[slice];
     for (Index k = 0; k < length; ++k) {
         const Offset slot = slice_start + Offset(k) * pattern.slice_height + lane;
-        const Offset first = Offset(pattern.block_columns[slot]) * B;
+        const Offset first = Offset(pattern.block_column(slice, slot)) * B;
         const std::uint64_t bits =
             fill == Fill::keep ? ~std::uint64_t(0) : entry_bits_of(pattern, slice_start, k, lane);
         for (int c = 0; c < B; ++c) {

@@ -20,6 +20,12 @@ struct BlockCounts {
     Offset blocks = 0;
 };
 
+/// Where the block columns of slots go: one of the two, as in SlicedPattern.
+struct SlotColumns {
+    Index* block_columns = nullptr;
+    std::uint16_t* column_offsets = nullptr;
+};
+
 /// Bytes of entry bits that a slot takes.
 constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
 
@@ -31,6 +37,8 @@ constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
 //   length in their order.
 // arrange_slices: row_lengths (slices * height of them, zero where no block row is) and
 //   slice_offsets, for a pattern that has all but these; returns the slots.
+// find_first_columns: the first block column of each slice that holds an entry, 0 where none does;
+//   returns the largest distance from it to the last one of a slice.
 // fill_columns: the block columns of all slots, and, where not null, the entry bits.
 // fill_values: all values of the `slots` slots, scaled_value of the entries, zero of fill and pads.
 #define TESSERA_SLICED_STEPS                                                                     \
@@ -39,8 +47,10 @@ constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
     Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,                  \
                           const SlicedPattern& pattern, Index* row_lengths,                      \
                           Offset* slice_offsets);                                                \
+    Index find_first_columns(const Context& context, const CsrPattern& matrix,                   \
+                             const SlicedPattern& pattern, Index* first_columns);                \
     void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to, \
-                      Index* block_columns, std::uint8_t* entry_bits);                           \
+                      const SlotColumns& columns, std::uint8_t* entry_bits);                     \
     template <class T, class S>                                                                  \
     void fill_values(const Context& context, const CsrView<S>& matrix, const S* scaling,         \
                      const SlicedPattern& to, ValueFormat format, Offset slots, void* values);   \

@@ -58,6 +58,11 @@ void parse_slices(Spec& spec, FormatOptions& options) {
         throw InvalidArgument("threads: " + std::to_string(options.threads) +
                               " is not a multiple of 32");
     }
+    const std::string index = spec.word("index", "auto", {"auto", "16", "32"});
+    options.index_bits = index == "auto" ? 0 : index == "16" ? 16 : 32;
+    if (options.index_bits == 16 && options.threads > 0) {
+        throw InvalidArgument("index: with threads=N a product reads columns of 32 bits");
+    }
 }
 
 }  // namespace
@@ -129,6 +134,9 @@ std::string to_string(const FormatOptions& options) {
     const bool sell = options.format == MatrixFormat::sell;
     if (sell && options.slice_height > 0) text += ":" + number(options.slice_height);
     if (is_blocked(options.format) && options.block > 0) text += ":" + number(options.block);
+    if (options.index_bits > 0 && has_slices(options.format)) {
+        text += ",index=" + number(options.index_bits);
+    }
     if (options.lanes > 0) text += ",lanes=" + number(options.lanes);
     if (options.format == MatrixFormat::sbell && options.slice_height > 0) {
         text += ",slice=" + number(options.slice_height);

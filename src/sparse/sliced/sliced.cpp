@@ -30,6 +30,7 @@ struct Arrangement {
     FormatFacts facts;
     Buffer<Index> permutation, row_lengths;
     Buffer<Offset> slice_offsets;
+    Buffer<Index> first_columns;
     SlicedPattern pattern;  ///< Without columns and bits.
     bool has_fill = false;
 };
@@ -66,6 +67,41 @@ Index choose_height(const Context& context, const FormatOptions& options, Index 
     return is_16_bit(options.values) ? 64 : 32;
 }
 
+bool has_slices(MatrixFormat format) {
+    return format == MatrixFormat::sell || format == MatrixFormat::sbell;
+}
+
+/// Decides between columns of 16 and 32 bits, and notes the first columns of slices for those.
+void choose_index(const Context& context, const CsrPattern& matrix, Offset slots,
+                  Arrangement& made) {
+    constexpr Index farthest = std::numeric_limits<std::uint16_t>::max();
+    FormatOptions& options = made.options;
+    const int wanted = options.index_bits;
+    const Index slices = made.pattern.slices;
+    require(wanted == 0 || wanted == 16 || wanted == 32,
+            "a sliced matrix: a column index has 16 or 32 bits");
+    options.index_bits = 32;
+    if (wanted == 32) return;
+    const bool may = has_slices(options.format) && options.threads == 0;
+    require(may || wanted == 0,
+            "index=16: this takes formats with slices (sell, sbell) without threads=N");
+    const bool pays = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
+    if (!may || (wanted == 0 && !pays)) return;
+    Buffer<Index> first_columns(context, slices);
+    const Index distance =
+        select(context, &cpu::find_first_columns, TESSERA_IF_CUDA(cuda::find_first_columns))(
+            context, matrix, made.pattern, first_columns.data());
+    if (wanted == 16 && distance > farthest) {
+        throw InvalidArgument("index=16: block columns of a slice lie " + std::to_string(distance) +
+                              " apart, 16 bits reach " + std::to_string(farthest) +
+                              "; use index=auto, smaller slices or a matrix of less bandwidth");
+    }
+    if (distance > farthest) return;
+    options.index_bits = 16;
+    made.first_columns = std::move(first_columns);
+    made.pattern.first_columns = made.first_columns.data();
+}
+
 template <class T>
 Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset nonzeros,
                     FormatOptions options) {
@@ -99,20 +135,23 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
             context, counts.lengths, pattern, made.row_lengths.data(), made.slice_offsets.data());
     // Blocks that reach past the matrix count as such with fill.
     made.has_fill = counts.blocks * block * block != nonzeros;
-    const Offset block_bytes =
-        value_bytes<T>(options.values) * block * block + Offset(sizeof(Index));
+    made.options = options;
+    choose_index(context, matrix, slots, made);
+    const int index_bits = made.options.index_bits;
+    const Offset block_bytes = value_bytes<T>(options.values) * block * block + index_bits / 8;
     const Offset bits = made.has_fill ? entry_bytes(block) : 0;
     const Offset others =
-        (made.permutation.size() + made.row_lengths.size()) * Offset(sizeof(Index)) +
+        (made.permutation.size() + made.row_lengths.size() + made.first_columns.size()) *
+            Offset(sizeof(Index)) +
         made.slice_offsets.size() * Offset(sizeof(Offset));
     made.facts = {block,
                   height,
+                  index_bits,
                   nonzeros,
                   counts.blocks,
                   slots,
                   slots * (block_bytes + bits) + others,
                   counts.blocks * block_bytes + others};
-    made.options = options;
     return made;
 }
 
@@ -124,8 +163,9 @@ Arrangement arrange_sorted(const Context& context, const CsrPattern& matrix, Off
     if (options.sort_window >= 0) return arrange<T>(context, matrix, nonzeros, options);
     options.sort_window = 1;
     Arrangement made = arrange<T>(context, matrix, nonzeros, options);
-    const bool may = options.format == MatrixFormat::sell || options.format == MatrixFormat::sbell;
-    if (!may || double(made.facts.stored_blocks) <= 1.1 * double(made.facts.blocks)) return made;
+    if (!has_slices(options.format) ||
+        double(made.facts.stored_blocks) <= 1.1 * double(made.facts.blocks))
+        return made;
     options.sort_window = window;
     return arrange<T>(context, matrix, nonzeros, options);
 }
@@ -141,12 +181,17 @@ Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix,
     require(options.slice_height >= 0, "a sliced matrix: the slice height is negative");
     if (options.block != 0) return arrange_sorted<T>(context, matrix, nonzeros, options);
     Arrangement best;
+    const int index_bits = options.index_bits;
+    if (index_bits == 16) options.index_bits = 0;
     for (const Index block : block_sizes) {
         options.block = block;
         Arrangement next = arrange_sorted<T>(context, matrix, nonzeros, options);
         if (block == 1 || next.facts.read_bytes < best.facts.read_bytes) best = std::move(next);
     }
-    return best;
+    if (index_bits != 16 || best.facts.index_bits == 16) return best;
+    options.block = best.facts.block;
+    options.index_bits = 16;
+    return arrange_sorted<T>(context, matrix, nonzeros, options);
 }
 
 template <class S>
@@ -164,13 +209,14 @@ FormatFacts format_facts(const Context& context, const CsrView<T>& matrix,
     }
     const Offset bytes = matrix.nonzeros * Offset(sizeof(T) + sizeof(Index)) +
                          (Offset(matrix.rows) + 1) * Offset(sizeof(Offset));
-    return {1, 0, matrix.nonzeros, matrix.nonzeros, matrix.nonzeros, bytes, bytes};
+    return {1, 0, 32, matrix.nonzeros, matrix.nonzeros, matrix.nonzeros, bytes, bytes};
 }
 
 template <class T>
 struct SlicedMatrix<T>::State {
     Arrangement arrangement;
-    Buffer<Index> block_columns;
+    Buffer<Index> block_columns;  ///< Or
+    Buffer<std::uint16_t> column_offsets;
     Buffer<std::uint8_t> entry_bits;
     Buffer<std::byte> values;
     SlicedPattern pattern;
@@ -199,16 +245,22 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
     const Arrangement& made = state->arrangement;
     const Offset slots = made.facts.stored_blocks;
     const Index block = made.facts.block;
-    state->block_columns = Buffer<Index>(context, slots);
+    if (made.options.index_bits == 16) {
+        state->column_offsets = Buffer<std::uint16_t>(context, slots);
+    } else {
+        state->block_columns = Buffer<Index>(context, slots);
+    }
     if (made.has_fill)
         state->entry_bits = Buffer<std::uint8_t>(context, slots * entry_bytes(block));
     state->values =
         Buffer<std::byte>(context, slots * block * block * value_bytes<T>(made.options.values));
     state->pattern = made.pattern;
     state->pattern.block_columns = state->block_columns.data();
+    state->pattern.column_offsets = state->column_offsets.data();
     state->pattern.entry_bits = state->entry_bits.data();
     select(context, &cpu::fill_columns, TESSERA_IF_CUDA(cuda::fill_columns))(
-        context, from, state->pattern, state->block_columns.data(), state->entry_bits.data());
+        context, from, state->pattern, {state->block_columns.data(), state->column_offsets.data()},
+        state->entry_bits.data());
     SlicedMatrix made_matrix(std::move(state));
     made_matrix.update(context, matrix, scaling);
     return made_matrix;

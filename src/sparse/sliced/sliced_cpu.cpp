@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "sparse/slice_chunks.hpp"
@@ -22,21 +23,21 @@ void for_lanes(const SlicedPattern& pattern, const SliceChunk& chunk, F&& f) {
 /// Columns and bits of one block row; pads get a column near those of its entries.
 template <int B>
 void fill_row(const CsrPattern& matrix, const SlicedPattern& to, Index slice, Index lane,
-              Index block_row, Index* block_columns, std::uint8_t* entry_bits) {
+              Index block_row, const SlotColumns& columns, std::uint8_t* entry_bits) {
     const Offset height = to.slice_height, bytes = entry_bytes(B);
     const Index width = Index((to.slice_offsets[slice + 1] - to.slice_offsets[slice]) / height);
-    Index* columns = block_columns + to.slice_offsets[slice] + lane;
+    const Offset first = to.slice_offsets[slice] + lane;
     const Offset bits_start = to.slice_offsets[slice] * bytes + lane;
     Index k = 0;
     const auto put = [&](Index column, std::uint64_t bits) {
-        columns[k * height] = column;
+        put_column(to, columns, slice, first + k * height, column);
         for (Index j = 0; entry_bits != nullptr && j < bytes; ++j) {
             entry_bits[bits_start + (k * bytes + j) * height] = std::uint8_t(bits >> (8 * j));
         }
         ++k;
     };
     if (block_row < to.block_rows()) for_blocks<B>(matrix, block_row, put);
-    const Index pad = std::min(block_row, to.block_column_count() - 1);
+    const Index pad = pad_column(to, slice, block_row);
     while (k < width) put(pad, 0);
 }
 
@@ -57,7 +58,8 @@ void fill_chunk(const CsrView<S>& matrix, const S* scaling, const SlicedPattern&
             Offset k = 0;
             for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
                 const Index column = matrix.column_indices[e];
-                while (to.block_columns[start + k * height + lane] < column / block) ++k;
+                while (to.block_column(chunk.slice, start + k * height + lane) < column / block)
+                    ++k;
                 const Offset entry = k * area + r * block + column % block;
                 values[start * area + entry * height + lane] =
                     narrow_to<Stored>(scaled_value(matrix, scaling, row, e));
@@ -125,15 +127,48 @@ Offset arrange_slices(const Context&, const Buffer<Index>& lengths, const Sliced
     return slice_offsets[pattern.slices];
 }
 
+Index find_first_columns(const Context& context, const CsrPattern& matrix,
+                         const SlicedPattern& pattern, Index* first_columns) {
+    const auto ends = [&](Index slice) {
+        std::pair<Index, Index> found{std::numeric_limits<Index>::max(), 0};
+        for (Index lane = 0; lane < pattern.slice_height; ++lane) {
+            const Offset p = Offset(slice) * pattern.slice_height + lane;
+            const Offset first = pattern.block_row(p) * pattern.block;
+            for (Offset row = first; row < std::min<Offset>(first + pattern.block, matrix.rows);
+                 ++row) {
+                const Offset begin = matrix.row_offsets[row], end = matrix.row_offsets[row + 1];
+                if (begin == end) continue;
+                found.first = std::min(found.first, matrix.column_indices[begin]);
+                found.second = std::max(found.second, matrix.column_indices[end - 1]);
+            }
+        }
+        return std::pair{found.first / pattern.block, found.second / pattern.block};
+    };
+    Buffer<Index> distances(context, pattern.slices);
+    parallel_ranges(
+        context.threads(), pattern.slices,
+        [&](Offset begin, Offset end) {
+            for (Offset slice = begin; slice < end; ++slice) {
+                const auto [first, last] = ends(Index(slice));
+                first_columns[slice] = first <= last ? first : 0;
+                distances.data()[slice] = first <= last ? last - first : 0;
+            }
+        },
+        256);
+    const Index* const all = distances.data();
+    return std::accumulate(all, all + pattern.slices, Index(0),
+                           [](Index a, Index b) { return std::max(a, b); });
+}
+
 void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
-                  Index* block_columns, std::uint8_t* entry_bits) {
+                  const SlotColumns& columns, std::uint8_t* entry_bits) {
     const Index block_rows = to.block_rows();
     SliceChunks(to).for_each(context, [&](const SliceChunk& chunk) {
         for (Index lane = chunk.first; lane < chunk.last; ++lane) {
             const Offset p = Offset(chunk.slice) * to.slice_height + lane;
             const Index block_row = Index(std::min<Offset>(to.block_row(p), block_rows));
             with_block(to.block, [&](auto b) {
-                fill_row<b>(matrix, to, chunk.slice, lane, block_row, block_columns, entry_bits);
+                fill_row<b>(matrix, to, chunk.slice, lane, block_row, columns, entry_bits);
             });
         }
     });
@@ -169,7 +204,7 @@ CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fi
     for_rows([&](Index slice, Index lane, Index length, int r, Offset row) {
         Offset count = 0;
         with_block(pattern.block, [&](auto b) {
-            for_entries<b>(pattern, pattern.slice_offsets[slice], lane, length, r, fill,
+            for_entries<b>(pattern, slice, lane, length, r, fill,
                            [&](Index, int, Index) { ++count; });
         });
         offsets[row + 1] = count;
@@ -189,7 +224,7 @@ CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fi
                     csr.column_indices().data()[at] = column;
                     csr.values().data()[at++] = widen_to<T>(values[entry + lane]);
                 };
-                for_entries<b>(pattern, start, lane, length, r, fill, put);
+                for_entries<b>(pattern, slice, lane, length, r, fill, put);
             });
         });
     });

@@ -1,4 +1,5 @@
 #include <bit>
+#include <climits>
 
 #include "gpu/scan.cuh"
 #include "sparse/sliced/block_row.hpp"
@@ -154,10 +155,34 @@ struct SliceSlots {
     __device__ Offset operator()(Offset slice) const { return widths[slice] * height; }
 };
 
-/// Pads get a column near those of their row.
+/// A warp a slice; `farthest` is a number, the largest distance in a slice.
+__global__ void __launch_bounds__(threads)
+    first_columns_kernel(CsrPattern matrix, SlicedPattern pattern, Index* first_columns,
+                         Index* farthest) {
+    const Offset slice = thread_index() / 32;
+    if (slice >= pattern.slices) return;
+    const Index block = pattern.block;
+    const Offset rows = Offset(pattern.slice_height) * block;
+    Index first = INT_MAX, last = 0;
+    for (Offset at = threadIdx.x % 32; at < rows; at += 32) {
+        const Offset row =
+            pattern.block_row(slice * pattern.slice_height + at / block) * block + at % block;
+        if (row >= matrix.rows) continue;
+        const Offset begin = matrix.row_offsets[row], end = matrix.row_offsets[row + 1];
+        if (begin == end) continue;
+        first = min(first, matrix.column_indices[begin] / block);
+        last = max(last, matrix.column_indices[end - 1] / block);
+    }
+    first = -lanes_max(-first);
+    last = lanes_max(last);
+    if (threadIdx.x % 32 != 0) return;
+    first_columns[slice] = first <= last ? first : 0;
+    if (first < last) atomicMax(farthest, last - first);
+}
+
 template <int B>
 __global__ void __launch_bounds__(threads)
-    fill_columns_kernel(CsrPattern matrix, SlicedPattern to, Index* block_columns,
+    fill_columns_kernel(CsrPattern matrix, SlicedPattern to, SlotColumns columns,
                         std::uint8_t* entry_bits) {
     const Offset p = thread_index();
     const Offset height = to.slice_height;
@@ -168,7 +193,7 @@ __global__ void __launch_bounds__(threads)
     constexpr Index bytes = entry_bytes(B);
     Index k = 0;
     const auto put = [&](Index column, std::uint64_t bits) {
-        block_columns[start + k * height + lane] = column;
+        put_column(to, columns, slice, start + k * height + lane, column);
         for (Index j = 0; entry_bits != nullptr && j < bytes; ++j) {
             entry_bits[start * bytes + (Offset(k) * bytes + j) * height + lane] =
                 std::uint8_t(bits >> (8 * j));
@@ -177,8 +202,7 @@ __global__ void __launch_bounds__(threads)
     };
     const Offset block_row = to.block_row(p);
     if (block_row < to.block_rows()) for_blocks<B>(matrix, Index(block_row), put);
-    const Index last = to.block_column_count() - 1;
-    while (k < width) put(block_row < last ? Index(block_row) : last, 0);
+    while (k < width) put(pad_column(to, slice, block_row), 0);
 }
 
 /// f(k, slot, whether it is no pad, the block row) for every `full_parts`-th slot of a position, by
@@ -200,14 +224,13 @@ __device__ void for_slots(const SlicedPattern& pattern, F&& f) {
 /// fill_columns for full blocks: every row of a block row has them all, in their order.
 template <int B>
 __global__ void __launch_bounds__(threads)
-    fill_full_columns_kernel(CsrPattern matrix, SlicedPattern to, Index* block_columns) {
-    const Index last = to.block_column_count() - 1;
+    fill_full_columns_kernel(CsrPattern matrix, SlicedPattern to, SlotColumns columns) {
+    const Offset slice = thread_index() / to.slice_height;
     for_slots(to, [&](Index k, Offset slot, bool block, Offset block_row) {
-        Index column = Index(block_row < last ? block_row : Offset(last));
-        if (block) {
-            column = matrix.column_indices[matrix.row_offsets[block_row * B] + Offset(k) * B] / B;
-        }
-        block_columns[slot] = column;
+        const Index column =
+            block ? matrix.column_indices[matrix.row_offsets[block_row * B] + Offset(k) * B] / B
+                  : pad_column(to, slice, block_row);
+        put_column(to, columns, slice, slot, column);
     });
 }
 
@@ -249,12 +272,14 @@ __device__ SlicedRow sliced_row(const SlicedPattern& pattern, Offset index) {
     return found;
 }
 
-/// The slot k whose block column is `column`, one of those stored.
-__device__ Index find_slot(const Index* columns, Offset height, Index length, Index column) {
+/// The k of the slot whose block column is `column`, one of those stored; `start`: that of k = 0.
+__device__ Index find_slot(const SlicedPattern& pattern, Offset slice, Offset start, Index length,
+                           Index column) {
     Index first = 0, last = length - 1;
     while (first < last) {
         const Index middle = (first + last) / 2;
-        if (columns[middle * height] < column) {
+        const Offset slot = start + Offset(middle) * pattern.slice_height;
+        if (pattern.block_column(slice, slot) < column) {
             first = middle + 1;
         } else {
             last = middle;
@@ -270,13 +295,12 @@ __global__ void __launch_bounds__(threads)
     if (!at.exists) return;
     const Offset height = to.slice_height, slice = at.p / height, lane = at.p % height;
     const Offset start = to.slice_offsets[slice];
-    const Index* const columns = to.block_columns + start + lane;
     const Index length = to.row_lengths[at.p];
     const Offset end = matrix.row_offsets[at.row + 1];
     for (Offset e = matrix.row_offsets[at.row] + threadIdx.x % value_lanes; e < end;
          e += value_lanes) {
         const Index column = matrix.column_indices[e];
-        const Offset k = find_slot(columns, height, length, column / B);
+        const Offset k = find_slot(to, slice, start + lane, length, column / B);
         values[start * (B * B) + (k * (B * B) + at.r * B + column % B) * height + lane] =
             narrow_to<Stored>(scaled_value(matrix, scaling, at.row, e));
     }
@@ -289,7 +313,7 @@ __global__ void __launch_bounds__(threads)
     if (!at.exists) return;
     const Offset slice = at.p / from.slice_height, lane = at.p % from.slice_height;
     Offset count = 0;
-    for_entries<B>(from, from.slice_offsets[slice], Index(lane), from.row_lengths[at.p], at.r, fill,
+    for_entries<B>(from, slice, Index(lane), from.row_lengths[at.p], at.r, fill,
                    [&](Index, int, Index) { ++count; });
     counts[at.row] = count;
 }
@@ -303,7 +327,7 @@ __global__ void __launch_bounds__(threads)
     const Offset height = from.slice_height, slice = at.p / height, lane = at.p % height;
     const Offset start = from.slice_offsets[slice];
     Offset e = row_offsets[at.row];
-    for_entries<B>(from, start, Index(lane), from.row_lengths[at.p], at.r, fill,
+    for_entries<B>(from, slice, Index(lane), from.row_lengths[at.p], at.r, fill,
                    [&](Index k, int c, Index column) {
                        const Offset entry = Offset(k) * (B * B) + at.r * B + c;
                        column_indices[e] = column;
@@ -363,14 +387,25 @@ Offset arrange_slices(const Context& context, const Buffer<Index>& lengths,
     return slots;
 }
 
+Index find_first_columns(const Context& context, const CsrPattern& matrix,
+                         const SlicedPattern& pattern, Index* first_columns) {
+    Buffer<Index> farthest(context, 1);
+    set_zero(context, farthest.data(), Offset(sizeof(Index)));
+    launch(context, Offset(pattern.slices) * 32, first_columns_kernel, matrix, pattern,
+           first_columns, farthest.data());
+    Index distance = 0;
+    copy_to_host(context, std::as_const(farthest).view(), std::span<Index>(&distance, 1));
+    return distance;
+}
+
 void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
-                  Index* block_columns, std::uint8_t* entry_bits) {
+                  const SlotColumns& columns, std::uint8_t* entry_bits) {
     with_block(to.block, [&](auto b) {
         constexpr int block = decltype(b)::value;
         if (entry_bits == nullptr) {
-            launch_full(context, to, fill_full_columns_kernel<block>, matrix, to, block_columns);
+            launch_full(context, to, fill_full_columns_kernel<block>, matrix, to, columns);
         } else {
-            launch(context, to.positions(), fill_columns_kernel<block>, matrix, to, block_columns,
+            launch(context, to.positions(), fill_columns_kernel<block>, matrix, to, columns,
                    entry_bits);
         }
     });

@@ -60,6 +60,10 @@ const std::vector<std::string> all_formats = {"ell",
                                               "sbell:3,slice=64,sort_window=all",
                                               "sbell:4,slice=16,sort_window=7",
                                               "sbell:6,slice=3,sort_window=all",
+                                              "sell:5,index=16",
+                                              "sbell:3,index=32",
+                                              "sbell:2,slice=7,index=16,sort_window=all",
+                                              "sbell:4,index=16,sort_window=1",
                                               "sbell"};
 
 /// Every slot of the matrix against its definition.
@@ -101,7 +105,7 @@ void check_layout(const HostSliced<T>& sliced, const CsrView<T>& a, const Format
             const std::size_t k = at / std::size_t(height), lane = at % std::size_t(height);
             const std::size_t p = std::size_t(slice) * std::size_t(height) + lane;
             const bool pad = p >= order.size() || k >= rows[std::size_t(order[p])].size();
-            const Index column = s.block_columns[slot];
+            const Index column = s.block_column(slice, slot);
             ASSERT_GE(column, 0);
             ASSERT_LT(column, s.block_column_count());
             const std::vector<T> zeros(std::size_t(block) * block, T(0));
@@ -160,9 +164,9 @@ TEST(sliced, sbell_becomes_bcsr_and_bell) {
             EXPECT_EQ(x.block_columns, y.block_columns) << a << b;
             EXPECT_EQ(x.values, y.values) << a << b;
         };
-        same("sbell:" + size + ",slice=1", "bcsr:" + size);
-        same("sbell:" + size + ",slice=64,sort_window=1", "bell:" + size);
-        if (block == 1) same("sell:64,sort_window=1", "ellr");
+        same("sbell:" + size + ",slice=1,index=32", "bcsr:" + size);
+        same("sbell:" + size + ",slice=64,sort_window=1,index=32", "bell:" + size);
+        if (block == 1) same("sell:64,sort_window=1,index=32", "ellr");
         // BCSR as others store it: row offsets in blocks, blocks row by row.
         const auto bcsr = host_sliced(context, SlicedMatrix<double>::from_csr(
                                                    context, matrix.view(), format("bcsr:" + size)));
@@ -376,6 +380,86 @@ TEST(sliced, facts_of_a_matrix_known_by_hand) {
     EXPECT_EQ(facts("sbell:2,slice=4").slice_height, 4);
 }
 
+/// Rows 0..63 reach from column 0 to column 64 + `distance`, in blocks of `block`.
+CsrMatrix<double> wide_matrix(Index block, Index distance) {
+    const Index columns = block * (distance + 100);
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (Index i = 0; i < 64 * block; ++i) {
+        const Index first = i / block < 32 ? 0 : 7 * block;
+        pattern.push_back({first, first + block * distance + block - 1});
+        values.push_back({1.0 + i, 0.5 * i});
+    }
+    return test::make_csr<double>(64 * block, columns, pattern, values);
+}
+
+TEST(sliced, columns_of_16_bits_where_slices_are_narrow) {
+    const Context context = test::context();
+    for (const Index block : {1, 3}) {
+        for (const Index distance : {65535, 65536}) {
+            const CsrMatrix<double> host = wide_matrix(block, distance);
+            const CsrMatrix<double> matrix = copy_to(context, host.view());
+            const std::string text = "sbell:" + std::to_string(block) + ",slice=32";
+            const auto made = [&](const std::string& more) {
+                return SlicedMatrix<double>::from_csr(context, matrix.view(), format(text + more));
+            };
+            const auto chosen = made("");
+            const int bits = distance < 65536 ? 16 : 32;
+            EXPECT_EQ(chosen.facts().index_bits, bits);
+            EXPECT_EQ(chosen.options().index_bits, bits);
+            EXPECT_EQ(format_facts(context, matrix.view(), format(text)).bytes,
+                      chosen.facts().bytes);
+            const SlicedPattern pattern = chosen.view().pattern;
+            EXPECT_EQ(pattern.column_offsets != nullptr, bits == 16);
+            EXPECT_EQ(pattern.block_columns != nullptr, bits == 32);
+            const auto wide = made(",index=32");
+            EXPECT_EQ(wide.facts().index_bits, 32);
+            if (bits == 16) {
+                // 2 bytes a slot and a block less, a column of 4 bytes more for both slices.
+                const FormatFacts &few = chosen.facts(), &many = wide.facts();
+                EXPECT_EQ(many.bytes - few.bytes, 2 * few.stored_blocks - 2 * 4);
+                EXPECT_EQ(many.read_bytes - few.read_bytes, 2 * few.blocks - 2 * 4);
+                EXPECT_EQ(test::host_sliced(context, chosen).first_columns,
+                          (std::vector<Index>{0, 7}));
+            } else {
+                EXPECT_THROW(made(",index=16"), InvalidArgument);
+            }
+            const CsrMatrix<double> back =
+                test::to_host_csr(context, chosen.to_csr(context, Fill::drop));
+            expect_same_bits(back.view(), host.view(), text);
+        }
+    }
+}
+
+/// 16 bits are for what has slices and more than a slot or two in each.
+TEST(sliced, who_takes_columns_of_16_bits) {
+    const Context context = test::context();
+    auto random = test::generator();
+    const CsrMatrix<double> matrix =
+        copy_to(context, test::random_blocks<double>(random, 64, 64, 3, 9).view());
+    const auto bits = [&](const std::string& text) {
+        return format_facts(context, matrix.view(), format(text)).index_bits;
+    };
+    for (const char* text : {"sell", "sbell", "sbell:3", "sbell:2,slice=4", "sell:1"}) {
+        EXPECT_EQ(bits(text), 16) << text;
+    }
+    for (const char* text :
+         {"csr", "ell", "ellr", "bell:3", "bcsr:3", "sbell:3,threads=32", "sbell:3,index=32"}) {
+        EXPECT_EQ(bits(text), 32) << text;
+    }
+    const CsrMatrix<double> diagonal =
+        copy_to(context, test::make_csr<double>(3, 3, {{0}, {1}, {2}}, {{1}, {1}, {1}}).view());
+    for (const auto& [text, expected] : std::map<std::string, int>{
+             {"sell:1", 32}, {"sell:1,index=16", 16}, {"sell:2", 32}, {"sell:3", 16}}) {
+        EXPECT_EQ(format_facts(context, diagonal.view(), format(text)).index_bits, expected);
+    }
+    FormatOptions options = format("bell:3");
+    options.index_bits = 16;
+    EXPECT_THROW(format_facts(context, matrix.view(), options), InvalidArgument);
+    options.index_bits = 8;
+    EXPECT_THROW(format_facts(context, matrix.view(), options), InvalidArgument);
+}
+
 TEST(sliced, the_block_is_chosen_by_bytes) {
     const Context context = test::context();
     auto random = test::generator();
@@ -395,14 +479,15 @@ TEST(sliced, format_texts) {
          {"csr", "csr,lanes=32", "ell", "sbell:2,sort_window=1", "ellr", "sell:32,sort_window=all",
           "bell:3", "bcsr:3", "sbell:3,slice=64,sort_window=256", "sbell",
           "sell,threads=96,values=f16", "sbell:6,lanes=4,slice=96,values=bf16", "ellr,values=f32",
-          "bcsr:2,lanes=8"}) {
+          "bcsr:2,lanes=8", "sbell:3,index=16", "sell:32,index=32,lanes=2"}) {
         EXPECT_EQ(to_string(format(text)), text);
     }
     EXPECT_EQ(format("sbell:3,sort_window=all").sort_window, 0);
     for (const std::string text :
          {"sbel", "sbell:5", "sbell:7", "ell:3", "csr:1", "sbell:3,slice=0", "bell:3,slice=4",
           "sell:32,threads=33", "sbell:3,lanes=3", "sbell:3,lanes=8", "ell,lanes=2",
-          "csr,values=f16", "sbell:3,values=f8", "sell:8,sort_window=some", "bcsr,sort_window=4"}) {
+          "csr,values=f16", "sbell:3,values=f8", "sell:8,sort_window=some", "bcsr,sort_window=4",
+          "sbell:3,index=8", "bell:3,index=16", "sell:32,index=16,threads=32"}) {
         EXPECT_THROW(format(text), InvalidArgument) << text;
     }
 }

@@ -185,17 +185,27 @@ constexpr int blocks_under_way() {
     return 40 / registers < 1 ? 1 : 40 / registers < most ? 40 / registers : most;
 }
 
+/// The block column of a slot, whatever it is kept in.
+__device__ __forceinline__ Index load_column(const SlicedPattern& a, Offset slice, Offset slot) {
+    return a.column_offsets == nullptr
+               ? __ldg(a.block_columns + slot)
+               : __ldg(a.first_columns + slice) + __ldg(a.column_offsets + slot);
+}
+
 /// `Lanes` threads share the rows_a_thread block rows at adjacent positions and take their blocks
 /// in turn; their sums are added in the order of the threads. They lie in different warps, so that
 /// the threads of a warp are on adjacent positions. `Height`: of the slices, 0: any. The columns of
-/// a batch of blocks are loaded while the batch before it is multiplied.
-template <int B, int Lanes, bool Pairs, bool Stays, int Height, class Stored, class T>
+/// a batch of blocks, kept as Column or, with any height, as either, are loaded while the batch
+/// before it is multiplied.
+template <int B, int Lanes, bool Pairs, bool Stays, int Height, class Column, class Stored, class T>
 __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : spmv_residency - 1)
     lanes_kernel(SlicedTask<Stored, T> task) {
     constexpr int rows = rows_a_thread<Stored>;
     constexpr int groups = spmv_threads / Lanes;
     constexpr int batch = blocks_under_way<B, Stored, T>();
-    using Columns = Adjacent<Index, rows>;
+    constexpr bool any = Height == 0, has_offsets = sizeof(Column) == sizeof(std::uint16_t);
+    using Columns = Adjacent<Column, rows>;
+    using Offsets = Adjacent<std::uint16_t, rows>;
     using Values = Adjacent<Stored, rows>;
     const SlicedPattern& a = task.matrix;
     const int part = int(threadIdx.x) / groups;
@@ -212,14 +222,29 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
         longest = max(longest, lengths[i]);
     }
     const Offset start = (here ? __ldg(a.slice_offsets + slice) : 0) + Offset(part) * height;
+    const bool offsets_given = any && a.column_offsets != nullptr;
     const Index* columns = a.block_columns + start + lane;
+    const std::uint16_t* offsets = a.column_offsets + start + lane;
+    Offset first = 0;
+    if ((has_offsets || offsets_given) && here) first = Offset(__ldg(a.first_columns + slice)) * B;
     const Stored* values = task.values + start * (B * B) + lane;
     const auto load_columns = [&](Index k, Columns(&to)[batch]) {
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
             const unsigned at = unsigned(u * Lanes) * height;
-            to[u] = load_once<Stays>(reinterpret_cast<const Columns*>(columns + at),
-                                     k + u * Lanes < longest);
+            const bool inside = k + u * Lanes < longest;
+            if constexpr (has_offsets) {
+                to[u] = load_once<Stays>(reinterpret_cast<const Columns*>(offsets + at), inside);
+            } else {
+                to[u] = load_once<Stays>(reinterpret_cast<const Columns*>(columns + at),
+                                         inside && !offsets_given);
+            }
+            if constexpr (any) {
+                const Offsets more = load_once<Stays>(
+                    reinterpret_cast<const Offsets*>(offsets + at), inside && offsets_given);
+#pragma unroll
+                for (int i = 0; i < rows; ++i) to[u].element[i] += more.element[i];
+            }
         }
     };
     Columns column[batch];
@@ -242,11 +267,12 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
         for (int u = 0; u < batch; ++u) {
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
-                load_x<B, Pairs>(task.x, column[u].element[i], a.columns,
+                load_x<B, Pairs>(task.x + first, column[u].element[i], Index(a.columns - first),
                                  k + u * Lanes < lengths[i], x[u][i]);
             }
         }
         columns += unsigned(batch * Lanes) * height;
+        offsets += unsigned(batch * Lanes) * height;
         values += unsigned(batch * Lanes * B * B) * height;
         load_columns(k + batch * Lanes, column);
 #pragma unroll
@@ -311,7 +337,7 @@ __global__ void __launch_bounds__(spmv_threads)
 #pragma unroll 2
             for (Index k = 0; k < length; ++k) {
                 T x[B];
-                load_x<B, false>(task.x, __ldg(a.block_columns + start + k * height + lane),
+                load_x<B, false>(task.x, load_column(a, slice, start + k * height + lane),
                                  a.columns, true, x);
                 const Stored* const values = task.values + (start + k * height) * (B * B) + lane;
 #pragma unroll
@@ -338,7 +364,7 @@ __global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T
     for (Offset j = start * B + lane; j < end * B; j += lanes) {
         const Offset slot = j / B;
         const int c = int(j - slot * B);
-        const unsigned column = unsigned(__ldg(a.block_columns + slot)) * B + c;
+        const unsigned column = unsigned(load_column(a, p, slot)) * B + c;
         const T x = __ldg(task.x + (B == 1 ? column : min(column, unsigned(a.columns) - 1)));
 #pragma unroll
         for (int r = 0; r < B; ++r) {
@@ -353,7 +379,7 @@ __global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T
     if (here && lane == 0) store_rows<B>(task, p, sums);
 }
 
-template <int B, int Lanes, bool Stays, int Height, class Stored, class T>
+template <int B, int Lanes, bool Stays, int Height, class Column, class Stored, class T>
 void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     const SlicedPattern& a = task.matrix;
     const int positions = spmv_threads / Lanes * rows_a_thread<Stored>;
@@ -370,24 +396,42 @@ void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     if constexpr (B % 2 == 0) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
         if (aligned && a.columns % B == 0) {
-            return run(lanes_kernel<B, Lanes, true, Stays, Height, Stored, T>);
+            return run(lanes_kernel<B, Lanes, true, Stays, Height, Column, Stored, T>);
         }
     }
-    run(lanes_kernel<B, Lanes, false, Stays, Height, Stored, T>);
+    run(lanes_kernel<B, Lanes, false, Stays, Height, Column, Stored, T>);
 }
 
-/// Slices of the height that is chosen where none is asked for have kernels of their own, with
-/// constant steps.
-template <int B, int Lanes, class Stored, class T>
-void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
-    constexpr int usual = 32 * rows_a_thread<Stored>;
-    if (task.matrix.slice_height != usual) {
-        launch_lanes<B, Lanes, false, 0>(context, task);
-    } else if (task.stays) {
-        launch_lanes<B, Lanes, true, usual>(context, task);
+/// The height of the slices that is chosen where none is asked for. These have kernels of their
+/// own, with constant steps.
+template <class Stored>
+inline constexpr int usual_height = 32 * rows_a_thread<Stored>;
+
+template <int B, int Lanes, class Column, class Stored, class T>
+void launch_usual(const Context& context, const SlicedTask<Stored, T>& task) {
+    constexpr int height = usual_height<Stored>;
+    if (task.stays) {
+        launch_lanes<B, Lanes, true, height, Column>(context, task);
     } else {
-        launch_lanes<B, Lanes, false, usual>(context, task);
+        launch_lanes<B, Lanes, false, height, Column>(context, task);
     }
+}
+
+template <int B, int Lanes, class Stored, class T>
+void launch_wide(const Context& context, const SlicedTask<Stored, T>& task) {
+    if (task.matrix.slice_height == usual_height<Stored>) {
+        launch_usual<B, Lanes, Index>(context, task);
+    } else {
+        launch_lanes<B, Lanes, false, 0, Index>(context, task);
+    }
+}
+
+/// f(std::integral_constant<int, Lanes>()).
+template <class F>
+void with_lanes(int lanes, F&& f) {
+    if (lanes == 1) return f(std::integral_constant<int, 1>());
+    if (lanes == 2) return f(std::integral_constant<int, 2>());
+    f(std::integral_constant<int, 4>());
 }
 
 template <int B, class Stored, class T>
@@ -404,22 +448,22 @@ void launch_spmv(const Context& context, const SlicedTask<Stored, T>& task,
         threads_kernel<B>
             <<<blocks_for(a.slices * a_slice, spmv_threads), spmv_threads, 0, stream>>>(
                 task, a_slice, !reads_pads(options));
-    } else if (options.lanes == 1) {
-        launch_lanes<B, 1>(context, task);
-    } else if (options.lanes == 2) {
-        launch_lanes<B, 2>(context, task);
     } else {
-        launch_lanes<B, 4>(context, task);
+        with_lanes(options.lanes,
+                   [&](auto lanes) { launch_wide<B, decltype(lanes)::value>(context, task); });
     }
-    TESSERA_CUDA(cudaGetLastError());
 }
 
 template <class Stored, class T>
 void multiply_stored(const Context& context, const SlicedTask<Stored, T>& task,
                      const FormatOptions& options) {
-    if (task.matrix.rows == 0) return;
-    with_block(task.matrix.block,
-               [&](auto b) { launch_spmv<decltype(b)::value>(context, task, options); });
+    const SlicedPattern& a = task.matrix;
+    if (a.rows == 0) return;
+    if (a.column_offsets != nullptr && a.slice_height == usual_height<Stored>) {
+        return multiply_offsets(context, task, options.lanes);
+    }
+    with_block(a.block, [&](auto b) { launch_spmv<decltype(b)::value>(context, task, options); });
+    TESSERA_CUDA(cudaGetLastError());
 }
 
 }  // namespace tessera::cuda

@@ -14,13 +14,19 @@ std::vector<std::string> formats() {
                                       "bcsr:3,lanes=8",
                                       "sbell:2,sort_window=1",
                                       "sbell:3,slice=64,sort_window=1",
-                                      "sbell:3,lanes=2,slice=64,sort_window=all"};
+                                      "sbell:3,lanes=2,slice=64,sort_window=all",
+                                      "sbell:3,index=32",
+                                      "sbell:2,slice=1,index=16"};
     if (test::fewer_run()) return texts;
     for (const char* text : {"ellr",
                              "sbell:2",
                              "sell:32",
                              "sell:64,threads=128",
                              "sell:5,sort_window=16",
+                             "sell:5,index=32",
+                             "sbell:2,sort_window=1,index=32",
+                             "sbell:3,slice=64,sort_window=1,index=32",
+                             "sbell:6,lanes=4,slice=32,index=32",
                              "bell:2",
                              "bell:3,lanes=2",
                              "bcsr:1",
@@ -132,6 +138,50 @@ TEST(spmv_sliced, vectors_need_no_alignment) {
     const auto first = copy_to_host(context, y);
     const auto second = copy_to_host(context, z);
     EXPECT_TRUE(std::equal(first.begin(), first.end(), second.begin() + 1));
+}
+
+/// Columns of 16 and of 32 bits name the same blocks, so that products are equal in every bit; here
+/// with columns beyond 65535.
+TEST(spmv_sliced, bits_of_columns_do_not_matter) {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const Index block : {1, 2, 3, 6}) {
+        const Index block_rows = 100, shift = 70000;
+        std::vector<std::vector<Index>> pattern;
+        std::vector<std::vector<double>> values;
+        for (Index i = 0; i < block_rows * block; ++i) {
+            const Index first = (shift + i / block) * block;
+            pattern.emplace_back();
+            for (const Index c : {0, 1, 40, 41, 65000, 65001, 65002}) {
+                for (Index j = 0; j < block; ++j) pattern.back().push_back(first + c * block + j);
+            }
+            values.push_back(test::random_vector<double>(random, pattern.back().size()));
+        }
+        const Index columns = (shift + block_rows + 65002) * block + (block - 1);
+        const CsrMatrix<double> host =
+            test::make_csr<double>(block_rows * block, columns, pattern, values);
+        const CsrMatrix<double> matrix = copy_to(context, host.view());
+        const Buffer<double> x =
+            copy_to_buffer(context, test::random_vector<double>(random, std::size_t(columns)));
+        const std::string size = std::to_string(block);
+        for (const std::string& text :
+             {"sbell:" + size, "sbell:" + size + ",slice=5", "sbell:" + size + ",slice=1",
+              "sbell:" + size + ",values=f16", "sbell:" + size + ",slice=5,values=f16",
+              "sbell:" + size + ",slice=16,values=f16,sort_window=all"}) {
+            const auto product = [&](const std::string& more) {
+                const auto sliced =
+                    SlicedMatrix<double>::from_csr(context, matrix.view(), format(text + more));
+                Buffer<double> y(context, host.rows());
+                multiply(context, sliced, 1.0, x.view(), 0.0, y.view());
+                return copy_to_host(context, y);
+            };
+            EXPECT_EQ(product(",index=16"), product(",index=32")) << text;
+        }
+        check_product(context, host.view(),
+                      SlicedMatrix<double>::from_csr(context, matrix.view(),
+                                                     format("sbell:" + size + ",index=16")),
+                      1.0, 0.0, random);
+    }
 }
 
 /// Block rows whose columns follow each other from row to row, which the CPU reads in one piece;

@@ -46,4 +46,8 @@ template <class Stored, class T>
 void multiply_stored(const Context& context, const SlicedTask<Stored, T>& task,
                      const FormatOptions& options);
 
+/// The same for columns of 16 bits in slices of the usual height, of one row or more.
+template <class Stored, class T>
+void multiply_offsets(const Context& context, const SlicedTask<Stored, T>& task, int lanes);
+
 }  // namespace tessera::cuda

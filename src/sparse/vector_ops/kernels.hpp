@@ -29,6 +29,9 @@ inline constexpr int vectors_a_pass = 8;
     template <class T>                                                                             \
     void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, Offset n);     \
     template <class T>                                                                             \
+    void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T* y, Offset n,  \
+                                  T* xy);                                                          \
+    template <class T>                                                                             \
     void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result);       \
     template <class T>                                                                             \
     void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q,        \

@@ -101,6 +101,16 @@ void recurrence_step(const Context& context, const RecurrenceStep<std::type_iden
 }
 
 template <class T>
+void multiply_elementwise_dot(const Context& context, std::span<const T> d, std::span<const T> x,
+                              std::span<T> y, T* xy) {
+    require(d.size() == x.size() && y.size() == x.size(), "multiply_elementwise_dot: sizes differ");
+    const Phase phase(context, "vectors", bytes_of<T>(x.size(), 3));
+    select(context, &cpu::multiply_elementwise_dot<T>,
+           TESSERA_IF_CUDA(cuda::multiply_elementwise_dot<T>))(context, d.data(), x.data(),
+                                                               y.data(), Offset(x.size()), xy);
+}
+
+template <class T>
 void scaled_square(const Context& context, std::span<const T> d, std::span<const T> x, T* result) {
     require(d.size() == x.size(), "scaled_square: sizes differ");
     const Phase phase(context, "dots", bytes_of<T>(x.size(), 2));
@@ -165,6 +175,8 @@ void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
     template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, std::span<const T>, \
                                      std::span<const T>, std::span<const T>, std::span<const T>,   \
                                      std::span<T>);                                                \
+    template void multiply_elementwise_dot<T>(const Context&, std::span<const T>,                  \
+                                              std::span<const T>, std::span<T>, T*);               \
     template void scaled_square<T>(const Context&, std::span<const T>, std::span<const T>, T*);    \
     template void fill_uniform<T>(const Context&, std::uint64_t, std::span<T>);                    \
     template void fill_normal<T>(const Context&, std::uint64_t, std::span<T>);

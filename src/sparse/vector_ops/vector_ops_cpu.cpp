@@ -237,6 +237,20 @@ void recurrence_step(const Context& context, const RecurrenceStep<T>& step, cons
 }
 
 template <class T>
+void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T* y, Offset n,
+                              T* xy) {
+    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
+    T* partial = static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks + 1)));
+    const auto range = TESSERA_SIMD(context, multiply_range<T>);
+    const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
+    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+        range(d + first, x + first, y + first, last - first);
+        partial[c] = dot_chunk(x + first, y + first, last - first);
+    });
+    *xy = tree_sum(partial, chunks);
+}
+
+template <class T>
 void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
     const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
     T* partial = static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks + 1)));
@@ -303,6 +317,7 @@ void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
     template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
     template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
                                      const T*, const T*, T*, Offset);                              \
+    template void multiply_elementwise_dot<T>(const Context&, const T*, const T*, T*, Offset, T*); \
     template void scaled_square<T>(const Context&, const T*, const T*, Offset, T*);                \
     template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
     template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);

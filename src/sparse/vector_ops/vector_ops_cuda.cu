@@ -104,6 +104,28 @@ __global__ void __launch_bounds__(threads_a_block)
     finish_sums(counter, partial, 1, Offset(gridDim.x), rr, shared);
 }
 
+/// Sums in the order of dots_kernel.
+template <class T>
+__global__ void __launch_bounds__(threads_a_block)
+    multiply_dot_kernel(const T* __restrict__ d, const T* __restrict__ x, T* __restrict__ y,
+                        Offset n, T* partial, unsigned* counter, T* xy) {
+    __shared__ T shared[threads_a_block / 32];
+    const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
+    T sum = T(0);
+#pragma unroll
+    for (int k = 0; k < elements_a_thread; ++k) {
+        const Offset i = start + Offset(k) * threads_a_block;
+        if (i >= n) continue;
+        const T given = x[i];
+        const T product = d[i] * given;
+        y[i] = product;
+        sum = fma(given, product, sum);
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+    finish_sums(counter, partial, 1, Offset(gridDim.x), xy, shared);
+}
+
 template <class T>
 __global__ void __launch_bounds__(threads_a_block)
     scaled_square_kernel(const T* __restrict__ d, const T* __restrict__ x, Offset n, T* partial,
@@ -224,6 +246,17 @@ void recurrence_step(const Context& context, const RecurrenceStep<T>& step, cons
 }
 
 template <class T>
+void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T* y, Offset n,
+                              T* xy) {
+    if (n == 0) return fill(context, T(0), xy, Offset(1));
+    const unsigned chunks = blocks_for(n, int(reduction_chunk));
+    const Sums<T> sums(context, chunks);
+    multiply_dot_kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(
+        d, x, y, n, sums.partial, sums.counters, xy);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class T>
 void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
     if (n == 0) return fill(context, T(0), result, Offset(1));
     const unsigned chunks = blocks_for(n, int(reduction_chunk));
@@ -274,6 +307,7 @@ void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
     template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
     template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
                                      const T*, const T*, T*, Offset);                              \
+    template void multiply_elementwise_dot<T>(const Context&, const T*, const T*, T*, Offset, T*); \
     template void scaled_square<T>(const Context&, const T*, const T*, Offset, T*);                \
     template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
     template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);

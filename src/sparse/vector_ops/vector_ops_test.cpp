@@ -276,6 +276,33 @@ TEST(vector_ops, scaled_square) {
     check_scaled_square<float>();
 }
 
+/// What is one pass equals two to the last bit.
+template <class T>
+void check_multiply_dot() {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const std::size_t n : sizes) {
+        OnDevice<T> d(context, test::random_vector<T>(random, n)),
+            x(context, test::random_vector<T>(random, n)),
+            y(context, std::vector<T>(n, std::numeric_limits<T>::quiet_NaN())),
+            separate(context, std::vector<T>(n)), sums(context, std::vector<T>{T(-7), T(-7)});
+        multiply_elementwise_dot<T>(context, d.read(), x.read(), y.span(), sums.data());
+        multiply_elementwise<T>(context, d.read(), x.read(), separate.span());
+        dot<T>(context, x.read(), separate.read(), sums.data() + 1);
+        EXPECT_EQ(y.host(), separate.host()) << n;
+        EXPECT_EQ(sums.host()[0], sums.host()[1]) << n;
+    }
+    OnDevice<T> two(context, std::vector<T>(2)), three(context, std::vector<T>(3));
+    EXPECT_THROW(
+        multiply_elementwise_dot<T>(context, two.read(), three.read(), three.span(), two.data()),
+        InvalidArgument);
+}
+
+TEST(vector_ops, multiply_elementwise_dot) {
+    check_multiply_dot<double>();
+    check_multiply_dot<float>();
+}
+
 TEST(vector_ops, conversions_keep_what_a_norm_apart_is_in_range) {
     const Context context = test::context();
     auto random = test::generator();

@@ -1,0 +1,79 @@
+#include <cstdlib>
+
+#include "base/context_state.hpp"
+#include "support/test.hpp"
+
+namespace tessera {
+namespace {
+using test::context;
+
+TEST(buffers, truncated) {
+    const Context& where = context();
+    const Offset before = where.memory().current;
+    {
+        const std::vector<int> values{1, 2, 3, 4, 5, 6};
+        Buffer<int> buffer = copy_to_buffer(where, values);
+        buffer.truncate(4);
+        EXPECT_EQ(copy_to_host(where, buffer), (std::vector<int>{1, 2, 3, 4}));
+        Buffer<int> moved(std::move(buffer));
+        moved.truncate(4);
+        moved.truncate(1);
+        EXPECT_EQ(copy_to_host(where, moved), std::vector<int>{1});
+        EXPECT_EQ(where.memory().current - before, 6 * Offset(sizeof(int)));
+        moved.truncate(0);
+        EXPECT_TRUE(moved.empty());
+        EXPECT_THROW(moved.truncate(1), InvalidArgument);
+        EXPECT_THROW(moved.truncate(-1), InvalidArgument);
+    }
+    EXPECT_EQ(where.memory().current, before);
+    EXPECT_TRUE(where.state().truncated.empty());
+    Buffer<int> none;
+    none.truncate(0);
+}
+
+/// Fills and reads Buffers of many sizes in turns, more and larger ones than are kept.
+TEST(buffers, freed_memory_is_taken_again) {
+    const Context& where = context();
+    for (const Offset largest : {Offset(1000), Offset(6) << 20}) {
+        std::vector<Buffer<float>> buffers(40);
+        for (int round = 0; round < 3; ++round) {
+            for (std::size_t k = 0; k < buffers.size(); ++k) {
+                const Offset size = largest - Offset(k % 7) * 13;
+                buffers[k] = Buffer<float>(where, size);
+                fill(where, float(k), buffers[k].view());
+                if (k % 3 == 0) buffers[k].truncate(size / 2);
+            }
+            for (std::size_t k = 0; k < buffers.size(); ++k) {
+                float last = -1;
+                copy_to_host(where, std::as_const(buffers[k]).view().last(1),
+                             std::span<float>(&last, 1));
+                EXPECT_EQ(last, float(k));
+                if (k % 2 == 0) buffers[k] = Buffer<float>();
+            }
+        }
+    }
+    EXPECT_GT(where.free_memory(), 0);
+}
+
+/// What was freed is what the next one of as many bytes gets, truncated or not; none else.
+TEST(buffers, gpu_takes_what_was_freed_last) {
+    const Context& where = context();
+    if (!where.state().kept) GTEST_SKIP() << "nothing is kept here";
+    where.free_memory();  // Gives all back.
+    Buffer<int> first(where, 500), second(where, 500);
+    const int* const at[] = {first.data(), second.data()};
+    first.truncate(3);
+    first = Buffer<int>();
+    second = Buffer<int>();
+    const Buffer<int> shorter(where, 3);
+    const Buffer<int> third(where, 500), fourth(where, 500), fifth(where, 500);
+    EXPECT_EQ(third.data(), at[1]);
+    EXPECT_EQ(fourth.data(), at[0]);
+    EXPECT_NE(fifth.data(), at[0]);
+    EXPECT_NE(fifth.data(), at[1]);
+    EXPECT_NE(shorter.data(), at[0]);
+    EXPECT_NE(shorter.data(), at[1]);
+}
+
+}  // namespace
+}  // namespace tessera

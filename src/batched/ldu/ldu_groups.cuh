@@ -1,0 +1,151 @@
+#pragma once
+
+#include "batched/factor_groups.cuh"
+#include "batched/factor_lane_entries.hpp"
+#include "batched/factor_lanes.cuh"
+#include "batched/ldu/ldu_tile.cuh"
+
+namespace tessera::batched::cuda {
+
+namespace {
+
+/// A(p) = L D U with static or partial pivoting of a 16 x 16 matrix by a group of lanes. Rows stay
+/// where they are. A row of U goes to its place in shared memory in its step, those of L at the
+/// end, when their positions are known.
+template <Pivoting pivoting>
+struct LduOfGroup {
+    using General = Ldu<pivoting>;
+    static constexpr bool partial = pivoting == Pivoting::partial;
+
+    /// False where a pivot is not well inside the range; nothing then means anything.
+    template <class T, int Lanes>
+    static __device__ __forceinline__ bool of_group(GroupMatrix<T, Lanes>& matrix,
+                                                    unsigned long long& order, T tau) {
+        using Shape = GroupShape<T, Lanes>;
+        constexpr int n = Shape::n;
+        auto& a = matrix.a;
+        const int lane = matrix.lane;
+        bool plain = true;
+        unsigned long long position = 0;  // Of each row, four bits each.
+        order = partial ? 0 : 0xfedcba9876543210ull;
+#pragma unroll
+        for (int s = 0; s < n; ++s) {
+            const int r = partial ? pivot_row(matrix, s) : s;
+            const auto pivot_entry = [&](int j) {
+                const T mine = partial ? chosen(matrix, r, j) : a[Shape::index(s)][j];
+                return __shfl_sync(full_warp, mine, Shape::owner(unsigned(r)), Lanes);
+            };
+            const T raw = pivot_entry(s);
+            const PlainDivisor<T> divisor(raised(raw, tau), plain);
+            if (partial) {
+                plain = plain && raw != T(0);
+                order |= (unsigned long long)r << 4 * s;
+                position |= (unsigned long long)s << 4 * r;
+                // So that its multiplier is 1 and the update makes the pivot row zero, which keeps
+                // it out of searches.
+                if (divisor.d != raw) {
+#pragma unroll
+                    for (int i = 0; i < Shape::rows; ++i) {
+                        a[i][s] = choose(Shape::row(lane, i) == r, divisor.d, a[i][s]);
+                    }
+                }
+            }
+            const auto gone = [&](int i) {
+                return !partial && Shape::turn * (i / Shape::width + 1) <= s + 1;
+            };
+#pragma unroll
+            for (int i = 0; i < Shape::rows; ++i) {
+                if (!gone(i)) a[i][s] = divisor.quotient(a[i][s]);
+            }
+            if (lane == s % Lanes) matrix.staged[Shape::place(s, s)] = divisor.d;
+            T* const to = matrix.staged + n * lane + (s ^ (Shape::width * lane));
+#pragma unroll
+            for (int j = (s + 1) / Lanes * Lanes; j < n; j += Lanes) {
+                T mine = T(0);  // Of columns j .. j + Lanes - 1 lane k has j + k.
+#pragma unroll
+                for (int k = 0; k < Lanes; ++k) {
+                    if (j + k <= s) continue;
+                    const T entry = pivot_entry(j + k);
+                    mine = k == 0 ? entry : choose(lane == k, entry, mine);
+#pragma unroll
+                    for (int i = 0; i < Shape::rows; ++i) {
+                        if (!gone(i)) a[i][j + k] = fma(-a[i][s], entry, a[i][j + k]);
+                    }
+                }
+                const T u = divisor.quotient(mine);
+                if (j > s || j + lane > s) to[n * j] = u;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < Shape::rows; ++i) {
+            const int row = Shape::row(lane, i);
+            const int p = partial ? int(position >> 4 * row) & 15 : row;
+#pragma unroll
+            for (int j = 0; j + 1 < n; ++j) {
+                if (j < p) matrix.staged[Shape::place(p, j)] = a[i][j];
+            }
+        }
+        return plain;
+    }
+
+  private:
+    /// The first row with the largest magnitude in column s; rows that are gone are zero.
+    template <class T, int Lanes>
+    static __device__ __forceinline__ int pivot_row(const GroupMatrix<T, Lanes>& matrix, int s) {
+        using Shape = GroupShape<T, Lanes>;
+        T most = fabs(matrix.a[0][s]);
+#pragma unroll
+        for (int i = 1; i < Shape::rows; ++i) {
+            if constexpr (sizeof(T) == 4) most = fmaxf(most, fabsf(matrix.a[i][s]));
+            if constexpr (sizeof(T) == 8) {
+                const T size = fabs(matrix.a[i][s]);
+                most = size > most ? size : most;
+            }
+        }
+#pragma unroll
+        for (int distance = 1; distance < Lanes; distance *= 2) {
+            const T other = __shfl_xor_sync(full_warp, most, distance);
+            if constexpr (sizeof(T) == 4) most = fmaxf(most, other);
+            if constexpr (sizeof(T) == 8) most = other > most ? other : most;
+        }
+        int r = Shape::n - 1;
+#pragma unroll
+        for (int i = Shape::rows - 1; i >= 0; --i) {
+            r = fabs(matrix.a[i][s]) == most ? Shape::row(matrix.lane, i) : r;
+        }
+#pragma unroll
+        for (int distance = 1; distance < Lanes; distance *= 2) {
+            r = min(r, __shfl_xor_sync(full_warp, r, distance));
+        }
+        return r;
+    }
+    /// Entry j of row r, in its owner.
+    template <class T, int Lanes>
+    static __device__ __forceinline__ T chosen(const GroupMatrix<T, Lanes>& matrix, int r, int j) {
+        using Shape = GroupShape<T, Lanes>;
+        T left[Shape::rows];
+#pragma unroll
+        for (int i = 0; i < Shape::rows; ++i) left[i] = matrix.a[i][j];
+#pragma unroll
+        for (int half = 1; half < Shape::rows; half *= 2) {
+            const int bit = half < Shape::width ? half : half * Lanes;  // Of r.
+#pragma unroll
+            for (int i = 0; i < Shape::rows; i += 2 * half) {
+                left[i] = choose((r & bit) != 0, left[i + half], left[i]);
+            }
+        }
+        return left[0];
+    }
+};
+
+}  // namespace
+
+template <Pivoting pivoting, class T>
+bool ldu_by_groups(const Context& context, const FactorJob<T>& job) {
+    if (!is_group_run(job)) return false;
+    constexpr int lanes = sizeof(T) == 8 ? 8 : pivoting == Pivoting::partial ? 4 : 2;
+    factorise_by_groups<LduOfGroup<pivoting>, T, lanes, lanes == 2 ? 3 : 4>(context, job);
+    return true;
+}
+
+}  // namespace tessera::batched::cuda

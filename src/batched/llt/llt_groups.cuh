@@ -1,0 +1,85 @@
+#pragma once
+
+#include "batched/factor_groups.cuh"
+#include "batched/factor_lane_entries.hpp"
+#include "batched/factor_lanes.cuh"
+#include "batched/llt/llt_tile.cuh"
+
+namespace tessera::batched::cuda {
+
+namespace {
+
+/// A = L L^T with static pivoting of a 16 x 16 matrix by a group of lanes. A column of L goes to
+/// its place in shared memory, from where all lanes read it.
+struct LltOfGroup {
+    using General = Llt<Pivoting::fixed>;
+
+    /// False where a pivot is not well inside the range; nothing then means anything.
+    template <class T, int Lanes>
+    static __device__ __forceinline__ bool of_group(GroupMatrix<T, Lanes>& matrix,
+                                                    unsigned long long& order, T tau) {
+        using Shape = GroupShape<T, Lanes>;
+        using Chunk = typename Quad<T>::type;
+        constexpr int n = Shape::n, w = Shape::width;
+        auto& a = matrix.a;
+        const int lane = matrix.lane;
+        Chunk* const chunks = reinterpret_cast<Chunk*>(matrix.staged);
+        bool plain = true;
+        order = 0xfedcba9876543210ull;
+#pragma unroll
+        for (int s = 0; s < n; ++s) {
+            // Rows of L whose columns end before this one's diagonal are gone.
+            const auto end = [](int i) { return Shape::turn * (i / w + 1); };
+            const T raw =
+                __shfl_sync(full_warp, a[Shape::index(s)][s], Shape::owner(unsigned(s)), Lanes);
+            const T d = raw < tau ? tau : raw;
+            plain =
+                plain && d > T(0) && (high_word(d) & 0x7fffffffu) - plain_low<T> < plain_span<T>;
+            const PlainDivisor<T> divisor(sqrt(d), plain);
+#pragma unroll
+            for (int i0 = 0; i0 < Shape::rows; i0 += w) {
+                Chunk chunk;
+#pragma unroll
+                for (int e = 0; e < w; ++e) {
+                    const int i = i0 + e;
+                    const int row = Shape::row(lane, i);
+                    if (end(i) > s) a[i][s] = divisor.quotient(a[i][s]);
+                    T value = end(i) > s ? a[i][s] : T(0);
+                    if (end(i) > s && end(i) - Shape::turn <= s) {
+                        value = choose(row > s, value, choose(row == s, divisor.d, T(0)));
+                    }
+                    reinterpret_cast<T*>(&chunk)[e] = value;
+                }
+                const int c = (lane + i0 / w * Lanes) ^ Shape::swap(s);
+                chunks[s * Shape::column_chunks + c] = chunk;
+            }
+            __syncwarp();
+#pragma unroll
+            for (int j0 = (s + 1) / w * w; j0 < n; j0 += w) {
+                const Chunk chunk = chunks[s * Shape::column_chunks + (j0 / w ^ Shape::swap(s))];
+#pragma unroll
+                for (int e = 0; e < w; ++e) {
+                    const int j = j0 + e;
+                    if (j <= s) continue;
+                    const T entry = reinterpret_cast<const T*>(&chunk)[e];
+#pragma unroll
+                    for (int i = 0; i < Shape::rows; ++i) {
+                        if (end(i) > j) a[i][j] = fma(-a[i][s], entry, a[i][j]);
+                    }
+                }
+            }
+        }
+        return plain;
+    }
+};
+
+}  // namespace
+
+template <class T>
+bool llt_by_groups(const Context& context, const FactorJob<T>& job) {
+    if (!is_group_run(job)) return false;
+    factorise_by_groups<LltOfGroup, T, sizeof(T) == 4 ? 2 : 4, 3>(context, job);
+    return true;
+}
+
+}  // namespace tessera::batched::cuda

@@ -1,0 +1,257 @@
+// Products of sliced matrices, block rows side by side in vectors. Included once for each
+// instruction set (see simd/dispatch.hpp) by a file for each type of vectors.
+#if defined(TESSERA_SPARSE_SPMV_SLICED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_SPARSE_SPMV_SLICED_INL_H_
+#undef TESSERA_SPARSE_SPMV_SLICED_INL_H_
+#else
+#define TESSERA_SPARSE_SPMV_SLICED_INL_H_
+#endif
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "sparse/slice_chunks.hpp"
+#include "sparse/stored_value.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Numbers of T in a cache line: lanes of a slice that are walked together.
+template <class T>
+inline constexpr Index line_lanes = Index(64 / sizeof(T));
+
+/// Indices as wide as T.
+template <class D, class Column>
+static HWY_INLINE hn::Vec<hn::RebindToSigned<D>> load_indices(D, const Column* from) {
+    const hn::RebindToSigned<D> di;
+    const hn::Rebind<Column, decltype(di)> narrow;
+    if constexpr (sizeof(hn::TFromD<D>) == sizeof(Column)) {
+        return hn::LoadU(di, from);
+    } else if constexpr (sizeof(hn::TFromD<D>) == 2 * sizeof(Column)) {
+        return hn::PromoteTo(di, hn::LoadU(narrow, from));
+    } else {
+        const hn::Rebind<Index, decltype(di)> single;
+        return hn::PromoteTo(di, hn::PromoteTo(single, hn::LoadU(narrow, from)));
+    }
+}
+
+/// Stored values as vectors of T.
+template <class D, class Stored>
+static HWY_INLINE hn::Vec<D> load_values(D d, const Stored* from) {
+    using T = hn::TFromD<D>;
+    if constexpr (std::is_same_v<Stored, T>) {
+        return hn::LoadU(d, from);
+    } else if constexpr (std::is_same_v<Stored, float>) {
+        return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+    } else {
+        const hn::Rebind<float, D> single;
+        using Half =
+            std::conditional_t<std::is_same_v<Stored, f16>, hwy::float16_t, hwy::bfloat16_t>;
+        const hn::Rebind<Half, D> half;
+        const auto wide =
+            hn::PromoteTo(single, hn::LoadU(half, reinterpret_cast<const Half*>(from)));
+        if constexpr (sizeof(T) == 4) {
+            return wide;
+        } else {
+            return hn::PromoteTo(d, wide);
+        }
+    }
+}
+
+/// Asks for the values and columns some 4 KB ahead of those of a block of a cache line of lanes;
+/// what a processor fetches ahead by itself leaves memory idle.
+template <int B, class T, class Stored, class Column>
+static HWY_INLINE void prefetch_ahead(const Stored* values, const Column* columns) {
+    constexpr Offset size = Offset(B) * B * line_lanes<T>;
+    constexpr Offset blocks = 4096 / (size * Offset(sizeof(Stored))) + 1;
+    for (Offset k = 0; k < size; k += Offset(64 / sizeof(Stored))) {
+        hwy::Prefetch(values + blocks * size + k);
+    }
+    hwy::Prefetch(columns + blocks * line_lanes<T>);
+}
+
+/// Entry c of each block of x that `columns` name, in to[c], c < B. Blocks that follow each other
+/// are read in one piece: that takes less time than gathering them.
+template <int B, class D, class Column, class T = hn::TFromD<D>>
+static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const T* x,
+                                   hn::Vec<D>* to) {
+    const hn::RebindToSigned<D> di;
+    using Signed = hn::TFromD<decltype(di)>;
+    const auto blocks = load_indices(d, columns);
+    if constexpr (B <= 4) {
+        const bool whole = (columns[0] + Offset(hn::Lanes(d))) * B <= Offset(last) + 1;
+        if (whole && hn::AllTrue(di, hn::Eq(blocks, hn::Iota(di, Signed(columns[0]))))) {
+            const T* const from = x + Offset(columns[0]) * B;
+            if constexpr (B == 1) to[0] = hn::LoadU(d, from);
+            if constexpr (B == 2) hn::LoadInterleaved2(d, from, to[0], to[1]);
+            if constexpr (B == 3) hn::LoadInterleaved3(d, from, to[0], to[1], to[2]);
+            if constexpr (B == 4) hn::LoadInterleaved4(d, from, to[0], to[1], to[2], to[3]);
+            return;
+        }
+    }
+    const auto first = hn::Mul(blocks, hn::Set(di, Signed(B)));
+    for (int c = 0; c < B; ++c) {
+        // Columns past the matrix have zero values; so they read the last one.
+        const auto at = hn::Min(hn::Add(first, hn::Set(di, Signed(c))), hn::Set(di, Signed(last)));
+        to[c] = hn::GatherIndex(d, x, at);
+    }
+}
+
+/// y of the block row at position p from the sums of its rows, `stride` apart.
+template <int B, class T>
+static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T* sums,
+                                       Index stride, T alpha, T beta, T* y) {
+    const Offset first = a.block_row(p) * B;
+    const Offset rows = a.rows - first < B ? a.rows - first : B;
+    for (Offset r = 0; r < rows; ++r) {
+        const T product = alpha * sums[r * stride];
+        y[first + r] = beta == T(0) ? product : product + beta * y[first + r];
+    }
+}
+
+/// The columns of a matrix kept as Column, counted from the first one of `slice`.
+template <class Column>
+static HWY_INLINE const Column* columns_of(const SlicedPattern& a) {
+    if constexpr (sizeof(Column) == 2) {
+        return a.column_offsets;
+    } else {
+        return a.block_columns;
+    }
+}
+static HWY_INLINE Offset first_column(const SlicedPattern& a, Index slice) {
+    return a.first_columns == nullptr ? 0 : Offset(a.first_columns[slice]) * a.block;
+}
+
+/// The block rows in a cache line of lanes of a slice, side by side in vectors. Whole: that is all
+/// of the slice, so that steps are known to the compiler.
+template <int B, bool Whole, class Column, class Stored, class T>
+static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
+                                     const Stored* all_values, T alpha, const T* x, T beta, T* y) {
+    const hn::ScalableTag<T> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    using Signed = hn::TFromD<decltype(di)>;
+    constexpr Index lanes = Index(hn::MaxLanes(hn::ScalableTag<T>()));
+    constexpr Index vectors = line_lanes<T> / lanes;
+    const Offset height = Whole ? line_lanes<T> : a.slice_height;
+    const Offset p = slice * height + lane;
+    const Offset start = a.slice_offsets[slice];
+    const Index* const lengths = a.row_lengths + p;
+    Index shortest = lengths[0], longest = lengths[0];
+    for (Index i = 1; i < line_lanes<T>; ++i) {
+        shortest = lengths[i] < shortest ? lengths[i] : shortest;
+        longest = lengths[i] > longest ? lengths[i] : longest;
+    }
+    const Offset first = first_column(a, slice);
+    const Index last = Index(a.columns - 1 - first);
+    hn::Vec<decltype(d)> sums[vectors * B];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    for (Index k = 0; k < longest; ++k) {
+        const Column* const columns = columns_of<Column>(a) + start + k * height + lane;
+        const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
+        if constexpr (Whole) prefetch_ahead<B, T>(values, columns);
+        for (Index v = 0; v < vectors; ++v) {
+            hn::Vec<decltype(d)> blocks[B];
+            load_blocks<B>(d, columns + v * lanes, last, x + first, blocks);
+            if (k >= shortest) {
+                const auto inside = hn::RebindMask(
+                    d, hn::Gt(load_indices(d, lengths + v * lanes), hn::Set(di, Signed(k))));
+                for (auto& block : blocks) block = hn::IfThenElseZero(inside, block);
+            }
+            for (int c = 0; c < B; ++c) {
+                for (int r = 0; r < B; ++r) {
+                    const auto value = load_values(d, values + (r * B + c) * height + v * lanes);
+                    sums[v * B + r] = hn::MulAdd(value, blocks[c], sums[v * B + r]);
+                }
+            }
+        }
+    }
+    HWY_ALIGN T rows[B * line_lanes<T>];
+    for (int r = 0; r < B; ++r) {
+        for (Index v = 0; v < vectors; ++v) {
+            hn::Store(sums[v * B + r], d, rows + r * line_lanes<T> + v * lanes);
+        }
+    }
+    for (Index i = 0; i < line_lanes<T>; ++i) {
+        store_block_row<B>(a, p + i, rows + i, line_lanes<T>, alpha, beta, y);
+    }
+}
+
+/// One block row by itself, where slices are no whole cache lines of lanes.
+template <int B, class Stored, class T>
+static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index lane,
+                                     const Stored* all_values, T alpha, const T* x, T beta, T* y) {
+    const Offset p = Offset(slice) * a.slice_height + lane;
+    const Offset start = a.slice_offsets[slice], height = a.slice_height;
+    T sums[B] = {};
+    for (Index k = 0; k < a.row_lengths[p]; ++k) {
+        const Offset first = Offset(a.block_column(slice, start + k * height + lane)) * B;
+        const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
+        for (int c = 0; c < B && first + c < a.columns; ++c) {
+            const T x_c = x[first + c];
+            for (int r = 0; r < B; ++r) {
+                sums[r] += widen_to<T>(values[(r * B + c) * height]) * x_c;
+            }
+        }
+    }
+    store_block_row<B>(a, p, sums, 1, alpha, beta, y);
+}
+
+template <int B, class Column, class Stored, class T>
+static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void* all_values,
+                           T alpha, const T* x, T beta, T* y) {
+    const Stored* const values = static_cast<const Stored*>(all_values);
+    if (a.slice_height == line_lanes<T>) {
+        multiply_line<B, true, Column>(a, chunk.slice, 0, values, alpha, x, beta, y);
+        return;
+    }
+    Index lane = chunk.first;
+    if constexpr (std::is_same_v<Stored, T>) {  // Others only in slices as they are chosen here.
+        for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
+            multiply_line<B, false, Column>(a, chunk.slice, lane, values, alpha, x, beta, y);
+        }
+    }
+    for (; lane < chunk.last; ++lane) {
+        multiply_lane<B>(a, chunk.slice, lane, values, alpha, x, beta, y);
+    }
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include "simd/dispatch.hpp"
+#include "sparse/spmv_sliced/kernels.hpp"
+
+namespace tessera::cpu {
+
+template <class T>
+void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions&, Offset,
+              T alpha, const T* x, T beta, T* y) {
+    const SlicedPattern& pattern = matrix.pattern;
+    with_stored<T>(matrix.format, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        with_block(pattern.block, [&](auto b) {
+            constexpr int block = decltype(b)::value;
+            const auto run = [&](auto column) {
+                using Column = typename decltype(column)::type;
+                const auto chunk_product = context.instruction_set() == InstructionSet::avx512
+                                               ? &N_AVX3::multiply_chunk<block, Column, Stored, T>
+                                           : context.instruction_set() == InstructionSet::avx2
+                                               ? &N_AVX2::multiply_chunk<block, Column, Stored, T>
+                                               : &N_SSE4::multiply_chunk<block, Column, Stored, T>;
+                SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
+                    chunk_product(pattern, chunk, matrix.values, alpha, x, beta, y);
+                });
+            };
+            if (pattern.column_offsets != nullptr) return run(TypeTag<std::uint16_t>());
+            run(TypeTag<Index>());
+        });
+    });
+}
+
+}  // namespace tessera::cpu
+#endif  // HWY_ONCE
+
+#endif  // TESSERA_SPARSE_SPMV_SLICED_INL_H_

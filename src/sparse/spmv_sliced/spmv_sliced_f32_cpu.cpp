@@ -1,0 +1,14 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sparse/spmv_sliced/spmv_sliced_f32_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "sparse/spmv_sliced/spmv_sliced-inl.h"
+
+#if HWY_ONCE
+
+namespace tessera::cpu {
+
+template void multiply<float>(const Context&, const SlicedView<float>&, const FormatOptions&,
+                              Offset, float, const float*, float, float*);
+
+}  // namespace tessera::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,92 @@
+#include "tessera/symmetry.hpp"
+
+#include <utility>
+
+#include "sparse/test_symmetric_matrices.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// What a check says of a matrix in host memory; "accepted" where it throws nothing.
+template <class T>
+std::string verdict(const CsrMatrix<T>& matrix) {
+    const Context there = test::context();
+    const auto placed = copy_to(there, matrix.view());
+    SymmetryCheck<T> check(there, matrix.rows());
+    try {
+        check.require_symmetric(there, std::as_const(placed).view(), "test");
+    } catch (const InvalidArgument& refusal) {
+        return refusal.what();
+    }
+    return "accepted";
+}
+
+/// Where an entry is stored.
+template <class T>
+Offset place_of(const CsrView<T>& matrix, Index row, Index column) {
+    Offset k = matrix.row_offsets[row];
+    while (matrix.column_indices[k] != column) ++k;
+    return k;
+}
+
+template <class T>
+void expect_each_fault_is_found() {
+    auto random = test::generator();
+    const Index rows = 700;
+    // The last row is dense.
+    auto entries = test::random_symmetric(random, rows, 4, 3);
+    for (Index i = 0; i < rows; ++i) entries.add(rows - 1, i, i == 5 ? -64 : 1);
+    auto matrix = entries.template matrix<T>();
+    EXPECT_EQ(verdict(matrix), "accepted");
+    const T eps = std::numeric_limits<T>::epsilon();
+    for (const Index row : {Index(3), Index(5), Index(400), rows - 2}) {
+        const auto text = "(" + std::to_string(row) + ", " + std::to_string(rows - 1) + ")";
+        const Offset k = place_of(std::as_const(matrix).view(), row, rows - 1);
+        T& value = matrix.values().data()[k];
+        T largest = 0;
+        for (Offset e = matrix.view().row_offsets[row]; e < matrix.view().row_offsets[row + 1]; ++e)
+            largest = std::max(largest, std::abs(matrix.view().values[e]));
+        largest = std::min(largest, T(64));
+        const T kept = value;
+        value = kept + 900 * eps * largest;
+        EXPECT_EQ(verdict(matrix), "accepted") << text;
+        value = kept + 1100 * eps * largest;
+        const std::string found = verdict(matrix);
+        EXPECT_NE(found.find("test: the matrix is not symmetric: entry " + text + " differs"),
+                  std::string::npos)
+            << text << ": " << found;
+        value = std::numeric_limits<T>::quiet_NaN();
+        EXPECT_NE(verdict(matrix).find("not finite"), std::string::npos) << text;
+        value = kept;
+    }
+}
+
+}  // namespace
+
+TEST(symmetry, each_fault_is_found) {
+    expect_each_fault_is_found<double>();
+    expect_each_fault_is_found<float>();
+}
+
+TEST(symmetry, says_what_is_wrong) {
+    EXPECT_EQ(verdict(test::make_csr<double>(0, 0, {}, {})), "accepted");
+    EXPECT_EQ(verdict(test::make_csr<double>(2, 2, {{}, {}}, {{}, {}})), "accepted");
+    EXPECT_EQ(verdict(test::make_csr<double>(2, 2, {{0, 1}, {0}}, {{1, 2}, {2}})), "accepted");
+    const auto missing = test::make_csr<double>(3, 3, {{0}, {1}, {1, 2}}, {{1}, {1}, {2, 1}});
+    EXPECT_EQ(verdict(missing),
+              "test: the matrix is not symmetric: entry (2, 1) is stored, but not (1, 2)");
+    EXPECT_NE(verdict(test::make_csr<double>(1, 2, {{0}}, {{1}})).find("square"),
+              std::string::npos);
+    const auto diagonal = test::make_csr<double>(2, 2, {{0}, {1}}, {{1}, {HUGE_VAL}});
+    EXPECT_NE(verdict(diagonal).find("not finite"), std::string::npos);
+}
+
+TEST(symmetry, memory_is_for_so_many_rows) {
+    const Context there = test::context();
+    SymmetryCheck<double> check(there, 1);
+    const auto larger = copy_to(there, test::make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}}).view());
+    EXPECT_THROW(check.require_symmetric(there, larger.view(), "test"), InvalidArgument);
+}
+
+}  // namespace tessera
