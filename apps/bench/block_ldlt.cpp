@@ -83,19 +83,26 @@ double bytes_of(const Preconditioner<double>& preconditioner) {
     return (jacobi != nullptr ? double(jacobi->report().stored_bytes) : 0) + 16 * n;
 }
 
+/// Of work that has run before; what takes long is run just once more.
+double milliseconds_of(const Context& context, const std::function<void()>& work, double seconds) {
+    const double once = seconds_of(context, work);
+    return once > 0.05 ? 1e3 * std::min(once, seconds_of(context, work))
+                       : measure(context, work, seconds).milliseconds;
+}
+
 void add_times(Json& row, const Context& context, const LinearSystem& system,
                Preconditioner<double>& preconditioner, const BlockLdltBench& bench) {
     const CsrView<double> a = std::as_const(system.matrix).view();
     if (asked(bench, "setup")) {
         const auto update = [&] { preconditioner.update(context, a); };
-        row["numeric_milliseconds"] = measure(context, update, bench.seconds).milliseconds;
+        row["numeric_milliseconds"] = milliseconds_of(context, update, bench.seconds);
     }
     if (!asked(bench, "apply")) return;
     Buffer<double> z(context, a.rows);
     const auto apply = [&] {
         preconditioner.apply(context, system.right_hand_side.view(), z.view());
     };
-    const double milliseconds = measure(context, apply, bench.seconds).milliseconds;
+    const double milliseconds = milliseconds_of(context, apply, bench.seconds);
     const double bytes = bytes_of(preconditioner);
     row["apply_milliseconds"] = milliseconds;
     row["apply_bytes"] = bytes;

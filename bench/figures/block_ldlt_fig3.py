@@ -4,8 +4,8 @@
 usage: block_ldlt_fig3.py [RESULTS [PICTURES [TIMES]]]
 
 RESULTS (default: bench/results/cpu) holds block_ldlt_fig3.json of bench/block_ldlt.sh; TIMES
-(default: bench/results/h200) and RESULTS hold block_ldlt_table1_200000.json for the times of
-panel f. Generated systems of 20,000 rows stand for the paper's matrices. Panels:
+(default: bench/results/h200) and RESULTS hold block_ldlt_time.json for the times of panel
+f. Generated systems of 20,000 rows stand for the paper's matrices. Panels:
   a  ||A_ii||_1 - sum_j ||A_ij||_1 over block rows of 8: min, mean, max, as given and after matching
   b  epsilon, c  rows of a block, d  pivoting within and among blocks, e  sweeps: the error
      ||L D L^T - A||_inf / ||A||_inf of the scaled matrix, of all of the product; level by level
@@ -66,7 +66,7 @@ class Fig3(Figure):
         self.rows = document["rows"]
         self.times = {}
         for folder in (self.folder, times):
-            found = load(folder, "table1_200000")
+            found = load(folder, "time")
             if found:
                 name = found["device"].split(",")[0]
                 label = name if "GPU" in name or "NVIDIA" in name else f"CPU, {found['threads']} threads"
@@ -220,7 +220,6 @@ for device, timed in figure.times.items():
         times[device, method] = {
             s: row["numeric_milliseconds"]
             for s, row in pick(timed, method=method).items()
-            if row.get("stage") == method and "numeric_milliseconds" in row
         }
     gain = ratios(times[device, "level"], times[device, "jacobi"])
     print(

@@ -31,7 +31,8 @@ struct BlockLdlt<T>::State {
     bool run_sweeps(const Context& context);
     /// The stage of the options and, with the safeguard, those that it gives way to.
     void choose(const Context& context, const CsrView<T>& matrix);
-    double probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan);
+    std::vector<double> probe(const Context& context, const CsrView<T>& matrix,
+                              const SpmvPlan& plan, std::span<const double> leader);
 };
 
 }  // namespace tessera

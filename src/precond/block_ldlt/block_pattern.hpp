@@ -71,7 +71,7 @@ Offset count_triples(const BlockPattern& pattern, int threads);
 void list_triples(BlockPattern& pattern, int threads);
 
 /// Which entries of the matrix go where. Item b is block b of the pattern, item blocks() + i the
-/// diagonal block i (both triangles). Entry e of an item goes to place[e] = row + k column.
+/// diagonal block i (its lower triangle). Entry e of an item goes to place[e] = row + k column.
 struct BlockEntries {
     std::vector<Offset> offsets;       ///< blocks() + block_rows + 1.
     std::vector<Offset> source;        ///< Position in the values of the matrix; -1: padding, 1.

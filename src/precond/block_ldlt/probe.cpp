@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "tessera/vector_ops.hpp"
 
@@ -35,6 +34,14 @@ class Residual {
     double norm_ = 1;
 };
 
+/// Whether more steps would tell nothing new beside the residuals of another probe.
+bool decided(const std::vector<double>& residuals, std::span<const double> leader) {
+    const std::size_t step = residuals.size() - 1;
+    if (residuals.size() < fewest_steps || step >= leader.size()) return false;
+    const bool same = std::abs(residuals[step] - leader[step]) <= 0.01 * leader[step];
+    return (same && leader[step] <= 0.5) || residuals[step] >= 3 * leader[step];
+}
+
 template <class T>
 double norm(const Context& context, std::span<const T> x, Buffer<T>& scalar) {
     dot(context, x, x, scalar.data());
@@ -44,9 +51,9 @@ double norm(const Context& context, std::span<const T> x, Buffer<T>& scalar) {
 }  // namespace
 
 template <class T>
-double probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
-             const std::function<void(const T*, T*)>& precondition, double target,
-             Offset& products) {
+std::vector<double> probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
+                          const std::function<void(const T*, T*)>& precondition, double target,
+                          std::span<const double> leader, Offset& products) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto n = std::size_t(matrix.rows);
     Buffer<T> basis(context, Offset(n) * (probe_steps + 1)), z(context, Offset(n));
@@ -54,10 +61,10 @@ double probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& p
     const auto vector = [&](int j) { return basis.view().subspan(std::size_t(j) * n, n); };
     fill_normal(context, seed, vector(0));
     const double length = norm<T>(context, vector(0), scalar);
-    if (length == 0) return 0;
+    if (length == 0) return {0.0};
     axpby<T>(context, T(0), vector(0), T(1 / length), vector(0));
     Residual residual;
-    double relative = 1;
+    std::vector<double> residuals;
     for (int step = 0; step < probe_steps; ++step) {
         precondition(vector(step).data(), z.data());
         multiply(context, matrix, plan, T(1), std::as_const(z).view(), T(0), vector(step + 1));
@@ -79,17 +86,20 @@ double probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& p
         }
         const double next = norm<T>(context, vector(step + 1), scalar);
         column[std::size_t(step) + 1] = next;
-        relative = residual.add(std::move(column));
-        if (!std::isfinite(relative)) return infinity;
-        if (relative <= target || next == 0) return relative;
+        const double relative = residual.add(std::move(column));
+        residuals.push_back(std::isfinite(relative) ? relative : infinity);
+        if (!std::isfinite(relative) || relative <= target || next == 0) break;
+        if (decided(residuals, leader)) break;
         axpby<T>(context, T(0), vector(step + 1), T(1 / next), vector(step + 1));
     }
-    return relative;
+    return residuals;
 }
 
-template double probe<float>(const Context&, const CsrView<float>&, const SpmvPlan&,
-                             const std::function<void(const float*, float*)>&, double, Offset&);
-template double probe<double>(const Context&, const CsrView<double>&, const SpmvPlan&,
-                              const std::function<void(const double*, double*)>&, double, Offset&);
+#define TESSERA_INSTANTIATE(T)                                                                \
+    template std::vector<double> probe<T>(const Context&, const CsrView<T>&, const SpmvPlan&, \
+                                          const std::function<void(const T*, T*)>&, double,   \
+                                          std::span<const double>, Offset&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::block_ldlt

@@ -2,21 +2,26 @@
 
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "tessera/csr.hpp"
 
 namespace tessera::block_ldlt {
 
-/// Steps of GMRES that tell whether a preconditioner is any good.
+/// Steps of GMRES that tell whether a preconditioner is any good, and those after which one that
+/// follows another may be given up.
 constexpr int probe_steps = 25;
+constexpr int fewest_steps = 10;
 
-/// The relative residual ||b - A x|| / ||b||, from the recursion, after at most probe_steps steps
-/// of right-preconditioned GMRES from x = 0 with a random b (standard normal); ends earlier at
-/// `target`. Infinity where a number is not finite. `precondition(r, z)` is z = M^-1 r. `products`
-/// grows by the steps. Allocates; waits.
+/// The relative residuals ||b - A x|| / ||b||, from the recursion, after each of at most
+/// probe_steps steps of right-preconditioned GMRES from x = 0 with a random b (standard normal);
+/// the last one counts. Ends earlier at `target`, and from fewest_steps on where it cannot be told
+/// from `leader`, the residuals of an earlier probe that are below a half by then (within 1 %), or
+/// is three times as large. Ends with infinity where a number is not finite; { 0 } for b = 0.
+/// `precondition(r, z)` is z = M^-1 r. `products` grows by the steps. Allocates; waits.
 template <class T>
-double probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
-             const std::function<void(const T*, T*)>& precondition, double target,
-             Offset& products);
+std::vector<double> probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
+                          const std::function<void(const T*, T*)>& precondition, double target,
+                          std::span<const double> leader, Offset& products);
 
 }  // namespace tessera::block_ldlt

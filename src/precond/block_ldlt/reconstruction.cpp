@@ -97,14 +97,26 @@ class BlockRow {
         used_[j] = 1;
         return values_.data() + j * parts_.k * parts_.k;
     }
-    /// Adds the entries of an item of BlockEntries to block column j.
-    void add_entries(std::size_t item, std::size_t j, bool transposed, double sign) {
+    /// Adds the entries of an item of BlockEntries to block column j, as they are stored or
+    /// mirrored.
+    void add_entries(std::size_t item, std::size_t j, bool mirrored, double sign) {
         double* const to = at(j);
         const std::size_t k = parts_.k;
         for (auto e = std::size_t(parts_.entry_offsets[item]);
              e < std::size_t(parts_.entry_offsets[item + 1]); ++e) {
-            const std::size_t place = parts_.places[e];
-            to[transposed ? place / k + place % k * k : place] += sign * parts_.values[e];
+            const std::size_t row = parts_.places[e] % k, column = parts_.places[e] / k;
+            to[mirrored ? column + row * k : row + column * k] += sign * parts_.values[e];
+        }
+    }
+    /// Of a diagonal block the lower triangle is stored.
+    void add_diagonal(std::size_t i, double sign) {
+        double* const to = at(i);
+        const std::size_t k = parts_.k, item = parts_.rows.size() + i;
+        for (auto e = std::size_t(parts_.entry_offsets[item]);
+             e < std::size_t(parts_.entry_offsets[item + 1]); ++e) {
+            const std::size_t row = parts_.places[e] % k, column = parts_.places[e] / k;
+            to[row + column * k] += sign * parts_.values[e];
+            if (row != column) to[column + row * k] += sign * parts_.values[e];
         }
     }
     void add_matrix(std::size_t i, double sign) {
@@ -116,7 +128,7 @@ class BlockRow {
              b < std::size_t(parts_.column_offsets[i + 1]); ++b) {
             add_entries(b, std::size_t(parts_.rows[b]), true, sign);
         }
-        add_entries(parts_.rows.size() + i, i, false, sign);
+        add_diagonal(i, sign);
     }
     /// Adds G (I + V)^T, G a block in block column l.
     void add_terms(std::size_t l, const double* g) {

@@ -107,10 +107,11 @@ void BlockLdlt<T>::State::finish(const Context& context) {
 }
 
 template <class T>
-double BlockLdlt<T>::State::probe(const Context& context, const CsrView<T>& matrix,
-                                  const SpmvPlan& plan) {
+std::vector<double> BlockLdlt<T>::State::probe(const Context& context, const CsrView<T>& matrix,
+                                               const SpmvPlan& plan,
+                                               std::span<const double> leader) {
     return block_ldlt::probe<T>(
-        context, matrix, plan, [&](const T* r, T* z) { apply(context, r, z); }, good_probe,
+        context, matrix, plan, [&](const T* r, T* z) { apply(context, r, z); }, good_probe, leader,
         report.probe_products);
 }
 
@@ -129,6 +130,7 @@ void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matri
     const SpmvPlan plan = plan_spmv(context, matrix);
     BlockLdltStage best = BlockLdltStage::none;
     double smallest = std::numeric_limits<double>::infinity();
+    std::vector<double> leader;  // The residuals of the best one.
     for (int s = int(first); s <= int(BlockLdltStage::none); ++s) {
         const auto next = BlockLdltStage(s);
         if (!run(context, next)) {
@@ -136,11 +138,13 @@ void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matri
                               short_number(report.reconstruction.back()) + "), ";
             continue;
         }
-        const double residual = report.probe[s] = probe(context, matrix, plan);
+        const std::vector<double> residuals = probe(context, matrix, plan, leader);
+        const double residual = report.probe[s] = residuals.back();
         report.outcome += std::string(to_string(next)) + " " + short_number(residual) + ", ";
         const bool last = next == BlockLdltStage::none;
         if (residual < (last ? 1 : clearly_better) * smallest) {
             smallest = residual;
+            leader = residuals;
             best = next;
         }
         if (residual <= good_probe) break;

@@ -1,0 +1,86 @@
+#include "precond/block_ldlt/probe.hpp"
+
+#include <algorithm>
+
+#include "precond/block_ldlt/test_symmetric.hpp"
+#include "tessera/vector_ops.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// Probes of a generated system without a preconditioner.
+class Probes {
+  public:
+    explicit Probes(const char* problem)
+        : there_(context()),
+          matrix_(copy_to(there_,
+                          problems::generate<double>(host(), Spec::parse(problem)).matrix.view())),
+          plan_(plan_spmv(there_, std::as_const(matrix_).view())) {}
+
+    std::vector<double> run(double target, std::span<const double> leader, Offset& products) const {
+        const auto rows = std::size_t(matrix_.rows());
+        const auto identity = [&](const double* r, double* z) {
+            copy(there_, std::span<const double>(r, rows), std::span<double>(z, rows));
+        };
+        return block_ldlt::probe<double>(there_, matrix_.view(), plan_, identity, target, leader,
+                                         products);
+    }
+
+  private:
+    Context there_;
+    CsrMatrix<double> matrix_;
+    SpmvPlan plan_;
+};
+
+std::vector<double> times(double factor, std::vector<double> residuals) {
+    for (double& residual : residuals) residual *= factor;
+    return residuals;
+}
+
+}  // namespace
+
+TEST(block_ldlt_probe, residuals_fall_until_the_target) {
+    const Probes probes("poisson3d:8");
+    Offset products = 0;
+    const auto residuals = probes.run(0, {}, products);
+    EXPECT_EQ(products, block_ldlt::probe_steps);
+    EXPECT_EQ(Offset(residuals.size()), products);
+    EXPECT_TRUE(std::ranges::is_sorted(residuals, std::greater<>()));
+    EXPECT_LT(residuals.front(), 1);
+    products = 0;
+    const auto fewer = probes.run(residuals[4], {}, products);
+    EXPECT_EQ(products, 5);
+    EXPECT_EQ(fewer, std::vector<double>(residuals.begin(), residuals.begin() + 5));
+}
+
+TEST(block_ldlt_probe, ends_where_it_is_decided) {
+    const Probes probes("poisson3d:8");
+    Offset products = 0;
+    const auto residuals = probes.run(0, {}, products);
+    ASSERT_LT(residuals[block_ldlt::fewest_steps - 1], 0.1);
+    const auto steps_beside = [&](const std::vector<double>& leader) {
+        Offset steps = 0;
+        const auto found = probes.run(0, leader, steps);
+        EXPECT_TRUE(std::equal(found.begin(), found.end(), residuals.begin()));
+        EXPECT_EQ(Offset(found.size()), steps);
+        return steps;
+    };
+    EXPECT_EQ(steps_beside(residuals), block_ldlt::fewest_steps);
+    EXPECT_EQ(steps_beside(times(1 / 3.1, residuals)), block_ldlt::fewest_steps);
+    // Better, or not much worse: all steps.
+    EXPECT_EQ(steps_beside(times(1.1, residuals)), block_ldlt::probe_steps);
+    EXPECT_EQ(steps_beside(times(1 / 2.5, residuals)), block_ldlt::probe_steps);
+    // Nothing is known of a leader that stopped earlier.
+    EXPECT_EQ(steps_beside({residuals[0], residuals[1]}), block_ldlt::probe_steps);
+}
+
+TEST(block_ldlt_probe, a_leader_that_got_nowhere_decides_nothing) {
+    const Probes probes("helmholtz:30");
+    Offset products = 0;
+    std::vector<double> slow = probes.run(0, {}, products);
+    for (double& residual : slow) residual = std::max(residual, 0.51);
+    EXPECT_EQ(probes.run(0, slow, products).size(), std::size_t(block_ldlt::probe_steps));
+}
+
+}  // namespace tessera::test
