@@ -191,7 +191,7 @@ TESSERA_API void multiply(const Context& context, const SlicedMatrix<T>& matrix,
                           std::type_identity_t<T> alpha, std::span<const std::type_identity_t<T>> x,
                           std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y);
 
-/// y = A x and *xy = x^T y, A square, in one pass, on a GPU where its threads do not read pads and
+/// y = A x and *xy = x^T y, A square, in one pass on a GPU where its threads do not read pads and
 /// slices have more than one block row. |error| of *xy <= gamma_n |x|^T |y| beside that of y. The
 /// sum has a fixed order, that of the block rows as they are kept; otherwise like multiply.
 template <class T>

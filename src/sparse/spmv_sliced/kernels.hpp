@@ -11,8 +11,9 @@ struct ProductEnd {
     const T* y;
     const T* r;
     T* next;
+    // On a GPU:
     T* xy;                       ///< *xy = x^T next; or null.
-    const ScaledResult* result;  ///< GPU: in the place of next and xy; or null.
+    const ScaledResult* result;  ///< In the place of next and xy; or null.
 };
 
 // The products documented in formats.hpp; sizes are checked by the caller. `bytes`:

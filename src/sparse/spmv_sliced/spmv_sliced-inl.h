@@ -99,16 +99,15 @@ static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const
     }
 }
 
-/// The end of a product for the block row at position p, from the sums of its rows, `stride` apart;
-/// gives the part of these rows in the dot. One lane rounds as the vectors of recurrence_step do.
+/// The end of a product for the block row at position p, from the sums of its rows, `stride` apart.
+/// One lane rounds as the vectors of recurrence_step do.
 template <int B, class T>
-static HWY_INLINE T store_block_row(const SlicedPattern& a, Offset p, const T* sums, Index stride,
-                                    const T* x, const ProductEnd<T>& end) {
+static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T* sums,
+                                       Index stride, const T* x, const ProductEnd<T>& end) {
     const hn::CappedTag<T, 1> d;
     const RecurrenceStep<T>& step = end.step;
     const Offset first = a.block_row(p) * B;
     const Offset rows = a.rows - first < B ? a.rows - first : B;
-    T dot = T(0);
     for (Offset r = 0; r < rows; ++r) {
         const Offset at = first + r;
         auto value = hn::Mul(hn::Set(d, step.product), hn::Set(d, sums[r * stride]));
@@ -120,9 +119,7 @@ static HWY_INLINE T store_block_row(const SlicedPattern& a, Offset p, const T* s
             value = hn::MulAdd(hn::Set(d, step.given), hn::Set(d, end.r[at]), value);
         }
         end.next[at] = hn::GetLane(value);
-        if (end.xy != nullptr) dot += x[at] * end.next[at];
     }
-    return dot;
 }
 
 /// The columns of a matrix kept as Column, counted from the first one of `slice`.
@@ -141,8 +138,9 @@ static HWY_INLINE Offset first_column(const SlicedPattern& a, Index slice) {
 /// The block rows in a cache line of lanes of a slice, side by side in vectors. Whole: that is all
 /// of the slice, so that steps are known to the compiler.
 template <int B, bool Whole, class Column, class Stored, class T>
-static HWY_INLINE T multiply_line(const SlicedPattern& a, Index slice, Index lane,
-                                  const Stored* all_values, const T* x, const ProductEnd<T>& end) {
+static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
+                                     const Stored* all_values, const T* x,
+                                     const ProductEnd<T>& end) {
     const hn::ScalableTag<T> d;
     const hn::RebindToSigned<decltype(d)> di;
     using Signed = hn::TFromD<decltype(di)>;
@@ -187,17 +185,16 @@ static HWY_INLINE T multiply_line(const SlicedPattern& a, Index slice, Index lan
             hn::Store(sums[v * B + r], d, rows + r * line_lanes<T> + v * lanes);
         }
     }
-    T dot = T(0);
     for (Index i = 0; i < line_lanes<T>; ++i) {
-        dot += store_block_row<B>(a, p + i, rows + i, line_lanes<T>, x, end);
+        store_block_row<B>(a, p + i, rows + i, line_lanes<T>, x, end);
     }
-    return dot;
 }
 
 /// One block row by itself, where slices are no whole cache lines of lanes.
 template <int B, class Stored, class T>
-static HWY_INLINE T multiply_lane(const SlicedPattern& a, Index slice, Index lane,
-                                  const Stored* all_values, const T* x, const ProductEnd<T>& end) {
+static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index lane,
+                                     const Stored* all_values, const T* x,
+                                     const ProductEnd<T>& end) {
     const Offset p = Offset(slice) * a.slice_height + lane;
     const Offset start = a.slice_offsets[slice], height = a.slice_height;
     T sums[B] = {};
@@ -211,28 +208,26 @@ static HWY_INLINE T multiply_lane(const SlicedPattern& a, Index slice, Index lan
             }
         }
     }
-    return store_block_row<B>(a, p, sums, 1, x, end);
+    store_block_row<B>(a, p, sums, 1, x, end);
 }
 
-/// Gives the part of the chunk in the dot.
 template <int B, class Column, class Stored, class T>
-static T multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void* all_values,
-                        const T* x, const ProductEnd<T>& end) {
+static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void* all_values,
+                           const T* x, const ProductEnd<T>& end) {
     const Stored* const values = static_cast<const Stored*>(all_values);
     if (a.slice_height == line_lanes<T>) {
-        return multiply_line<B, true, Column>(a, chunk.slice, 0, values, x, end);
+        multiply_line<B, true, Column>(a, chunk.slice, 0, values, x, end);
+        return;
     }
-    T dot = T(0);
     Index lane = chunk.first;
     if constexpr (std::is_same_v<Stored, T>) {  // Others only in slices as they are chosen here.
         for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
-            dot += multiply_line<B, false, Column>(a, chunk.slice, lane, values, x, end);
+            multiply_line<B, false, Column>(a, chunk.slice, lane, values, x, end);
         }
     }
     for (; lane < chunk.last; ++lane) {
-        dot += multiply_lane<B>(a, chunk.slice, lane, values, x, end);
+        multiply_lane<B>(a, chunk.slice, lane, values, x, end);
     }
-    return dot;
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -240,9 +235,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include "base/context_state.hpp"
 #include "simd/dispatch.hpp"
-#include "sparse/tree_sum.hpp"
 
 namespace tessera::cpu {
 
@@ -250,18 +243,9 @@ template <class T>
 void multiply_step(const Context& context, const SlicedView<T>& matrix, const FormatOptions&,
                    Offset, const T* x, const ProductEnd<T>& end) {
     const SlicedPattern& pattern = matrix.pattern;
-    const SliceChunks chunks(pattern);
-    T* partial = nullptr;
-    if (end.xy != nullptr) {
-        partial =
-            static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks.count() + 1)));
-    }
     const auto multiply = [&](auto chunk_product) {
-        chunks.for_parts(context, [&](Offset first, Offset last) {
-            for (Offset c = first; c < last; ++c) {
-                const T dot = chunk_product(pattern, chunks.chunk(c), matrix.values, x, end);
-                if (partial != nullptr) partial[c] = dot;
-            }
+        SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
+            chunk_product(pattern, chunk, matrix.values, x, end);
         });
     };
     with_stored<T>(matrix.format, [&](auto tag) {
@@ -280,7 +264,6 @@ void multiply_step(const Context& context, const SlicedView<T>& matrix, const Fo
             run(TypeTag<Index>());
         });
     });
-    if (partial != nullptr) *end.xy = tree_sum(partial, chunks.count());
 }
 
 }  // namespace tessera::cpu

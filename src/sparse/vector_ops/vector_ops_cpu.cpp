@@ -121,7 +121,6 @@ HWY_AFTER_NAMESPACE();
 #include "base/context_state.hpp"
 #include "base/parallel.hpp"
 #include "simd/dispatch.hpp"
-#include "sparse/tree_sum.hpp"
 #include "sparse/vector_ops/kernels.hpp"
 #include "sparse/vector_ops/random.hpp"
 
@@ -146,6 +145,15 @@ void for_chunks(const Context& context, Offset n, F&& f) {
             }
         },
         parallel_grain / reduction_chunk);
+}
+
+/// Sum of the partial sums in a binary tree over their positions.
+template <class T>
+T tree_sum(const T* partial, Offset count) {
+    if (count == 0) return T(0);
+    if (count == 1) return partial[0];
+    const Offset half = (count + 1) / 2;
+    return tree_sum(partial, half) + tree_sum(partial + half, count - half);
 }
 
 }  // namespace
