@@ -72,8 +72,12 @@ FactorWork<T> make_work(const Context& context, Factorisation factorisation, Ind
         const std::vector<T> a = random_matrix<T>(random, factorisation, n);
         few.insert(few.end(), a.begin(), a.end());
     }
-    std::vector<T> set(static_cast<std::size_t>(values));
-    for (std::size_t k = 0; k < set.size(); ++k) set[k] = few[k % few.size()];
+    std::vector<T> set;
+    set.reserve(static_cast<std::size_t>(values));
+    while (set.size() < std::size_t(values)) {
+        const auto more = std::min(few.size(), std::size_t(values) - set.size());
+        set.insert(set.end(), few.begin(), few.begin() + std::ptrdiff_t(more));
+    }
     work.a = Buffer<T>(context, work.sets * values);
     work.f = Buffer<T>(context, work.sets * values);
     for (Offset s = 0; s < work.sets; ++s) {
