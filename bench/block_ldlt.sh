@@ -25,7 +25,7 @@ if [[ $device != cuda && $device != cpu ]]; then
 fi
 parts=("${@:3}")
 if ((${#parts[@]} == 0)); then
-    parts=(table1 time sizes)
+    parts=(sizes table1 time)
     if [[ $device == cpu ]]; then parts=(fig3 table1 time real); fi
 fi
 # shellcheck source=find_bench.sh

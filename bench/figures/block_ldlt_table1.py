@@ -58,8 +58,10 @@ def by_system(rows):
 
 
 def best(rows):
-    """The row of the smallest fill that reaches the goal, else the one with the least residual."""
-    return next((r for r in rows if r["status"] == "converged"), min(rows, key=residual))
+    """The row of the smallest fill that reaches the goal within 400 products, else the one with the
+    least residual."""
+    done = (r for r in rows if r["status"] == "converged" and r["products"] <= 400)
+    return next(done, min(rows, key=residual))
 
 
 def number(value, form="{:.1e}"):
