@@ -21,4 +21,5 @@ if [[ $device == cpu ]]; then
 fi
 export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
 exec "$bench" factor --device cuda --type f32,f64 --sizes 4,8,16,32 --batch 10000,500000 \
-    --workspace fastest,registers,shared_memory --solve 1,16 --peers --seconds 0.02 --json "$folder/factor.json"
+    --workspace fastest,registers,shared_memory --solve 1,16 --peers --seconds 0.02 \
+    --json "$folder/factor.json"

@@ -10,10 +10,11 @@ reference, and one with the budget that is judged. The ratio of a choice is what
 for it over the least there. A choice that the reference cut short, since it was 1.35 times as slow
 as the best, counts as beyond; a case whose reference did not try all is left out, and said to be.
 
-The cases are real matrices of FOLDER (default: $TESSERA_TEST_MATRICES; those that are missing are
-left out) and generated systems. FILE (default: bench/results/h200/tune.json) is written in the end;
-no case is begun after `--most` seconds (default: 90). Exits with 1 where fewer than 90 % of the
-choices lie within 10 %.
+The cases are real matrices of FOLDER (those that are missing are left out) and generated systems.
+FILE is written in the end; no case is begun after `--most` seconds (default: 90). Runs from a source
+tree with a build (FOLDER: $TESSERA_TEST_MATRICES, FILE: bench/results/h200/tune.json), or in the
+folder that ./check --pack makes (FOLDER: matrices, FILE: tune.json). Exits with 1 where fewer than
+90 % of the choices lie within 10 %.
 """
 import argparse
 import json
@@ -23,11 +24,12 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CASES = ["bcsstk18", "poisson3d:64", "elasticity3d:32", "1138_bus", "convection3d:64,strength=1000",
-         "poisson2d:300", "saylr4", "elasticity2d:150", "bcsstk14", "bcsstk15", "dw2048", "add20",
-         "elasticity3d:16", "bcsstk13", "cage9", "orsirr_1", "rdb1250l", "bcsstk26", "nos3",
-         "convection3d:64", "bcsstk21", "sherman1", "watt_1", "Pd"]
+HERE = pathlib.Path(__file__).resolve().parent
+PACKED = (HERE / "bin.tar.xz").exists()
+CASES = ["bcsstk18", "saylr4", "poisson2d:300", "convection3d:64,strength=1000", "elasticity2d:150",
+         "poisson3d:64", "elasticity3d:32", "494_bus", "dw2048", "elasticity3d:16",
+         "convection3d:64", "1138_bus", "bcsstk14", "bcsstk15", "add20", "bcsstk13", "cage9",
+         "orsirr_1", "rdb1250l", "bcsstk26", "nos3", "bcsstk21", "sherman1", "watt_1", "Pd"]
 OPTIONS = ["--rhs", "random", "--solver", "idr:4", "--rtol", "1e-9", "--max-iterations", "50000",
            "--device", "cuda", "--quiet", "--json", "-"]
 REFERENCE, BUDGET = 4, 2  # Seconds.
@@ -65,11 +67,20 @@ def judged(name, reference, choice):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--matrices", default=os.environ.get("TESSERA_TEST_MATRICES", "."))
-    parser.add_argument("--tessera", default=str(ROOT / "build/release/bin/tessera"))
-    parser.add_argument("--json", type=pathlib.Path, default=ROOT / "bench/results/h200/tune.json")
+    parser.add_argument("--matrices", default=str(HERE / "matrices") if PACKED else
+                        os.environ.get("TESSERA_TEST_MATRICES", "."))
+    parser.add_argument("--tessera", default=str(HERE / "bin/tessera" if PACKED else
+                                                 HERE.parent / "build/release/bin/tessera"))
+    parser.add_argument("--json", type=pathlib.Path,
+                        default=HERE / ("tune.json" if PACKED else "results/h200/tune.json"))
     parser.add_argument("--most", type=float, default=90)
     arguments = parser.parse_args()
+    if PACKED:
+        if not (HERE / "bin").exists():
+            subprocess.run(["tar", "-C", HERE, "-xJf", HERE / "bin.tar.xz"], check=True)
+        if "libgomp.so.1 => not found" in subprocess.run(["ldd", arguments.tessera],
+                                                         capture_output=True, text=True).stdout:
+            os.environ["LD_LIBRARY_PATH"] = str(HERE / "lib")
     start = time.monotonic()
     rows, left_out, head = [], [], {}
     for name in CASES:

@@ -3,9 +3,9 @@
 
 The paper's six (solid), and CSR with the best number of threads a row, ELLPACK-R, BCSR, cuSPARSE's
 SELL and BSR (hatched); of several ways of one format the fastest counts. Asserted: on every mesh
-SBELL is the fastest, as in the paper, which fails where BELL, without the offsets of slices, is level
-or ahead on quadrilaterals; it is faster than SELL and than anything of cuSPARSE. The factors stand beside the paper's, whose cuSPARSE is that of 2012: they are
-not asserted, nor is that every ELLPACK format beats every CSR, which today's CSR does not admit.
+SBELL is the fastest, as in the paper; it is faster than SELL and than anything of cuSPARSE. The
+factors stand beside the paper's, whose cuSPARSE is that of 2012: they are not asserted, nor is that
+every ELLPACK format beats every CSR, which today's CSR does not admit.
 """
 from elasticity_results import by_mesh, draw_groups, everywhere, print_table
 from measured_results import Figure

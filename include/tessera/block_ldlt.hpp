@@ -99,7 +99,8 @@ struct BlockLdltReport {
 /// The safeguard estimates the reconstruction error after each sweep, keeps the best, stops where
 /// it grows twofold, and starts again with three times the epsilon where it stays above 0.5, twice
 /// at most. What then does not reduce a residual a thousandfold within 25 steps of GMRES gives way
-/// to the next of jacobi, level, block Jacobi and none; the best that was tried is taken.
+/// to the next of jacobi, level, block Jacobi and none; the best that was tried is taken. With
+/// `absolute` the probes are of the factor with its own signs, where half the steps tell as much.
 ///
 /// Source: D. Thuerck, "Two-level pivoting for block incomplete LDL^T factorisations on GPUs", with
 /// its permutations left out: pivoting stays within the factors of F, in the original coordinates.
@@ -116,7 +117,8 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     /// New values on the same pattern, with the scaling, the order and the stage of the setup: no
-    /// probes.
+    /// probes. Throws InvalidArgument, and changes nothing, where the pattern is another or the
+    /// matrix is not symmetric.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     const BlockLdltOptions& options() const;

@@ -135,7 +135,6 @@ TESSERA_API std::vector<InstructionSet> instruction_sets();
 namespace detail {
 TESSERA_API void* allocate(const Context& context, Offset bytes);
 TESSERA_API void release(const Context& context, void* memory, Offset bytes) noexcept;
-TESSERA_API void note_unused(const Context& context, void* memory, Offset bytes);
 TESSERA_API void copy_bytes(const Context& context, const void* from, void* to, Offset bytes);
 TESSERA_API void copy_bytes_to_host(const Context& context, const void* from, void* to,
                                     Offset bytes);
@@ -154,7 +153,8 @@ class Buffer {
     Buffer(const Context& context, Offset size)
         : context_(std::make_unique<Context>(context)),
           data_(static_cast<T*>(detail::allocate(context, size * Offset(sizeof(T))))),
-          size_(size) {}
+          size_(size),
+          allocated_(size) {}
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
         Buffer moved(std::move(other));
@@ -164,7 +164,7 @@ class Buffer {
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     ~Buffer() {
-        if (context_) detail::release(*context_, data_, size_ * Offset(sizeof(T)));
+        if (context_) detail::release(*context_, data_, allocated_ * Offset(sizeof(T)));
     }
 
     T* data() { return data_; }
@@ -174,8 +174,6 @@ class Buffer {
     /// Keeps the first `size` elements; the memory of the others is freed with that of these.
     void truncate(Offset size) {
         if (size < 0 || size > size_) throw InvalidArgument("Buffer::truncate: not so many");
-        if (size == size_) return;
-        detail::note_unused(*context_, data_, (size_ - size) * Offset(sizeof(T)));
         size_ = size;
     }
     std::span<T> view() { return {data_, static_cast<std::size_t>(size_)}; }
@@ -186,10 +184,12 @@ class Buffer {
         std::swap(context_, other.context_);
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
+        std::swap(allocated_, other.allocated_);
     }
     std::unique_ptr<Context> context_;
     T* data_ = nullptr;
     Offset size_ = 0;
+    Offset allocated_ = 0;
 };
 
 /// Copies within the memory of `context`; sizes must agree; no overlap.

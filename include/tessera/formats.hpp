@@ -199,7 +199,7 @@ TESSERA_API void multiply_dot(const Context& context, const SlicedMatrix<T>& mat
                               std::span<const std::type_identity_t<T>> x,
                               std::span<std::type_identity_t<T>> y, T* xy);
 
-/// recurrence_step with q = A x, A square, in one pass on a GPU; `next` and `work` as in
+/// recurrence_step with q = A x, A square, in one pass; `next` and `work` as in
 /// Operator::apply_step.
 template <class T>
 TESSERA_API void multiply_step(const Context& context, const SlicedMatrix<T>& matrix,

@@ -356,17 +356,8 @@ void* allocate(const Context& context, Offset bytes) {
     return memory;
 }
 
-void note_unused(const Context& context, void* memory, Offset bytes) {
-    context.state().truncated.push_back({memory, bytes});
-}
-
 void release(const Context& context, void* memory, Offset bytes) noexcept {
     ContextState& state = context.state();
-    std::erase_if(state.truncated, [&](const Scratch& buffer) {
-        if (buffer.memory != memory) return false;
-        bytes += buffer.bytes;
-        return true;
-    });
     state.memory.current -= bytes;
     if (memory == nullptr) return;
     if (context.on_gpu()) {

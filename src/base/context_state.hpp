@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// Memory, and some bytes of it.
+/// Memory that reductions keep between calls.
 struct Scratch {
     void* memory = nullptr;
     Offset bytes = 0;
@@ -53,7 +53,6 @@ struct ContextState {
     std::vector<PendingPhase> pending;  ///< GPU phases whose events are not read yet.
     std::vector<void*> free_events;
     std::unique_ptr<KeptMemory> kept;  ///< Of a GPU; null where freed memory is not to be kept.
-    std::vector<Scratch> truncated;    ///< Buffers, and the bytes behind the end of each.
 
     PhaseSum& phase(const char* name);
     void resolve_pending();  ///< Waits for the pending events.

@@ -65,9 +65,6 @@ struct GroupMatrix {
             }
         }
     }
-    __device__ __forceinline__ T from(T value, int lane_) const {
-        return __shfl_sync(full_warp, value, lane_, Lanes);
-    }
 };
 
 /// copy(chunk of the run, its place in shared memory) for what this lane copies of a warp's run.

@@ -291,9 +291,10 @@ __global__ void empty_factors_kernel(Index count, const Index* order, FactorResu
 
 }  // namespace
 
-/// The matrices of a batch by `Method`, the largest first: they take longest.
-template <class Method, class T>
-void factorise_batch(const Context& context, const FactorJob<T>& job) {
+/// The matrices of a batch by `Method`, the largest first: they take longest. of_32(): whether it
+/// took those of 17 .. 32 rows.
+template <class Method, class T, class Of32>
+void factorise_batch(const Context& context, const FactorJob<T>& job, Of32&& of_32) {
     const StagedLaunch large =
         factor_launch(job, largest_warp_size + 1, largest_size, factor_threads, 1);
     if (large.blocks > 0) {
@@ -301,7 +302,7 @@ void factorise_batch(const Context& context, const FactorJob<T>& job) {
                          large.team_bytes, stream_of(context), large.classes, job,
                          is_told(job.results), large.team_bytes);
     }
-    factor_small<Method, T, 32>(context, job);
+    if (!of_32()) factor_small<Method, T, 32>(context, job);
     factor_small<Method, T, 16>(context, job);
     factor_small<Method, T, 8>(context, job);
     factor_small<Method, T, 4>(context, job);
@@ -311,6 +312,11 @@ void factorise_batch(const Context& context, const FactorJob<T>& job) {
                                                                                      job.results);
         TESSERA_CUDA(cudaGetLastError());
     }
+}
+
+template <class Method, class T>
+void factorise_batch(const Context& context, const FactorJob<T>& job) {
+    factorise_batch<Method>(context, job, [] { return false; });
 }
 
 }  // namespace tessera::batched::cuda

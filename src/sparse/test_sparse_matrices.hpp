@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -73,6 +75,21 @@ CsrMatrix<T> to_host_csr(const Context& context, const CsrMatrix<T>& matrix) {
     copy_to_host(context, a.column_indices_span(), to.column_indices().view());
     copy_to_host(context, a.values_span(), to.values().view());
     return to;
+}
+
+/// The pattern and the bits of all values.
+template <class T>
+void expect_same_bits(const CsrView<T>& found, const CsrView<T>& expected,
+                      const std::string& what) {
+    ASSERT_EQ(found.rows, expected.rows) << what;
+    ASSERT_EQ(found.columns, expected.columns) << what;
+    ASSERT_EQ(found.nonzeros, expected.nonzeros) << what;
+    EXPECT_TRUE(std::ranges::equal(found.row_offsets_span(), expected.row_offsets_span())) << what;
+    EXPECT_TRUE(std::ranges::equal(found.column_indices_span(), expected.column_indices_span()))
+        << what;
+    if (expected.nonzeros == 0) return;
+    EXPECT_EQ(std::memcmp(found.values, expected.values, expected.values_span().size_bytes()), 0)
+        << what;
 }
 
 /// `count` elements at `from`, in the memory of `context`.

@@ -1,4 +1,5 @@
 #include "batched/test_factor_cases.hpp"
+#include "batched/test_factor_runs.hpp"
 
 namespace tessera::test {
 

@@ -25,6 +25,7 @@ class StagedFactors {
         team.sync();
         const bool inside = s < n;
         diagonal_ = inside ? memory.at(s, s) : T(1);
+        if (kind == Factorisation::llt) diagonal_ = T(1) / diagonal_;  // Finite: it is a root.
         if constexpr (kind == Factorisation::ldlt) {
             if (s + 1 < n) partner_ = memory.at(s, s + 1);
             const T before = inside && s > 0 ? memory.at(s - 1, s) : T(0);
@@ -45,7 +46,7 @@ class StagedFactors {
             const T entry = s > j && s < n_ ? at(s, j) : T(0);
 #pragma unroll
             for (int v = 0; v < Vectors; ++v) {
-                if (kind == Factorisation::llt && s == j) y[v] /= diagonal_;
+                if (kind == Factorisation::llt && s == j) y[v] *= diagonal_;
                 const T value = team_.from(y[v], j);
                 if (s > j) y[v] = fma(-entry, value, y[v]);
             }
@@ -58,7 +59,7 @@ class StagedFactors {
             const T entry = s < j ? (kind == Factorisation::ldu ? at(s, j) : at(j, s)) : T(0);
 #pragma unroll
             for (int v = 0; v < Vectors; ++v) {
-                if (kind == Factorisation::llt && s == j) y[v] /= diagonal_;
+                if (kind == Factorisation::llt && s == j) y[v] *= diagonal_;
                 const T value = team_.from(y[v], j);
                 if (s < j) y[v] = fma(-entry, value, y[v]);
             }
@@ -87,7 +88,7 @@ class StagedFactors {
     const Team& team_;
     const TeamMemory<T>& memory_;
     int n_;
-    T diagonal_;
+    T diagonal_;  ///< Of llt its reciprocal.
     T partner_ = T(0);
     PivotPair<T> pair_{T(0), T(0), T(0)};
     bool second_ = false;

@@ -96,26 +96,21 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
         make_room(where, blocks.entries * bytes_of(format));
     }
     if (!where.on_gpu()) return;
+    groups = group_blocks(where, blocks, group_rows(blocks.largest));
+    if (one_block_may_be_smaller(blocks)) {
+        one_size = select(where, &cpu::have_one_size, TESSERA_IF_CUDA(cuda::have_one_size))(
+            where, stored());
+    }
     if (options.extraction == BlockExtraction::automatic) {
         options.extraction = fastest(blocks.largest);
     }
     if (options.extraction != BlockExtraction::separate) return;
-    group(where);
     symmetric = Buffer<std::uint8_t>(where, blocks.count);
     if (blocks.entries == Offset(blocks.count) * blocks.largest * blocks.largest) return;
     sizes = Buffer<Index>(where, blocks.count);
     select(where, &cpu::block_sizes, TESSERA_IF_CUDA(cuda::block_sizes))(
         where, blocks.count, blocks.block_offsets.data(), sizes.data());
     plan = batched::Plan(where, blocks.count, sizes.data());
-}
-
-template <class T>
-void BlockJacobi<T>::State::group(const Context& where) {
-    groups = group_blocks(where, blocks, group_rows(blocks.largest));
-    if (one_block_may_be_smaller(blocks)) {
-        one_size = select(where, &cpu::have_one_size, TESSERA_IF_CUDA(cuda::have_one_size))(
-            where, stored());
-    }
 }
 
 template <class T>
@@ -222,8 +217,6 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     }
     invert(where, matrix, at_once, counted);
     if (ready && !at_once) store(where);
-    // It waits, so only now; the merged kernels do not need the groups.
-    if (where.on_gpu() && groups.empty()) group(where);
     judge(where, first, counted.verdict != nullptr);
     const bool anew = adaptive() && (first || found.misfits > 0);
     if (at_once && (anew || found.singular > 0)) invert(where, matrix, false, {});

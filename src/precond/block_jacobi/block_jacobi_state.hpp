@@ -10,8 +10,6 @@ struct BlockJacobi<T>::State {
 
     /// Sets up for the values of `matrix`; `first` where nothing is kept yet.
     void setup(const Context& where, const CsrView<T>& matrix, bool first);
-    /// Finds `groups` and `one_size`.
-    void group(const Context& where);
     /// Extraction and inversion; the inverses go to inverses(), or only to `bytes`.
     void invert(const Context& where, const CsrView<T>& matrix, bool in_formats,
                 const CountedBlocks& counted);

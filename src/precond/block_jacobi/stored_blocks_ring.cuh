@@ -284,6 +284,10 @@ void apply_uniform_ring(const RingArguments<T>& a) {
     const auto four_groups = [&](unsigned most) {
         launch_apply_ring<true, 4, 1, 1, 8, false>(a, most, true);
     };
+    // More than the second-level cache keeps from one application to the next.
+    const bool streams = double(a.blocks.count) * n * n * bytes_of(a.blocks.format) +
+                             2.0 * a.blocks.rows * sizeof(T) >
+                         4e7;
     switch (bytes_of(a.blocks.format)) {
         case 8:
             return n <= 3 ? four_groups(all) : n <= 6 ? two_groups(all) : one_group(all);
@@ -291,6 +295,12 @@ void apply_uniform_ring(const RingArguments<T>& a) {
             if (n <= 7) return four_groups(n <= 4 ? 1 : all);
             return n <= 20 ? two_groups(all) : one_group(all);
         default:
+            if (n >= 24 && n <= 26) {
+                if (streams) return launch_apply_ring<true, 4, 2, 1, 4, false>(a);
+                if constexpr (wide) return launch_apply_ring<true, 4, 1, 1, 6, false>(a, 2);
+            } else if constexpr (wide) {
+                if (streams) return launch_apply_ring<true, 2, 2, 1, 8, false>(a);
+            }
             if (n <= 26) return four_groups(n <= 11 ? 1 : 4);
             return wide ? two_groups(2) : one_group(1);
     }

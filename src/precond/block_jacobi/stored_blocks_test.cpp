@@ -54,6 +54,20 @@ TEST(stored_blocks, products_with_many_blocks) {
     });
 }
 
+/// More bytes than the cache of a GPU keeps: other shapes of kernels.
+TEST(stored_blocks, products_with_more_than_a_cache_keeps) {
+    if (!context().on_gpu()) GTEST_SKIP() << "the GPU backend's shapes";
+    if (fewer_run()) GTEST_SKIP() << "fewer blocks were asked for";
+    const auto sizes = [](std::size_t count, Index n) {
+        std::vector<Index> all(count, n);
+        all.back() = 5;
+        return all;
+    };
+    check_products<double>(sizes(32000, 22), BlockFormat::f16, {1});
+    check_products<double>(sizes(26000, 25), BlockFormat::bf16, {1});
+    check_products<float>(sizes(29000, 25), BlockFormat::f16, {1});
+}
+
 /// The product with one block.
 template <class T>
 std::vector<T> alone(const Stored<T>& here, Index b, Transpose transpose, const std::vector<T>& r) {

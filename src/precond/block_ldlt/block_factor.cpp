@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "precond/block_ldlt/solve_tasks.hpp"
+#include "precond/block_ldlt/long_lists.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
@@ -98,7 +98,7 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     sums_ = Buffer<T>(context, 2 * random_vectors);
     sizes_ = Buffer<T>(context, 2);
     partial_ = Buffer<T>(context, magnitude_parts);
-    pivots_ = Buffer<PivotSummary<T>>(context, 1);
+    pivots_ = Buffer<PivotSummary>(context, 1);
     fault_ = Buffer<int>(context, 1);
     nonzeros_ = matrix.nonzeros;
     started_ = Buffer<unsigned>(context, 2);
@@ -115,7 +115,9 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
              right_.data(),
              entry_offsets_.data(),
              places_.data(),
-             values_.data()};
+             values_.data(),
+             view_.long_rows,
+             view_.long_blocks};
 }
 
 template <class T>
@@ -131,6 +133,24 @@ void BlockFactor<T>::cut_long_lists(const Context& context, const BlockPattern& 
     tasks_ = {lower.empty() ? nullptr : lower_tasks_.data(),
               upper.empty() ? nullptr : upper_tasks_.data(), pieces(lower), pieces(upper),
               partial_sums_.data()};
+
+    const CutSums rows = cut_sums(pattern.row_offsets), blocks = cut_sums(pattern.triple_offsets);
+    const Offset most = Offset(std::max(rows.pieces.size(), blocks.pieces.size()));
+    partial_blocks_ = Buffer<T>(context, most * grid_.k * grid_.k);
+    bytes_ += partial_blocks_.size() * Offset(sizeof(T));
+    const auto place = [&](const CutSums& cut, CutSumsThere& there) {
+        there = {copy_to_buffer(context, cut.items), copy_to_buffer(context, cut.first_piece),
+                 copy_to_buffer(context, cut.pieces)};
+        return LongSums<T>{cut.limit,
+                           there.items.data(),
+                           Index(cut.items.size()),
+                           there.first_piece.data(),
+                           there.pieces.data(),
+                           Index(cut.pieces.size()),
+                           partial_blocks_.data()};
+    };
+    view_.long_rows = place(rows, cut_rows_);
+    view_.long_blocks = place(blocks, cut_blocks_);
 }
 
 template <class T>
@@ -292,7 +312,7 @@ void BlockFactor<T>::take_absolute(const Context& context) {
 }
 
 template <class T>
-PivotSummary<T> BlockFactor<T>::pivots(const Context& context) const {
+PivotSummary BlockFactor<T>::pivots(const Context& context) const {
     summarise_pivots(context, view_.block_rows, perturbed_.data(), smallest_.data(),
                      pivots_.data());
     return copy_to_host(context, pivots_)[0];
@@ -303,7 +323,9 @@ std::vector<Index> BlockFactor<T>::bad_block_rows(const Context& context, double
                                                   const Grid& first) const {
     std::vector<Index> bad;
     const std::vector<T> smallest = copy_to_host(context, smallest_);
-    const double least = threshold * double(copy_to_host(context, sizes_)[0]);
+    T size = 0;
+    copy_to_host(context, sizes_.view().first(1), std::span<T>(&size, 1));
+    const double least = threshold * double(size);
     const auto k = std::size_t(grid_.k);
     for (std::size_t i = 0; i < smallest.size(); ++i) {
         if (double(smallest[i]) >= least) continue;

@@ -54,7 +54,7 @@ class BlockFactor {
     Offset triples() const { return triples_; }
     Offset bytes() const { return bytes_; }
     /// Pivots that were raised, and the smallest one before, of the last factorisation. Waits.
-    PivotSummary<T> pivots(const Context& context) const;
+    PivotSummary pivots(const Context& context) const;
     /// The block rows of `first`, the grid of the same blocks in another order, whose smallest
     /// pivot is below `threshold` times the largest entry, or not a number; ascending. Waits.
     std::vector<Index> bad_block_rows(const Context& context, double threshold,
@@ -100,11 +100,19 @@ class BlockFactor {
     Buffer<SolveTask> lower_tasks_, upper_tasks_;
     Buffer<T> partial_sums_;
     SolveTasks<T> tasks_;
+    /// Of the factorisation on a GPU.
+    struct CutSumsThere {
+        Buffer<Offset> items;
+        Buffer<Index> first_piece;
+        Buffer<SumPiece> pieces;
+    };
+    CutSumsThere cut_rows_, cut_blocks_;
+    Buffer<T> partial_blocks_;
     Buffer<T> sums_;
     /// The largest entry of the matrix and its 1-norm, once it was asked for; parts of a search.
     Buffer<T> sizes_, partial_;
     bool has_norm1_ = false;
-    mutable Buffer<PivotSummary<T>> pivots_;
+    mutable Buffer<PivotSummary> pivots_;
     Buffer<int> fault_;
 };
 

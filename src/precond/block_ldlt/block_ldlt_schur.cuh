@@ -37,6 +37,53 @@ struct SchurTeam {
     Offset item = Offset(blockIdx.x) * teams + team;
 };
 
+/// -V W^T summed over each piece of the items first .. last - 1.
+template <int k, class T>
+__global__ void __launch_bounds__(schur_threads)
+    schur_pieces_kernel(LongSums<T> sums, const Index* left, const Index* right, Offset first,
+                        Offset last, const T* v, const T* w) {
+    using Team = SchurTeam<T, k>;
+    begin_dependent();
+    const Team at;
+    if (at.item >= sums.piece_count) return;
+    const SumPiece piece = sums.pieces[at.item];
+    if (piece.item < first || piece.item >= last) return;
+    typename Team::Tile c(at.lane);
+    c.visit([&](int, int, T& value) { value = T(0); });
+#pragma unroll 4
+    for (Offset e = piece.begin; e < piece.end; ++e) {
+        c.subtract_product(v + Offset(left[e]) * (k * k), w + Offset(right[e]) * (k * k));
+    }
+    T* const to = sums.partial + at.item * (k * k);
+    c.visit([&](int row, int column, T& value) { to[row + column * k] = value; });
+}
+
+/// C -= V W^T over a list, or over its pieces where it is cut.
+template <int k, class T, class Tile>
+__device__ __forceinline__ void subtract_products(const LongSums<T>& sums, Offset item,
+                                                  const Index* left, const Index* right,
+                                                  Offset begin, Offset end, const T* v, const T* w,
+                                                  Tile& c) {
+    if (end - begin <= sums.limit) {
+#pragma unroll 4
+        for (Offset e = begin; e < end; ++e) {
+            c.subtract_product(v + Offset(left[e]) * (k * k), w + Offset(right[e]) * (k * k));
+        }
+        return;
+    }
+    Index which = 0, behind = sums.count;
+    while (behind - which > 1) {
+        const Index middle = which + (behind - which) / 2;
+        (sums.items[middle] <= item ? which : behind) = middle;
+    }
+    const Index last = sums.first_piece[which + 1];
+#pragma unroll 4
+    for (Index p = sums.first_piece[which]; p < last; ++p) {
+        const T* const from = sums.partial + Offset(p) * (k * k);
+        c.visit([&](int row, int column, T& value) { value += from[row + column * k]; });
+    }
+}
+
 template <int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_diagonals_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* w,
@@ -54,12 +101,8 @@ __global__ void __launch_bounds__(schur_threads)
         value = staged[max(row, column) + min(row, column) * k];
     });
     if (active) {
-        const Offset end = a.row_offsets[i + 1];
-#pragma unroll 4
-        for (Offset e = a.row_offsets[i]; e < end; ++e) {
-            const Offset place = Offset(a.row_blocks[e]) * (k * k);
-            c.subtract_product(v + place, w + place);
-        }
+        subtract_products<k>(a.long_rows, i, a.row_blocks, a.row_blocks, a.row_offsets[i],
+                             a.row_offsets[i + 1], v, w, c);
     }
     __syncwarp();
     c.visit([&](int row, int column, T& value) { staged[row + column * k] = value; });
@@ -87,11 +130,8 @@ __global__ void __launch_bounds__(schur_threads)
     typename Team::Tile c(at.lane);
     c.visit([&](int row, int column, T& value) { value = staged[row + column * k]; });
     if (active) {
-        const Offset end = a.triple_offsets[block + 1];
-#pragma unroll 4
-        for (Offset e = a.triple_offsets[block]; e < end; ++e) {
-            c.subtract_product(v + Offset(a.left[e]) * (k * k), w + Offset(a.right[e]) * (k * k));
-        }
+        subtract_products<k>(a.long_blocks, block, a.left, a.right, a.triple_offsets[block],
+                             a.triple_offsets[block + 1], v, w, c);
     }
     __syncwarp();
     c.visit([&](int row, int column, T& value) {
@@ -111,12 +151,23 @@ __global__ void __launch_bounds__(schur_threads)
     for (int e = at.lane; e < k * k; e += Team::lanes) v_out[block * (k * k) + e] = staged[e];
 }
 
+template <int k, class T>
+void sum_pieces(const Context& context, const LongSums<T>& sums, const Index* left,
+                const Index* right, Offset first, Offset last, const T* v, const T* w) {
+    if (sums.piece_count == 0) return;
+    launch_dependent(&schur_pieces_kernel<k, T>,
+                     blocks_for(sums.piece_count, SchurTeam<T, k>::teams), schur_threads, 0,
+                     stream_of(context), sums, left, right, first, last, v, w);
+}
+
 template <class T>
 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
                      const T* v, const T* w, T* b) {
     if (first == last) return;
     with_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
+        sum_pieces<k>(context, a.long_rows, a.row_blocks, a.row_blocks, Offset(first), Offset(last),
+                      v, w);
         launch_dependent(&schur_diagonals_kernel<k, T>,
                          blocks_for(last - first, SchurTeam<T, k>::teams), schur_threads, 0,
                          stream_of(context), a, first, last, v, w, b);
@@ -129,6 +180,7 @@ void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
     if (first == last) return;
     with_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
+        sum_pieces<k>(context, a.long_blocks, a.left, a.right, first, last, v, w);
         launch_dependent(&schur_blocks_kernel<k, T>,
                          blocks_for(last - first, SchurTeam<T, k>::teams), schur_threads, 0,
                          stream_of(context), a, first, last, v, w, inverses, v_out, w_out);

@@ -92,10 +92,10 @@ void set_thresholds(const Context& context, Index count, double epsilon, const T
 
 template <class T>
 void summarise_pivots(const Context& /*context*/, Index count, const Index* perturbed,
-                      const T* smallest, PivotSummary<T>* summary) {
-    *summary = {std::numeric_limits<T>::infinity(), 0};
+                      const T* smallest, PivotSummary* summary) {
+    *summary = {std::numeric_limits<double>::infinity(), 0};
     for (Index i = 0; i < count; ++i) {
-        summary->smallest = std::min(summary->smallest, smallest[i]);
+        summary->smallest = std::min(summary->smallest, double(smallest[i]));
         summary->perturbed += perturbed[i];
     }
 }
@@ -107,8 +107,7 @@ void summarise_pivots(const Context& /*context*/, Index count, const Index* pert
     template void largest_in_diagonals<T>(const Context&, const PatternView<T>&, T*);       \
     template void row_norms<T>(const Context&, const PatternView<T>&, T*);                  \
     template void set_thresholds<T>(const Context&, Index, double, const T*, const T*, T*); \
-    template void summarise_pivots<T>(const Context&, Index, const Index*, const T*,        \
-                                      PivotSummary<T>*);
+    template void summarise_pivots<T>(const Context&, Index, const Index*, const T*, PivotSummary*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

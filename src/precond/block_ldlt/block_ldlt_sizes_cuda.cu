@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(threads)
 template <class T>
 __global__ void __launch_bounds__(threads)
     summarise_pivots_kernel(Index count, const Index* perturbed, const T* smallest,
-                            PivotSummary<T>* summary) {
+                            PivotSummary* summary) {
     __shared__ Index raised;
     begin_dependent();
     if (threadIdx.x == 0) raised = 0;
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(threads)
     }
     atomicAdd(&raised, sum);
     least = extreme_of_block<true>(least);
-    if (threadIdx.x == 0) *summary = {least, raised};
+    if (threadIdx.x == 0) *summary = {double(least), Offset(raised)};
 }
 
 /// Launches a kernel on `count` items, `items` a thread block.
@@ -151,7 +151,7 @@ void set_thresholds(const Context& context, Index count, double epsilon, const T
 
 template <class T>
 void summarise_pivots(const Context& context, Index count, const Index* perturbed,
-                      const T* smallest, PivotSummary<T>* summary) {
+                      const T* smallest, PivotSummary* summary) {
     launch_dependent(&summarise_pivots_kernel<T>, 1, threads, 0, stream_of(context), count,
                      perturbed, smallest, summary);
 }
@@ -162,8 +162,7 @@ void summarise_pivots(const Context& context, Index count, const Index* perturbe
     template void largest_magnitude<T>(const Context&, Offset, const T*, T*, T*);           \
     template void largest_in_diagonals<T>(const Context&, const PatternView<T>&, T*);       \
     template void set_thresholds<T>(const Context&, Index, double, const T*, const T*, T*); \
-    template void summarise_pivots<T>(const Context&, Index, const Index*, const T*,        \
-                                      PivotSummary<T>*);
+    template void summarise_pivots<T>(const Context&, Index, const Index*, const T*, PivotSummary*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

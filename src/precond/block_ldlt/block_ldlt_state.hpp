@@ -19,8 +19,8 @@ struct BlockLdlt<T>::State {
     /// Computes what the stage applies from the loaded values; false where its reconstruction error
     /// is too large to go on with.
     bool run(const Context& context, BlockLdltStage next);
-    /// Makes of what run computed what the options ask for. Probes come before: 25 steps with |D|
-    /// tell about as little as half of them with D.
+    /// Makes of what run computed what the options ask for. Probes come before: with |D| they
+    /// would tell as little as half as many steps with D do.
     void finish(const Context& context);
     /// So many sweeps, or the level factor.
     void run_first(const Context& context, int sweeps);

@@ -102,7 +102,7 @@ void set_thresholds(const Context& context, Index count, double epsilon, const T
 
 template <class T>
 void summarise_pivots(const Context& context, Index count, const Index* perturbed,
-                      const T* smallest, PivotSummary<T>* summary) {
+                      const T* smallest, PivotSummary* summary) {
     select(context, &cpu::summarise_pivots<T>, TESSERA_IF_CUDA(cuda::summarise_pivots<T>))(
         context, count, perturbed, smallest, summary);
 }
@@ -147,7 +147,7 @@ void scatter(const Context& context, Offset count, const Index* slots, const T* 
     template void row_norms<T>(const Context&, const PatternView<T>&, T*);                         \
     template void set_thresholds<T>(const Context&, Index, double, const T*, const T*, T*);        \
     template void summarise_pivots<T>(const Context&, Index, const Index*, const T*,               \
-                                      PivotSummary<T>*);                                           \
+                                      PivotSummary*);                                              \
     template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
     template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
 TESSERA_INSTANTIATE(float)

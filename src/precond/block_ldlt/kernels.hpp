@@ -1,10 +1,28 @@
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "tessera/csr.hpp"
 
 namespace tessera::block_ldlt {
+
+/// The products begin .. end - 1 of the list of an item.
+struct SumPiece {
+    Offset item, begin, end;
+};
+
+/// Sums of products of blocks over lists that are cut, on a GPU.
+template <class T>
+struct LongSums {
+    Offset limit = std::numeric_limits<Offset>::max();  ///< Longer lists are cut.
+    const Offset* items = nullptr;                      ///< Those with such lists, ascending,
+    Index count = 0;                                    ///< and how many.
+    const Index* first_piece = nullptr;                 ///< count + 1.
+    const SumPiece* pieces = nullptr;
+    Index piece_count = 0;
+    T* partial = nullptr;  ///< A block for each piece.
+};
 
 /// The lists of a BlockPattern and the permuted matrix in the memory of a Context.
 template <class T>
@@ -23,6 +41,7 @@ struct PatternView {
     const Offset* entry_offsets = nullptr;
     const std::uint16_t* places = nullptr;
     const T* values = nullptr;
+    LongSums<T> long_rows, long_blocks;  ///< Of the diagonal blocks, and of the others.
 };
 
 /// What a warp of a triangular solve does: a block row (block column, in a transposed one) from the
@@ -49,10 +68,9 @@ struct SolveTasks {
 inline constexpr int magnitude_parts = 1024;
 
 /// Of all diagonal blocks.
-template <class T>
 struct PivotSummary {
-    T smallest;       ///< Infinity of none.
-    Index perturbed;  ///< Raised pivots.
+    double smallest;   ///< Infinity of none.
+    Offset perturbed;  ///< Raised pivots.
 };
 
 /// The kernels of the preconditioner. Blocks are k x k, column-major, one after the other; vectors
@@ -130,7 +148,7 @@ struct PivotSummary {
                         const T* of_block, T* thresholds);                                         \
     template <class T>                                                                             \
     void summarise_pivots(const Context& context, Index count, const Index* perturbed,             \
-                          const T* smallest, PivotSummary<T>* summary);                            \
+                          const T* smallest, PivotSummary* summary);                               \
     template <class T>                                                                             \
     void gather(const Context& context, Offset count, const Index* slots, const T* scale,          \
                 const T* r, T* x);                                                                 \

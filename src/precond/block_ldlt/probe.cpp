@@ -74,13 +74,14 @@ std::vector<double> probe(const Context& context, const CsrView<T>& matrix, cons
             const int count = step + 1;
             const auto earlier = std::span<const T>(basis.data(), std::size_t(count) * n);
             dots<T>(context, count, earlier, vector(count), products_with_basis.data());
-            const std::vector<T> h = copy_to_host(context, products_with_basis);
-            std::vector<T> negative(h.size(), T(0));
+            const auto known = products_with_basis.view().first(std::size_t(count));
+            std::vector<T> h(known.size()), negative(known.size());
+            copy_to_host<T>(context, known, h);
             for (int i = 0; i < count; ++i) {
                 column[std::size_t(i)] += double(h[std::size_t(i)]);
                 negative[std::size_t(i)] = -h[std::size_t(i)];
             }
-            copy_from_host(context, std::span<const T>(negative), products_with_basis.view());
+            copy_from_host(context, std::span<const T>(negative), known);
             combine<T>(context, count, earlier, products_with_basis.data(), T(1), vector(count));
         }
         const double next = norm<T>(context, vector(step + 1), scalar);

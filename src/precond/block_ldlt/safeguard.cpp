@@ -95,8 +95,8 @@ bool BlockLdlt<T>::State::run(const Context& context, BlockLdltStage next) {
     }
     if (stage != BlockLdltStage::none) {
         const auto pivots = factor.pivots(context);
-        report.perturbed = pivots.perturbed;
-        report.smallest_pivot = double(pivots.smallest);
+        report.perturbed = Index(pivots.perturbed);
+        report.smallest_pivot = pivots.smallest;
     }
     return good;
 }

@@ -148,6 +148,14 @@ TakenApart take_apart(const Context& context, const block_ldlt::BlockFactor<T>& 
     return parts;
 }
 
+template <class T>
+void expect_same_bits(const Context& context, const Buffer<T>& first, const Buffer<T>& second,
+                      const char* what) {
+    const auto a = copy_to_host(context, first), b = copy_to_host(context, second);
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t e = 0; e < a.size(); ++e) ASSERT_EQ(a[e], b[e]) << what << ' ' << e;
+}
+
 /// Loads `matrix` (in host memory), unscaled.
 template <class T>
 void load(const Context& context, block_ldlt::BlockFactor<T>& factor, const CsrView<T>& matrix) {

@@ -74,6 +74,15 @@ TEST(find_blocks, random_patterns_over_many_chunks) {
     }
 }
 
+/// More than a GPU composes at once.
+TEST(find_blocks, random_patterns_over_very_many_chunks) {
+    if (fewer_run()) GTEST_SKIP() << "fewer matrices were asked for";
+    auto random = generator();
+    const Pattern pattern = random_pattern(random, 1400000, 9);
+    expect_reference(context(), pattern, 7, Blocking::supervariable);
+    expect_reference(context(), pattern, 5, Blocking::natural);
+}
+
 TEST(find_blocks, sizes_around_words_and_chunks) {
     auto random = generator();
     for (const Index rows : {0,   1,    2,    31,   32,   33,   63,   64,   65,   127,

@@ -10,6 +10,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "sparse/slice_chunks.hpp"
+#include "sparse/spmv_sliced/kernels.hpp"
 #include "sparse/stored_value.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -98,15 +99,26 @@ static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const
     }
 }
 
-/// y of the block row at position p from the sums of its rows, `stride` apart.
+/// The end of a product for the block row at position p, from the sums of its rows, `stride` apart.
+/// One lane rounds as the vectors of recurrence_step do.
 template <int B, class T>
 static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T* sums,
-                                       Index stride, T alpha, T beta, T* y) {
+                                       Index stride, const T* x, const ProductEnd<T>& end) {
+    const hn::CappedTag<T, 1> d;
+    const RecurrenceStep<T>& step = end.step;
     const Offset first = a.block_row(p) * B;
     const Offset rows = a.rows - first < B ? a.rows - first : B;
     for (Offset r = 0; r < rows; ++r) {
-        const T product = alpha * sums[r * stride];
-        y[first + r] = beta == T(0) ? product : product + beta * y[first + r];
+        const Offset at = first + r;
+        auto value = hn::Mul(hn::Set(d, step.product), hn::Set(d, sums[r * stride]));
+        if (step.own != T(0)) value = hn::MulAdd(hn::Set(d, step.own), hn::Set(d, x[at]), value);
+        if (step.before != T(0)) {
+            value = hn::MulAdd(hn::Set(d, step.before), hn::Set(d, end.y[at]), value);
+        }
+        if (step.given != T(0)) {
+            value = hn::MulAdd(hn::Set(d, step.given), hn::Set(d, end.r[at]), value);
+        }
+        end.next[at] = hn::GetLane(value);
     }
 }
 
@@ -127,7 +139,8 @@ static HWY_INLINE Offset first_column(const SlicedPattern& a, Index slice) {
 /// of the slice, so that steps are known to the compiler.
 template <int B, bool Whole, class Column, class Stored, class T>
 static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
-                                     const Stored* all_values, T alpha, const T* x, T beta, T* y) {
+                                     const Stored* all_values, const T* x,
+                                     const ProductEnd<T>& end) {
     const hn::ScalableTag<T> d;
     const hn::RebindToSigned<decltype(d)> di;
     using Signed = hn::TFromD<decltype(di)>;
@@ -173,14 +186,15 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
         }
     }
     for (Index i = 0; i < line_lanes<T>; ++i) {
-        store_block_row<B>(a, p + i, rows + i, line_lanes<T>, alpha, beta, y);
+        store_block_row<B>(a, p + i, rows + i, line_lanes<T>, x, end);
     }
 }
 
 /// One block row by itself, where slices are no whole cache lines of lanes.
 template <int B, class Stored, class T>
 static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index lane,
-                                     const Stored* all_values, T alpha, const T* x, T beta, T* y) {
+                                     const Stored* all_values, const T* x,
+                                     const ProductEnd<T>& end) {
     const Offset p = Offset(slice) * a.slice_height + lane;
     const Offset start = a.slice_offsets[slice], height = a.slice_height;
     T sums[B] = {};
@@ -194,25 +208,25 @@ static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index 
             }
         }
     }
-    store_block_row<B>(a, p, sums, 1, alpha, beta, y);
+    store_block_row<B>(a, p, sums, 1, x, end);
 }
 
 template <int B, class Column, class Stored, class T>
 static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void* all_values,
-                           T alpha, const T* x, T beta, T* y) {
+                           const T* x, const ProductEnd<T>& end) {
     const Stored* const values = static_cast<const Stored*>(all_values);
     if (a.slice_height == line_lanes<T>) {
-        multiply_line<B, true, Column>(a, chunk.slice, 0, values, alpha, x, beta, y);
+        multiply_line<B, true, Column>(a, chunk.slice, 0, values, x, end);
         return;
     }
     Index lane = chunk.first;
     if constexpr (std::is_same_v<Stored, T>) {  // Others only in slices as they are chosen here.
         for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
-            multiply_line<B, false, Column>(a, chunk.slice, lane, values, alpha, x, beta, y);
+            multiply_line<B, false, Column>(a, chunk.slice, lane, values, x, end);
         }
     }
     for (; lane < chunk.last; ++lane) {
-        multiply_lane<B>(a, chunk.slice, lane, values, alpha, x, beta, y);
+        multiply_lane<B>(a, chunk.slice, lane, values, x, end);
     }
 }
 
@@ -222,28 +236,29 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "simd/dispatch.hpp"
-#include "sparse/spmv_sliced/kernels.hpp"
 
 namespace tessera::cpu {
 
 template <class T>
-void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions&, Offset,
-              T alpha, const T* x, T beta, T* y) {
+void multiply_step(const Context& context, const SlicedView<T>& matrix, const FormatOptions&,
+                   Offset, const T* x, const ProductEnd<T>& end) {
     const SlicedPattern& pattern = matrix.pattern;
+    const auto multiply = [&](auto chunk_product) {
+        SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
+            chunk_product(pattern, chunk, matrix.values, x, end);
+        });
+    };
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         with_block(pattern.block, [&](auto b) {
             constexpr int block = decltype(b)::value;
             const auto run = [&](auto column) {
                 using Column = typename decltype(column)::type;
-                const auto chunk_product = context.instruction_set() == InstructionSet::avx512
-                                               ? &N_AVX3::multiply_chunk<block, Column, Stored, T>
-                                           : context.instruction_set() == InstructionSet::avx2
-                                               ? &N_AVX2::multiply_chunk<block, Column, Stored, T>
-                                               : &N_SSE4::multiply_chunk<block, Column, Stored, T>;
-                SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
-                    chunk_product(pattern, chunk, matrix.values, alpha, x, beta, y);
-                });
+                multiply(context.instruction_set() == InstructionSet::avx512
+                             ? &N_AVX3::multiply_chunk<block, Column, Stored, T>
+                         : context.instruction_set() == InstructionSet::avx2
+                             ? &N_AVX2::multiply_chunk<block, Column, Stored, T>
+                             : &N_SSE4::multiply_chunk<block, Column, Stored, T>);
             };
             if (pattern.column_offsets != nullptr) return run(TypeTag<std::uint16_t>());
             run(TypeTag<Index>());

@@ -38,6 +38,20 @@ void check_vectors(const SlicedMatrix<T>& matrix, std::initializer_list<std::siz
     }
 }
 
+template <class T>
+void run(const Context& context, const SlicedMatrix<T>& matrix, const T* x,
+         const ProductEnd<T>& end) {
+    select(context, &cpu::multiply_step<T>, TESSERA_IF_CUDA(cuda::multiply_step<T>))(
+        context, matrix.view(), matrix.options(), matrix.facts().read_bytes, x, end);
+}
+
+/// Whether a product can sum a dot besides.
+bool sums_dots([[maybe_unused]] const Context& context,
+               [[maybe_unused]] const FormatOptions& options) {
+    if constexpr (cuda::with_cuda) return context.on_gpu() && cuda::sums_dots(options);
+    return false;
+}
+
 }  // namespace
 
 template <class T>
@@ -49,9 +63,8 @@ void multiply(const Context& context, const SlicedMatrix<T>& matrix, std::type_i
     const FormatFacts& facts = matrix.facts();
     const double vectors = double(matrix.columns()) + (beta == T(0) ? 1.0 : 2.0) * matrix.rows();
     const Phase phase(context, "spmv", double(facts.read_bytes) + vectors * sizeof(T));
-    select(context, &cpu::multiply<T>, TESSERA_IF_CUDA(cuda::multiply<T>))(
-        context, matrix.view(), matrix.options(), facts.read_bytes, alpha, x.data(), beta,
-        y.data());
+    run<T>(context, matrix, x.data(),
+           {{alpha, 0, beta, 0}, y.data(), nullptr, y.data(), nullptr, nullptr});
 }
 
 template <class T>
@@ -59,13 +72,11 @@ void multiply_dot(const Context& context, const SlicedMatrix<T>& matrix,
                   std::span<const std::type_identity_t<T>> x, std::span<std::type_identity_t<T>> y,
                   T* xy) {
     check_vectors(matrix, {x.size(), y.size()});
-    if constexpr (cuda::with_cuda) {
-        if (context.on_gpu() && !x.empty() && cuda::sums_dots(matrix.options())) {
-            const Offset bytes = matrix.facts().read_bytes;
-            const Phase phase(context, "spmv", double(bytes) + 2.0 * double(x.size_bytes()));
-            return cuda::multiply_step<T>(context, matrix.view(), matrix.options(), bytes, x.data(),
-                                          {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy, nullptr});
-        }
+    if (!x.empty() && sums_dots(context, matrix.options())) {
+        const Phase phase(context, "spmv",
+                          double(matrix.facts().read_bytes) + 2.0 * double(x.size_bytes()));
+        return run<T>(context, matrix, x.data(),
+                      {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy, nullptr});
     }
     multiply(context, matrix, 1, x, 0, y);
     dot<T>(context, x, y, xy);
@@ -80,18 +91,10 @@ void multiply_step(const Context& context, const SlicedMatrix<T>& matrix,
                    std::span<std::type_identity_t<T>> next,
                    std::span<std::type_identity_t<T>> work) {
     check_vectors(matrix, {x.size(), y.size(), r.size(), next.size(), work.size()});
-    if constexpr (cuda::with_cuda) {
-        if (context.on_gpu()) {
-            const Offset bytes = matrix.facts().read_bytes;
-            const int vectors = 2 + (step.before != 0) + (step.given != 0);
-            const Phase phase(context, "spmv", double(bytes) + vectors * double(x.size_bytes()));
-            return cuda::multiply_step<T>(
-                context, matrix.view(), matrix.options(), bytes, x.data(),
-                {step, y.data(), r.data(), next.data(), nullptr, nullptr});
-        }
-    }
-    multiply(context, matrix, 1, x, 0, work);
-    recurrence_step<T>(context, step, work, x, y, r, next);
+    const int vectors = 2 + (step.before != 0) + (step.given != 0);
+    const Phase phase(context, "spmv",
+                      double(matrix.facts().read_bytes) + vectors * double(x.size_bytes()));
+    run<T>(context, matrix, x.data(), {step, y.data(), r.data(), next.data(), nullptr, nullptr});
 }
 
 template <class T>
@@ -104,17 +107,14 @@ void multiply_last_step(const Context& context, const SlicedMatrix<T>& matrix,
     const bool scales = !result.d.empty(), sums = result.rz != nullptr;
     check_vectors(matrix, {x.size(), y.size(), r.size(), work.size(), result.z.size(),
                            scales ? result.d.size() : x.size(), sums ? result.r.size() : x.size()});
-    if constexpr (cuda::with_cuda) {
-        if (context.on_gpu() && !(sums && (x.empty() || !cuda::sums_dots(matrix.options())))) {
-            const Offset bytes = matrix.facts().read_bytes;
-            const int vectors = 1 + (step.before != 0) + (step.given != 0);
-            const int wide = 1 + scales + sums;
-            const Phase phase(context, "spmv",
-                              double(bytes) + vectors * double(x.size_bytes()) +
-                                  wide * double(result.z.size_bytes()));
-            return cuda::multiply_step<T>(context, matrix.view(), matrix.options(), bytes, x.data(),
-                                          {step, y.data(), r.data(), nullptr, nullptr, &result});
-        }
+    if (context.on_gpu() && !(sums && (x.empty() || !sums_dots(context, matrix.options())))) {
+        const int vectors = 1 + (step.before != 0) + (step.given != 0);
+        const int wide = 1 + scales + sums;
+        const Phase phase(context, "spmv",
+                          double(matrix.facts().read_bytes) + vectors * double(x.size_bytes()) +
+                              wide * double(result.z.size_bytes()));
+        return run<T>(context, matrix, x.data(),
+                      {step, y.data(), r.data(), nullptr, nullptr, &result});
     }
     multiply_step<T>(context, matrix, step, x, y, r, y, work);
     widen<T, double>(context, result.d, y, result.square, result.z);

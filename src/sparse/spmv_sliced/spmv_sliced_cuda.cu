@@ -34,13 +34,6 @@ void multiply_step(const Context& context, const SlicedView<T>& matrix,
     });
 }
 
-template <class T>
-void multiply(const Context& context, const SlicedView<T>& matrix, const FormatOptions& options,
-              Offset bytes, T alpha, const T* x, T beta, T* y) {
-    const RecurrenceStep<T> step{alpha, 0, beta, 0};
-    multiply_step<T>(context, matrix, options, bytes, x, {step, y, nullptr, y, nullptr, nullptr});
-}
-
 /// lanes_kernel can, and it takes whole slices of as many rows as a thread has.
 bool sums_dots(const FormatOptions& options) {
     const int rows =
@@ -48,10 +41,8 @@ bool sums_dots(const FormatOptions& options) {
     return !reads_pads(options) && options.slice_height > 1 && options.slice_height % rows == 0;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                    \
-    template void multiply<T>(const Context&, const SlicedView<T>&, const FormatOptions&, Offset, \
-                              T, const T*, T, T*);                                                \
-    template void multiply_step<T>(const Context&, const SlicedView<T>&, const FormatOptions&,    \
+#define TESSERA_INSTANTIATE(T)                                                                 \
+    template void multiply_step<T>(const Context&, const SlicedView<T>&, const FormatOptions&, \
                                    Offset, const T*, const ProductEnd<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

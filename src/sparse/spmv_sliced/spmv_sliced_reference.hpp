@@ -31,7 +31,8 @@ SlicedProduct sliced_product(const SlicedView<T>& matrix, const T* x) {
                 const Offset slot = a.slice_offsets[slice] + k * height + lane;
                 for (Offset e = 0; e < area; ++e) {
                     const Offset row = block_row * a.block + e / a.block;
-                    const Offset column = Offset(a.block_column(slice, slot)) * a.block + e % a.block;
+                    const Offset column =
+                        Offset(a.block_column(slice, slot)) * a.block + e % a.block;
                     if (row >= a.rows || column >= a.columns) continue;
                     const Offset at = a.slice_offsets[slice] * area + (k * area + e) * height;
                     const long double value = widen_to<T>(values[at + lane]);

@@ -1,4 +1,4 @@
-#include "precond/block_ldlt/solve_tasks.hpp"
+#include "precond/block_ldlt/long_lists.hpp"
 
 #include <algorithm>
 
@@ -33,6 +33,23 @@ std::vector<SolveTask> solve_tasks(const std::vector<Offset>& offsets, bool desc
         tasks.push_back({i, first, piece - first, end, end});
     }
     return tasks;
+}
+
+CutSums cut_sums(const std::vector<Offset>& offsets) {
+    const auto count = offsets.size() - 1;
+    CutSums cut;
+    cut.limit = std::max(longest_piece, 16 * offsets.back() / std::max<Offset>(1, Offset(count)));
+    for (std::size_t i = 0; i < count; ++i) {
+        if (offsets[i + 1] - offsets[i] <= cut.limit) continue;
+        cut.items.push_back(Offset(i));
+        cut.first_piece.push_back(Index(cut.pieces.size()));
+        for (Offset at = offsets[i]; at < offsets[i + 1]; at += longest_piece) {
+            const Offset end = std::min(at + longest_piece, offsets[i + 1]);
+            cut.pieces.push_back({Offset(i), at, end});
+        }
+    }
+    cut.first_piece.push_back(Index(cut.pieces.size()));
+    return cut;
 }
 
 }  // namespace tessera::block_ldlt
