@@ -90,7 +90,8 @@ class Fig3(Figure):
         axis.set_title(title, fontsize=10)
         axis.set_yscale("log")
         axis.set_ylabel(error_label, fontsize=8)
-        axis.legend(fontsize=6, ncols=2)
+        if series:
+            axis.legend(fontsize=6, ncols=2)
         self.name_systems(axis)
 
     def name_systems(self, axis):

@@ -277,7 +277,7 @@ def check_sizes(claims, documents):
         row = by_system(document["rows"])["KKT hard"]["jacobi"][0]
         rows["CPU" if document["device"].startswith("cpu") or "CPU" in document["device"] else "GPU"] = row
         lines.append([
-            f"{document['device']}, {document['threads']} threads", f"{row['symbolic_seconds']:.2f}",
+            document["device"], f"{row['symbolic_seconds']:.2f}",
             f"{row['setup_seconds']:.2f}", number(row["numeric_milliseconds"], "{:.4g}"),
             number(row["apply_milliseconds"], "{:.3g}"), f"{row['apply_bytes'] / 1e9:.2f}",
             f"{row['fraction_of_copy']:.0%}", f"{row['products']}", number(residual(row)),
