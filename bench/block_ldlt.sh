@@ -12,6 +12,7 @@
 #           GPU without those that the safeguard leaves alone
 #   time    n = 200,000: numeric factorisation and application, by sweeps and level by level
 #   fills   n = 20,000: the smallest fill that reaches 1e-8 where fill 1 does not (cpu)
+#   direct  n = 20,000: MUMPS alone (cpu; table1 has it as well)
 #   real    every symmetric indefinite matrix of the folder (cpu)
 #   sizes   1,000,000 rows: setup, update and application
 set -euo pipefail
@@ -20,12 +21,12 @@ device=${1:-cuda}
 folder=${2:-$here/results/block_ldlt}
 matrices=${TESSERA_TEST_MATRICES:-$here/matrices}
 if [[ $device != cuda && $device != cpu ]]; then
-    sed -n 's/^# \?//; 2,18p' "${BASH_SOURCE[0]}" >&2
+    sed -n 's/^# \?//; 2,19p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 parts=("${@:3}")
 if ((${#parts[@]} == 0)); then
-    parts=(table1 time sizes)
+    parts=(sizes table1 time)
     if [[ $device == cpu ]]; then parts=(fig3 table1 time real); fi
 fi
 # shellcheck source=find_bench.sh
@@ -93,6 +94,10 @@ measure_table1() {
 measure_fills() {
     measure fills "${hard20[@]}" --most-fill 40 --seconds 0 \
         --way "block_ldlt:8,method=level,fill={fill}"
+}
+
+measure_direct() {
+    measure direct "${easy20[@]}" "${hard20[@]}" --way mumps
 }
 
 # Symmetric and not positive definite, by the list that lies beside them.

@@ -170,7 +170,7 @@ void add_row(Json& result, Json row) {
     result["rows"].push_back(std::move(row));
 }
 
-/// The way with fill 0, 1, 2, ... until one converges.
+/// The way with fill 0, 1, 2, ... until one converges, its probes counted.
 void add_fills(Json& result, const Context& context, const LinearSystem& system,
                const std::string& way, const BlockLdltBench& bench) {
     const std::string mark = "{fill}";
@@ -180,7 +180,10 @@ void add_fills(Json& result, const Context& context, const LinearSystem& system,
         with.replace(at, mark.size(), std::to_string(level));
         const Json row = measured_way(context, system, with, bench);
         add_row(result, row);
-        if (row["status"] == "converged" || row["status"] == "error") return;
+        const std::string status = row.value("status", "");
+        const bool reached =
+            status == "converged" && row.value("products", Offset(0)) <= bench.most_iterations;
+        if (reached || status == "error") return;
         if (row.value("stored_share", 0.0) > bench.largest_share) return;
     }
 }

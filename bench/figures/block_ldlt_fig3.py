@@ -30,7 +30,8 @@ blocks = ("1", "4", "8", "16", "32")
 pivotings = ("static", "bunch_kaufman", "rook", "complete")
 sweeps = ("1", "2", "3", "4", "5", "6", "8", "12", "16")
 waves = ("Helmholtz", "Schrödinger", "shell, shifted")
-error_label = "$||LDL^T - A||_\\infty / ||A||_\\infty$"
+floor = 1e-3  # What is smaller is drawn there: the bordered system is factored exactly.
+error_label = "$||LDL^T - A||_\\infty / ||A||_\\infty$, at least 0.001"
 
 
 def errors(rows, **wanted):
@@ -75,22 +76,26 @@ class Fig3(Figure):
         print(__doc__.strip().splitlines()[0])
 
     def panel(self, axis, title, series, level=None):
+        def drawn(values):
+            return [max(floor, values.get(s, math.nan)) if s in values else math.nan for s in systems]
+
         systems = self.systems
         for place, (label, values) in enumerate(series.items()):
             shift = 0.7 * ((place + 0.5) / len(series) - 0.5)
             axis.plot(
-                [i + shift for i in range(len(systems))], [values.get(s, math.nan) for s in systems],
+                [i + shift for i in range(len(systems))], drawn(values),
                 "osDv^P"[place], color=colours[place], label=label, ms=4,
             )
         if level:
             axis.plot(
-                range(len(systems)), [level.get(s, math.nan) for s in systems], "_", color="black",
-                ms=14, zorder=0, label="level by level",
+                range(len(systems)), drawn(level), "_", color="black", ms=14, zorder=0,
+                label="level by level",
             )
         axis.set_title(title, fontsize=10)
         axis.set_yscale("log")
         axis.set_ylabel(error_label, fontsize=8)
-        axis.legend(fontsize=6, ncols=2)
+        if series:
+            axis.legend(fontsize=6, ncols=2)
         self.name_systems(axis)
 
     def name_systems(self, axis):
@@ -272,7 +277,7 @@ if pyplot:
     )
     for place, name in enumerate(figure.systems):
         axes[1, 1].plot(
-            [int(n) for n in sweeps], [by_sweep[n][name] for n in sweeps],
+            [int(n) for n in sweeps], [max(floor, by_sweep[n][name]) for n in sweeps],
             ".-" if place < len(colours) else "x--", color=colours[place % len(colours)], lw=1,
             ms=4, label=name,
         )
