@@ -32,7 +32,7 @@ struct BlockLdlt<T>::State {
     /// The stage of the options and, with the safeguard, those that it gives way to.
     void choose(const Context& context, const CsrView<T>& matrix);
     std::vector<double> probe(const Context& context, const CsrView<T>& matrix,
-                              const SpmvPlan& plan, std::span<const double> leader);
+                              const SpmvPlan& plan, std::span<const double> leader, double same);
 };
 
 }  // namespace tessera

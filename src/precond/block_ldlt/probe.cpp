@@ -35,11 +35,11 @@ class Residual {
 };
 
 /// Whether more steps would tell nothing new beside the residuals of another probe.
-bool decided(const std::vector<double>& residuals, std::span<const double> leader) {
+bool decided(const std::vector<double>& residuals, std::span<const double> leader, double same) {
     const std::size_t step = residuals.size() - 1;
     if (residuals.size() < fewest_steps || step >= leader.size()) return false;
-    const bool same = std::abs(residuals[step] - leader[step]) <= 0.01 * leader[step];
-    return (same && leader[step] <= 0.5) || residuals[step] >= 3 * leader[step];
+    const bool close = std::abs(residuals[step] - leader[step]) < same * leader[step];
+    return (close && leader[step] <= 0.5) || residuals[step] >= 3 * leader[step];
 }
 
 template <class T>
@@ -53,7 +53,7 @@ double norm(const Context& context, std::span<const T> x, Buffer<T>& scalar) {
 template <class T>
 std::vector<double> probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           const std::function<void(const T*, T*)>& precondition, double target,
-                          std::span<const double> leader, Offset& products) {
+                          std::span<const double> leader, double same, Offset& products) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto n = std::size_t(matrix.rows);
     Buffer<T> basis(context, Offset(n) * (probe_steps + 1)), z(context, Offset(n));
@@ -89,7 +89,7 @@ std::vector<double> probe(const Context& context, const CsrView<T>& matrix, cons
         const double relative = residual.add(std::move(column));
         residuals.push_back(std::isfinite(relative) ? relative : infinity);
         if (!std::isfinite(relative) || relative <= target || next == 0) break;
-        if (decided(residuals, leader)) break;
+        if (decided(residuals, leader, same)) break;
         axpby<T>(context, T(0), vector(step + 1), T(1 / next), vector(step + 1));
     }
     return residuals;
@@ -98,7 +98,7 @@ std::vector<double> probe(const Context& context, const CsrView<T>& matrix, cons
 #define TESSERA_INSTANTIATE(T)                                                                \
     template std::vector<double> probe<T>(const Context&, const CsrView<T>&, const SpmvPlan&, \
                                           const std::function<void(const T*, T*)>&, double,   \
-                                          std::span<const double>, Offset&);
+                                          std::span<const double>, double, Offset&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -18,13 +18,14 @@ class Probes {
                           problems::generate<double>(host(), Spec::parse(problem)).matrix.view())),
           plan_(plan_spmv(there_, std::as_const(matrix_).view())) {}
 
-    std::vector<double> run(double target, std::span<const double> leader, Offset& products) const {
+    std::vector<double> run(double target, std::span<const double> leader, Offset& products,
+                            double same = 0.01) const {
         const auto rows = std::size_t(matrix_.rows());
         const auto identity = [&](const double* r, double* z) {
             copy(there_, std::span<const double>(r, rows), std::span<double>(z, rows));
         };
         return block_ldlt::probe<double>(there_, matrix_.view(), plan_, identity, target, leader,
-                                         products);
+                                         same, products);
     }
 
   private:
@@ -40,7 +41,7 @@ std::vector<double> times(double factor, std::vector<double> residuals) {
 
 }  // namespace
 
-TEST(block_ldlt_probe, residuals_fall_until_the_target) {
+TEST(probe, residuals_fall_until_the_target) {
     const Probes probes("poisson3d:8");
     Offset products = 0;
     const auto residuals = probes.run(0, {}, products);
@@ -54,7 +55,7 @@ TEST(block_ldlt_probe, residuals_fall_until_the_target) {
     EXPECT_EQ(fewer, std::vector<double>(residuals.begin(), residuals.begin() + 5));
 }
 
-TEST(block_ldlt_probe, ends_where_it_is_decided) {
+TEST(probe, ends_where_it_is_decided) {
     const Probes probes("poisson3d:8");
     Offset products = 0;
     const auto residuals = probes.run(0, {}, products);
@@ -68,6 +69,10 @@ TEST(block_ldlt_probe, ends_where_it_is_decided) {
     };
     EXPECT_EQ(steps_beside(residuals), block_ldlt::fewest_steps);
     EXPECT_EQ(steps_beside(times(1 / 3.1, residuals)), block_ldlt::fewest_steps);
+    // Where only what is worse may end.
+    Offset all = 0;
+    probes.run(0, residuals, all, 0);
+    EXPECT_EQ(all, block_ldlt::probe_steps);
     // Better, or not much worse: all steps.
     EXPECT_EQ(steps_beside(times(1.1, residuals)), block_ldlt::probe_steps);
     EXPECT_EQ(steps_beside(times(1 / 2.5, residuals)), block_ldlt::probe_steps);
@@ -75,7 +80,7 @@ TEST(block_ldlt_probe, ends_where_it_is_decided) {
     EXPECT_EQ(steps_beside({residuals[0], residuals[1]}), block_ldlt::probe_steps);
 }
 
-TEST(block_ldlt_probe, a_leader_that_got_nowhere_decides_nothing) {
+TEST(probe, a_leader_that_got_nowhere_decides_nothing) {
     const Probes probes("helmholtz:30");
     Offset products = 0;
     std::vector<double> slow = probes.run(0, {}, products);

@@ -15,6 +15,7 @@ constexpr double largest_error = 0.5;   ///< Above it sweeps start again with
 constexpr double raise_epsilon = 3;     ///< a larger epsilon,
 constexpr int most_restarts = 2;        ///< so many times.
 constexpr double good_probe = 1e-3;     ///< A preconditioner that gets there is taken.
+constexpr double same_residual = 0.01;  ///< Two stages this close to each other are not told apart.
 constexpr double clearly_better = 0.9;  ///< A later stage's residual over an earlier one's.
 
 std::string short_number(double number) {
@@ -108,11 +109,11 @@ void BlockLdlt<T>::State::finish(const Context& context) {
 
 template <class T>
 std::vector<double> BlockLdlt<T>::State::probe(const Context& context, const CsrView<T>& matrix,
-                                               const SpmvPlan& plan,
-                                               std::span<const double> leader) {
+                                               const SpmvPlan& plan, std::span<const double> leader,
+                                               double same) {
     return block_ldlt::probe<T>(
         context, matrix, plan, [&](const T* r, T* z) { apply(context, r, z); }, good_probe, leader,
-        report.probe_products);
+        same, report.probe_products);
 }
 
 template <class T>
@@ -138,10 +139,11 @@ void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matri
                               short_number(report.reconstruction.back()) + "), ";
             continue;
         }
-        const std::vector<double> residuals = probe(context, matrix, plan, leader);
+        const bool last = next == BlockLdltStage::none;
+        const std::vector<double> residuals =
+            probe(context, matrix, plan, leader, last ? 0 : same_residual);
         const double residual = report.probe[s] = residuals.back();
         report.outcome += std::string(to_string(next)) + " " + short_number(residual) + ", ";
-        const bool last = next == BlockLdltStage::none;
         if (residual < (last ? 1 : clearly_better) * smallest) {
             smallest = residual;
             leader = residuals;
