@@ -1,5 +1,3 @@
-#include <cstdlib>
-
 #include "base/context_state.hpp"
 #include "support/test.hpp"
 

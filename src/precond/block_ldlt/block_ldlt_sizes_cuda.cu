@@ -2,6 +2,7 @@
 
 #include "gpu/launch.cuh"
 #include "precond/block_ldlt/block_tiles.cuh"
+#include "precond/block_ldlt/launch_items.cuh"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -108,23 +109,14 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) *summary = {double(least), Offset(raised)};
 }
 
-/// Launches a kernel on `count` items, `items` a thread block.
-template <class... Parameters, class... Arguments>
-void launch(const Context& context, void (*kernel)(Parameters...), Offset count, int items,
-            Arguments&&... arguments) {
-    if (count == 0) return;
-    launch_dependent(kernel, blocks_for(count, items), threads, 0, stream_of(context),
-                     std::forward<Arguments>(arguments)...);
-}
-
 }  // namespace
 
 template <class T>
 void check_sources(const Context& context, Offset count, const Offset* source,
                    const Index* row_slots, const Index* column_slots, const Index* slots,
                    const CsrView<T>& matrix, int* fault) {
-    launch(context, &check_sources_kernel<T>, count, threads * per_thread, count, source, row_slots,
-           column_slots, slots, matrix, fault);
+    launch_items<threads>(context, &check_sources_kernel<T>, count, threads * per_thread, count,
+                          source, row_slots, column_slots, slots, matrix, fault);
 }
 
 template <class T>
@@ -139,14 +131,15 @@ void largest_magnitude(const Context& context, Offset count, const T* x, T* part
 
 template <class T>
 void largest_in_diagonals(const Context& context, const PatternView<T>& a, T* largest) {
-    launch(context, &largest_in_diagonals_kernel<T>, a.block_rows, threads / row_lanes, a, largest);
+    launch_items<threads>(context, &largest_in_diagonals_kernel<T>, a.block_rows,
+                          threads / row_lanes, a, largest);
 }
 
 template <class T>
 void set_thresholds(const Context& context, Index count, double epsilon, const T* size,
                     const T* of_block, T* thresholds) {
-    launch(context, &set_thresholds_kernel<T>, count, threads * per_thread, count, epsilon, size,
-           of_block, thresholds);
+    launch_items<threads>(context, &set_thresholds_kernel<T>, count, threads * per_thread, count,
+                          epsilon, size, of_block, thresholds);
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 #include "gpu/launch.cuh"
 #include "precond/block_ldlt/block_tiles.cuh"
+#include "precond/block_ldlt/launch_items.cuh"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -131,15 +132,6 @@ __global__ void __launch_bounds__(threads)
     });
 }
 
-/// Launches a kernel on `count` items, `items` a thread block.
-template <class... Parameters, class... Arguments>
-void launch(const Context& context, void (*kernel)(Parameters...), Offset count, int items,
-            Arguments&&... arguments) {
-    if (count == 0) return;
-    launch_dependent(kernel, blocks_for(count, items), threads, 0, stream_of(context),
-                     std::forward<Arguments>(arguments)...);
-}
-
 }  // namespace
 
 template <class T>
@@ -147,8 +139,8 @@ void factor_product(const Context& context, const PatternView<T>& a, const T* fa
                     const Index* permutations, const T* x, T* y) {
     with_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
-        launch(context, &factor_product_kernel<k, T>, a.block_rows, threads / k, a.block_rows,
-               factors, permutations, x, y);
+        launch_items<threads>(context, &factor_product_kernel<k, T>, a.block_rows, threads / k,
+                              a.block_rows, factors, permutations, x, y);
     });
 }
 
@@ -156,7 +148,8 @@ template <class T>
 void multiply(const Context& context, const PatternView<T>& a, const T* x, T* y) {
     with_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
-        launch(context, &matrix_product_kernel<k, T>, a.block_rows, row_warps, a, x, y);
+        launch_items<threads>(context, &matrix_product_kernel<k, T>, a.block_rows, row_warps, a, x,
+                              y);
     });
 }
 
@@ -174,20 +167,22 @@ template <class T>
 void gather_values(const Context& context, Offset count, const Offset* source,
                    const Index* row_slots, const Index* column_slots, const Index* slots,
                    const T* scale, const T* matrix, T* values) {
-    launch(context, &gather_values_kernel<T>, count, threads * per_thread, count, source, row_slots,
-           column_slots, slots, scale, matrix, values);
+    launch_items<threads>(context, &gather_values_kernel<T>, count, threads * per_thread, count,
+                          source, row_slots, column_slots, slots, scale, matrix, values);
 }
 
 template <class T>
 void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
             T* x) {
-    launch(context, &gather_kernel<T>, count, threads * per_thread, count, slots, scale, r, x);
+    launch_items<threads>(context, &gather_kernel<T>, count, threads * per_thread, count, slots,
+                          scale, r, x);
 }
 
 template <class T>
 void scatter(const Context& context, Offset count, const Index* slots, const T* scale, const T* x,
              T* z) {
-    launch(context, &scatter_kernel<T>, count, threads * per_thread, count, slots, scale, x, z);
+    launch_items<threads>(context, &scatter_kernel<T>, count, threads * per_thread, count, slots,
+                          scale, x, z);
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
