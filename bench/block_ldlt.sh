@@ -7,13 +7,13 @@
 # TESSERA_BENCH_LIMIT seconds (60) is cut, and said to be; files grow row by row. Parts (without any:
 # all that a few minutes on the CPU, and one on a GPU, are enough for):
 #   fig3    n = 20,000: dominance of the diagonal blocks, and the exact reconstruction error over
-#           epsilon, block size, pivoting and sweeps, by sweeps and level by level (cpu)
+#           epsilon, block size, pivoting and sweeps, by sweeps and level by level, ordered by AMD
+#           (cpu)
 #   table1  n = 20,000 and 200,000: GMRES(25) with fill 0, then 1, by sweeps and level by level,
 #           beside no preconditioner, block Jacobi and, on the CPU, MUMPS; with 200,000 rows on a
 #           GPU without those that the safeguard leaves alone
 #   time    n = 200,000: numeric factorisation and application, by sweeps and level by level
 #   fills   n = 20,000: the smallest fill that reaches 1e-8 where fill 1 does not (cpu)
-#   direct  n = 20,000: MUMPS alone (cpu; table1 has it as well)
 #   real    every symmetric indefinite matrix of the folder (cpu)
 #   sizes   1,000,000 rows: setup, update and application
 set -euo pipefail
@@ -61,13 +61,14 @@ measure() {
 measure_fig3() {
     local -a ways=()
     local value outer method
-    local base=block_ldlt:8,safeguard=off
+    local -r options=safeguard=off,ordering=amd
+    local -r base=block_ldlt:8,$options
     for value in 0.1 0.01 0.001 0.0001; do
         for method in jacobi level; do ways+=(--way "$base,method=$method,epsilon=$value"); done
     done
     for value in 1 4 16 32; do
         for method in jacobi level; do
-            ways+=(--way "block_ldlt:$value,safeguard=off,method=$method,epsilon=0.1")
+            ways+=(--way "block_ldlt:$value,$options,method=$method,epsilon=0.1")
         done
     done
     for value in static bunch_kaufman rook complete; do
@@ -101,10 +102,6 @@ measure_table1() {
 measure_fills() {
     measure fills "${hard20[@]}" --most-fill 40 --seconds 0 \
         --way "block_ldlt:8,method=level,fill={fill}"
-}
-
-measure_direct() {
-    measure direct "${easy20[@]}" "${hard20[@]}" --way mumps
 }
 
 # Symmetric and not positive definite, by the list that lies beside them, small files first.

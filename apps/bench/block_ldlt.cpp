@@ -288,7 +288,7 @@ void add_dominance(Rows& rows, const Context& cpu, const NamedMatrix& named, Ind
     add("matched", [&] {
         const SymmetricMatching matching = match_symmetric(cpu, a);
         const BlockOrdering ordering =
-            order_blocks(cpu, a, matching.partner, {k, OrderingMethod::rcm});
+            order_blocks(cpu, a, matching.partner, {k, OrderingMethod::amd});
         return dominance(reorder(cpu, a, matching.scaling, ordering).matrix.view(), k);
     });
 }
