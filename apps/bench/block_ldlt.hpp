@@ -47,8 +47,9 @@ void add_errors(Json& row, const HostSystem& system, const std::vector<double>& 
 
 /// MUMPS, found when the program runs: completes a row for the solution of the system by its
 /// multifrontal LDL^T with threshold pivoting (the library without MPI; its BLAS may have threads),
-/// all settings its defaults, without refinement. A factorisation of more than 2e12 operations by
-/// its estimate is not tried; status says so. False where there is no MUMPS.
+/// all settings its defaults, more workspace where it asks for it, without refinement. A
+/// factorisation of more than 2e12 operations by its estimate is not tried; status says so. False
+/// where there is no MUMPS.
 bool add_mumps(Json& row, const HostSystem& system);
 
 }  // namespace tessera::bench
