@@ -3,16 +3,17 @@
 #
 # Measures the block LDL^T preconditioner and writes one JSON file of schema tessera-bench/1 a part
 # to FOLDER (default: results/block_ldlt beside this file). TESSERA_BENCH names another
-# tessera-bench, TESSERA_TEST_MATRICES a folder with real matrices. Parts (without any: all that a
-# few minutes on the CPU, and one on a GPU, are enough for):
+# tessera-bench, TESSERA_TEST_MATRICES a folder with real matrices. A row that takes longer than
+# TESSERA_BENCH_LIMIT seconds (60) is cut, and said to be; files grow row by row. Parts (without any:
+# all that a few minutes on the CPU, and one on a GPU, are enough for):
 #   fig3    n = 20,000: dominance of the diagonal blocks, and the exact reconstruction error over
-#           epsilon, block size, pivoting and sweeps, by sweeps and level by level (cpu)
+#           epsilon, block size, pivoting and sweeps, by sweeps and level by level, ordered by AMD
+#           (cpu)
 #   table1  n = 20,000 and 200,000: GMRES(25) with fill 0, then 1, by sweeps and level by level,
 #           beside no preconditioner, block Jacobi and, on the CPU, MUMPS; with 200,000 rows on a
 #           GPU without those that the safeguard leaves alone
 #   time    n = 200,000: numeric factorisation and application, by sweeps and level by level
 #   fills   n = 20,000: the smallest fill that reaches 1e-8 where fill 1 does not (cpu)
-#   direct  n = 20,000: MUMPS alone (cpu; table1 has it as well)
 #   real    every symmetric indefinite matrix of the folder (cpu)
 #   sizes   1,000,000 rows: setup, update and application
 set -euo pipefail
@@ -21,7 +22,7 @@ device=${1:-cuda}
 folder=${2:-$here/results/block_ldlt}
 matrices=${TESSERA_TEST_MATRICES:-$here/matrices}
 if [[ $device != cuda && $device != cpu ]]; then
-    sed -n 's/^# \?//; 2,19p' "${BASH_SOURCE[0]}" >&2
+    sed -n 's/^# \?//; 2,20p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 parts=("${@:3}")
@@ -40,13 +41,19 @@ easy200=(kkt:133333 "kkt:133333,spread=1" qpband:150000 bordered:200000 "stokes:
 hard200=(stokes:258 darcy:258 helmholtz:447 schroedinger:58 "shell:447,shift=0.8")
 peers=(--way none --way "block_jacobi:32,singular=identity")
 
-# measure NAME ARGUMENT...: goes on after a failure; the last line tells.
+# measure NAME ARGUMENT...: goes on after rows that were cut, and after a failure; the last line
+# tells.
 failed=()
 measure() {
-    local name=$1 start=$SECONDS status=0
+    local name=$1 start=$SECONDS status=142
+    local file=$folder/block_ldlt_$name.json
     shift
-    "$bench" block_ldlt --device "$device" --json "$folder/block_ldlt_$name.json" "$@" \
-        </dev/null || status=$?
+    rm -f "$file"
+    while ((status == 142)); do  # SIGALRM: a row was cut.
+        status=0
+        "$bench" block_ldlt --device "$device" --json "$file" --resume \
+            --limit "${TESSERA_BENCH_LIMIT:-60}" "$@" </dev/null || status=$?
+    done
     echo "$name: $((SECONDS - start)) s, exit status $status"
     if ((status != 0)); then failed+=("$name"); fi
 }
@@ -54,13 +61,14 @@ measure() {
 measure_fig3() {
     local -a ways=()
     local value outer method
-    local base=block_ldlt:8,safeguard=off
+    local -r options=safeguard=off,ordering=amd
+    local -r base=block_ldlt:8,$options
     for value in 0.1 0.01 0.001 0.0001; do
         for method in jacobi level; do ways+=(--way "$base,method=$method,epsilon=$value"); done
     done
     for value in 1 4 16 32; do
         for method in jacobi level; do
-            ways+=(--way "block_ldlt:$value,safeguard=off,method=$method,epsilon=0.1")
+            ways+=(--way "block_ldlt:$value,$options,method=$method,epsilon=0.1")
         done
     done
     for value in static bunch_kaufman rook complete; do
@@ -81,13 +89,13 @@ measure_table1() {
     local -a own=(--way "block_ldlt:8,fill={fill}" --way "block_ldlt:8,method=level,fill={fill}")
     local -a direct=()
     if [[ $device == cpu ]]; then direct=(--way mumps); fi
-    measure table1_20000 "${easy20[@]}" "${hard20[@]}" "${peers[@]}" "${direct[@]}" "${own[@]}" \
+    measure table1_20000 "${easy20[@]}" "${hard20[@]}" "${peers[@]}" "${own[@]}" "${direct[@]}" \
         --seconds 0 --measure setup,apply,solve
     measure table1_matching kkt:13333 kkt:13333,spread=1 --seconds 0 \
         --way block_ldlt:8,matching=off
     local -a large=("${easy200[@]}")
     if [[ $device == cpu ]]; then large+=("${hard200[@]}"); fi
-    measure table1_200000 "${large[@]}" "${peers[@]}" "${direct[@]}" "${own[@]}" --seconds 0 \
+    measure table1_200000 "${large[@]}" "${peers[@]}" "${own[@]}" "${direct[@]}" --seconds 0 \
         --measure setup,apply,solve
 }
 
@@ -96,11 +104,7 @@ measure_fills() {
         --way "block_ldlt:8,method=level,fill={fill}"
 }
 
-measure_direct() {
-    measure direct "${easy20[@]}" "${hard20[@]}" --way mumps
-}
-
-# Symmetric and not positive definite, by the list that lies beside them.
+# Symmetric and not positive definite, by the list that lies beside them, small files first.
 measure_real() {
     local -a names=()
     if [[ -f $matrices/MANIFEST.csv ]]; then
@@ -108,11 +112,12 @@ measure_real() {
 import csv, pathlib, sys
 
 folder = pathlib.Path(sys.argv[1])
+names = []
 for row in csv.DictReader((folder / "MANIFEST.csv").open()):
     if row["symmetry"] == "symmetric" and row["posdef"] == "no" and row["field"] != "complex":
-        name = f"{row['name']}.mtx.gz"
-        if (folder / name).exists():
-            print(name)
+        names.append(folder / f"{row['name']}.mtx.gz")
+for path in sorted((path for path in names if path.exists()), key=lambda path: path.stat().st_size):
+    print(path.name)
 PYTHON
         )
     fi
@@ -122,8 +127,8 @@ PYTHON
     fi
     local -a direct=()
     if [[ $device == cpu ]]; then direct=(--way mumps); fi
-    measure real "${names[@]}" --folder "$matrices" "${peers[@]}" "${direct[@]}" \
-        --way "block_ldlt:8,fill={fill}" --way "block_ldlt:8,method=level,fill={fill}" --seconds 0
+    measure real "${names[@]}" --folder "$matrices" "${peers[@]}" --way "block_ldlt:8,fill={fill}" \
+        --way "block_ldlt:8,method=level,fill={fill}" "${direct[@]}" --seconds 0
 }
 
 measure_sizes() {

@@ -23,12 +23,14 @@ TEST_F(cli_block_ldlt, says_what_it_did) {
     EXPECT_EQ(ldlt["structural_rank"], json["matrix"]["rows"]);
     EXPECT_GT(ldlt["pairs"].get<int>(), 0);
     EXPECT_GT(ldlt["levels"].get<int>(), 1);
+    EXPECT_EQ(ldlt["ordering"], "rcm");
     EXPECT_GT(ldlt["stored_blocks"].get<int>(), ldlt["block_rows"].get<int>());
     EXPECT_LE(ldlt["probes"]["jacobi"].get<double>(), 1);
 
     const Outcome table = solve(with(",method=level,fill=1"));
     EXPECT_EQ(table.code, 0) << table.err;
-    for (const char* part : {"level, epsilon", "stored blocks", "of dense", "safeguard"}) {
+    for (const char* part :
+         {"level, epsilon", "stored blocks", "of dense", "safeguard", "levels (amd)"}) {
         expect_contains(table.out, part);
     }
     EXPECT_FALSE(solve_json({"poisson2d:10"}).contains("block_ldlt"));

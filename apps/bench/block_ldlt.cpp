@@ -1,5 +1,7 @@
 #include "block_ldlt.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -51,6 +53,7 @@ void add_report(Json& row, const BlockLdlt<double>& ldlt) {
     row["block"] = options.block;
     row["fill"] = options.fill;
     row["method"] = to_string(options.method);
+    row["ordering"] = to_string(report.ordering);
     row["levels"] = report.levels;
     row["pairs"] = report.pairs;
     row["stored_blocks"] = report.stored_blocks;
@@ -137,15 +140,59 @@ void add_solve(Json& row, const Context& context, const LinearSystem& system,
     add_errors(row, system.host, copy_to_host(context, x));
 }
 
+using Save = std::function<void(const Json&)>;
+
+/// The rows of a document, saved one by one. A row is there with the status "cut" before it is
+/// measured, so a program that ends meanwhile leaves all others and this mark.
+class Rows {
+  public:
+    Rows(Json& document, const Save& save, int limit)
+        : document_(document), rows_(document["rows"]), save_(save), limit_(limit) {}
+
+    /// The row that has all of `key`: of a run before, or completed by `measure` (none, where that
+    /// returns false). Past the limit SIGALRM ends the program.
+    Json add(const Json& key, const std::function<bool(Json&)>& measure) {
+        for (const Json& row : rows_) {
+            const auto same = [&](const auto& item) {
+                return row.contains(item.key()) && row[item.key()] == item.value();
+            };
+            if (std::ranges::all_of(key.items(), same)) return row;
+        }
+        const std::size_t place = rows_.size();
+        rows_.push_back(key);
+        rows_[place]["status"] = "cut";
+        save_(document_);
+        Json row = key;
+        alarm(unsigned(limit_));
+        const bool found = measure(row);
+        alarm(0);
+        rows_.erase(place);
+        if (found) rows_.push_back(row);
+        save_(document_);
+        std::fprintf(stderr, "%s\n", row.dump().c_str());
+        return row;
+    }
+
+  private:
+    Json& document_;
+    Json& rows_;
+    const Save& save_;
+    int limit_;
+};
+
+Json key_of(const LinearSystem& system, const std::string& way) {
+    const CsrView<double>& a = system.host.matrix;
+    return {{"op", "precondition"},
+            {"matrix", system.name},
+            {"rows", a.rows},
+            {"nonzeros", a.nonzeros},
+            {"preconditioner", way}};
+}
+
 /// One preconditioner, or none, of a system. What fails to be made says so in its row.
-Json measured_way(const Context& context, const LinearSystem& system, const std::string& way,
-                  const BlockLdltBench& bench) {
+void measure_way(Json& row, const Context& context, const LinearSystem& system,
+                 const std::string& way, const BlockLdltBench& bench) {
     const CsrView<double> a = std::as_const(system.matrix).view();
-    Json row = {{"op", "precondition"},
-                {"matrix", system.name},
-                {"rows", a.rows},
-                {"nonzeros", a.nonzeros},
-                {"preconditioner", way}};
     std::unique_ptr<Preconditioner<double>> preconditioner;
     try {
         row["setup_seconds"] = seconds_of(context, [&] {
@@ -162,28 +209,30 @@ Json measured_way(const Context& context, const LinearSystem& system, const std:
         row["status"] = "error";
         row["message"] = error.what();
     }
-    return row;
 }
 
-void add_row(Json& result, Json row) {
-    std::fprintf(stderr, "%s\n", row.dump().c_str());
-    result["rows"].push_back(std::move(row));
+Json add_way(Rows& rows, const Context& context, const LinearSystem& system, const std::string& way,
+             const BlockLdltBench& bench) {
+    return rows.add(key_of(system, way), [&](Json& row) {
+        if (way == "mumps") return add_mumps(row, system.host);
+        measure_way(row, context, system, way, bench);
+        return true;
+    });
 }
 
 /// The way with fill 0, 1, 2, ... until one converges, its probes counted.
-void add_fills(Json& result, const Context& context, const LinearSystem& system,
+void add_fills(Rows& rows, const Context& context, const LinearSystem& system,
                const std::string& way, const BlockLdltBench& bench) {
     const std::string mark = "{fill}";
     const auto at = way.find(mark);
     for (int level = 0; level <= bench.most_fill; ++level) {
         std::string with = way;
         with.replace(at, mark.size(), std::to_string(level));
-        const Json row = measured_way(context, system, with, bench);
-        add_row(result, row);
+        const Json row = add_way(rows, context, system, with, bench);
         const std::string status = row.value("status", "");
         const bool reached =
             status == "converged" && row.value("products", Offset(0)) <= bench.most_iterations;
-        if (reached || status == "error") return;
+        if (reached || status == "error" || status == "cut") return;
         if (row.value("stored_share", 0.0) > bench.largest_share) return;
     }
 }
@@ -222,23 +271,26 @@ Json dominance(const CsrView<double>& a, Index k) {
             {"maximum", finite(most * scale)}};
 }
 
-void add_dominance(Json& result, const Context& cpu, const NamedMatrix& named, Index k) {
+void add_dominance(Rows& rows, const Context& cpu, const NamedMatrix& named, Index k) {
     const CsrView<double> a = named.matrix.view();
-    const auto add = [&](const char* state, const CsrView<double>& view) {
-        Json row = {{"op", "dominance"},
-                    {"matrix", named.name},
-                    {"rows", a.rows},
-                    {"block", k},
-                    {"state", state}};
-        row.update(dominance(view, k));
-        add_row(result, row);
+    const auto add = [&](const char* state, const std::function<Json()>& measure) {
+        const Json key = {{"op", "dominance"},
+                          {"matrix", named.name},
+                          {"rows", a.rows},
+                          {"block", k},
+                          {"state", state}};
+        rows.add(key, [&](Json& row) {
+            row.update(measure());
+            return true;
+        });
     };
-    add("natural", a);
-    const SymmetricMatching matching = match_symmetric(cpu, a);
-    OrderingOptions options;
-    options.block = k;
-    const BlockOrdering ordering = order_blocks(cpu, a, matching.partner, options);
-    add("matched", reorder(cpu, a, matching.scaling, ordering).matrix.view());
+    add("natural", [&] { return dominance(a, k); });
+    add("matched", [&] {
+        const SymmetricMatching matching = match_symmetric(cpu, a);
+        const BlockOrdering ordering =
+            order_blocks(cpu, a, matching.partner, {k, OrderingMethod::amd});
+        return dominance(reorder(cpu, a, matching.scaling, ordering).matrix.view(), k);
+    });
 }
 
 /// Kernels are loaded when they first run, and the pool of memory grows: not in what is timed.
@@ -251,7 +303,8 @@ void warm_up(const Context& context, const Context& cpu, const BlockLdltBench& b
         BlockLdltBench quick = bench;
         quick.most_iterations = 5;
         quick.seconds = 0;
-        measured_way(context, small, way, quick);
+        Json row;
+        measure_way(row, context, small, way, quick);
     }
 }
 
@@ -283,30 +336,24 @@ void add_errors(Json& row, const HostSystem& system, const std::vector<double>& 
 
 Json block_ldlt(const Context& context, const Context& cpu, const std::string& folder,
                 const std::vector<std::string>& matrices, const BlockLdltBench& bench,
-                const std::function<void(const Json&)>& save) {
+                const Json& before, const std::function<void(const Json&)>& save) {
     Json result = document(context, "block_ldlt");
     result["solver"] = bench.solver;
     result["rtol"] = bench.rtol;
+    result["rows"] = before;
+    Rows rows(result, save, bench.limit);
     warm_up(context, cpu, bench);
     for (const std::string& name : matrices) {
         const NamedMatrix named = load(cpu, name, folder);
-        for (const int k : bench.dominance) add_dominance(result, cpu, named, Index(k));
+        for (const int k : bench.dominance) add_dominance(rows, cpu, named, Index(k));
         const LinearSystem system(context, cpu, named);
         for (const std::string& way : bench.ways) {
             if (way.find("{fill}") != std::string::npos) {
-                add_fills(result, context, system, way, bench);
-            } else if (way == "mumps") {
-                Json row = {{"op", "precondition"},
-                            {"matrix", name},
-                            {"rows", system.host.matrix.rows},
-                            {"nonzeros", system.host.matrix.nonzeros},
-                            {"preconditioner", way}};
-                if (add_mumps(row, system.host)) add_row(result, row);
+                add_fills(rows, context, system, way, bench);
             } else {
-                add_row(result, measured_way(context, system, way, bench));
+                add_way(rows, context, system, way, bench);
             }
         }
-        save(result);
     }
     return result;
 }

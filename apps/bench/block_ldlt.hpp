@@ -16,6 +16,7 @@ struct BlockLdltBench {
     Offset most_iterations = 400;
     double rtol = 1e-8;
     double seconds = 0.05;  ///< Measure each time at least so long.
+    int limit = 0;          ///< Seconds after which SIGALRM ends a row, and the program; 0: none.
 };
 
 /// For every matrix (A, b = A x with a random x) and way a row with what was asked for:
@@ -28,10 +29,12 @@ struct BlockLdltBench {
 /// - reconstruction: ||L D L^T - A||_inf / ||A||_inf of the scaled matrix, exactly.
 /// And for every k in `dominance` min, mean and max over block rows of ||A_ii||_1 - sum_j
 /// ||A_ij||_1 over the largest entry, in the natural order, and after matching, scaling, ordering.
-/// `save` gets the document after every matrix.
+/// Rows that `before`, those of an earlier run, has are not measured again. `save` gets the
+/// document before and after every row; the row that was begun and not completed has the status
+/// "cut".
 Json block_ldlt(const Context& context, const Context& cpu, const std::string& folder,
                 const std::vector<std::string>& matrices, const BlockLdltBench& bench,
-                const std::function<void(const Json&)>& save);
+                const Json& before, const std::function<void(const Json&)>& save);
 
 /// A linear system in host memory.
 struct HostSystem {
@@ -44,8 +47,9 @@ void add_errors(Json& row, const HostSystem& system, const std::vector<double>& 
 
 /// MUMPS, found when the program runs: completes a row for the solution of the system by its
 /// multifrontal LDL^T with threshold pivoting (the library without MPI; its BLAS may have threads),
-/// all settings its defaults, without refinement. A factorisation of more than 2e12 operations by
-/// its estimate is not tried; status says so. False where there is no MUMPS.
+/// all settings its defaults, more workspace where it asks for it, without refinement. A
+/// factorisation of more than 2e12 operations by its estimate is not tried; status says so. False
+/// where there is no MUMPS.
 bool add_mumps(Json& row, const HostSystem& system);
 
 }  // namespace tessera::bench

@@ -64,6 +64,10 @@ CLI::App* add_block_ldlt(CLI::App& app, tessera::bench::BlockLdltBench& to) {
     sub->add_option("--rtol", to.rtol, "Relative residual");
     sub->add_option("--max-iterations", to.most_iterations, "Of a solve");
     sub->add_option("--seconds", to.seconds, "Measure each time at least so long");
+    sub->add_option("--limit", to.limit,
+                    "Seconds a row may take; then SIGALRM ends the program, and with --resume "
+                    "another run goes on after it")
+        ->check(CLI::NonNegativeNumber);
     return sub;
 }
 
@@ -141,7 +145,9 @@ int main(int argc, char** argv) {
     study->add_option("--precisions", options.precisions, "working, adaptive, f32, bf16, f16")
         ->delimiter(',');
     study->add_option("--sides", options.sides, "right, left")->delimiter(',');
-    study->add_flag("--resume", resume, "Measure only what the result file lacks");
+    for (CLI::App* sub : {study, ldlt}) {
+        sub->add_flag("--resume", resume, "Measure only what the result file lacks");
+    }
     CLI11_PARSE(app, argc, argv);
     if (bounds.empty()) {
         bounds = study->parsed() ? std::vector<int>{1, 8, 12, 16, 24, 32}
@@ -169,7 +175,8 @@ int main(int argc, char** argv) {
             : factor->parsed() ? bench::factor(context, factor_options)
             : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, jacobi_options)
             : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices, spmv_options)
-            : ldlt->parsed() ? bench::block_ldlt(context, cpu, folder, matrices, ldlt_options, save)
+            : ldlt->parsed()
+                ? bench::block_ldlt(context, cpu, folder, matrices, ldlt_options, before, save)
             : solve->parsed() ? bench::solves(context, cpu, folder, matrices, solve_options)
                               : bench::study(context, cpu, folder, matrices, options, before, save);
         if (json == "-") std::cout << result.dump(1) << "\n";

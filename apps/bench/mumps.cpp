@@ -40,7 +40,7 @@ class Mumps {
         run(initialise);
         for (const int unit : {0, 1, 2}) data_.icntl[unit] = -1;
         data_.icntl[3] = 0;    // No messages.
-        data_.icntl[13] = 60;  // Percent of workspace for pivoting beyond the estimate.
+        data_.icntl[13] = 60;  // Percent of workspace for pivoting beyond the estimate, at first.
         data_.n = matrix.rows;
         data_.nnz = MUMPS_INT8(values_.size());
         data_.irn = rows_.data();
@@ -61,6 +61,15 @@ class Mumps {
         call(&data_);
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         return elapsed.count();
+    }
+    /// The factorisation, with more workspace where it asks for that; seconds of them all.
+    double factorise() {
+        double seconds = run(factor);
+        while ((error() == -8 || error() == -9) && data_.icntl[13] < 10000) {
+            data_.icntl[13] *= 4;
+            seconds += run(factor);
+        }
+        return seconds;
     }
     /// Replaces b by x.
     double solve_for(std::vector<double>& b) {
@@ -96,7 +105,7 @@ bool add_mumps(Json& row, const HostSystem& system) {
         row["status"] = "not_tried";
         return true;
     }
-    const double factorisation = mumps.error() < 0 ? 0 : mumps.run(Mumps::factor);
+    const double factorisation = mumps.error() < 0 ? 0 : mumps.factorise();
     row["numeric_milliseconds"] = 1e3 * factorisation;
     row["setup_seconds"] = analysis + factorisation;
     if (mumps.error() < 0) {

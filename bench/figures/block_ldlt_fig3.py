@@ -9,7 +9,8 @@ f. Generated systems of 20,000 rows stand for the paper's matrices. Panels:
   a  ||A_ii||_1 - sum_j ||A_ij||_1 over block rows of 8: min, mean, max, as given and after matching
   b  epsilon, c  rows of a block, d  pivoting within and among blocks, e  sweeps: the error
      ||L D L^T - A||_inf / ||A||_inf of the scaled matrix, of all of the product; level by level
-     beside it. Base: blocks of 8, 8 sweeps, epsilon 0.1, complete pivoting, no fill, no safeguard
+     beside it. Base: blocks of 8, 8 sweeps, epsilon 0.1, complete pivoting, no fill, no safeguard,
+     ordered by AMD
   f  milliseconds of a numeric factorisation of 200,000 rows by 8 sweeps and level by level
 
 Asserted, the paper's findings: for nearly all matrices there is an epsilon with which sweeps match

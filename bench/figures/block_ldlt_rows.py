@@ -56,10 +56,11 @@ def needed(folder, part):
 
 
 def pick(rows, **wanted):
-    """{system: row} of the block_ldlt rows with these options, all others as by default."""
+    """{system: row} of the block_ldlt rows with these options, all others as by default; none that was
+    cut."""
     found = {}
     for row in rows:
-        if row["op"] != "precondition" or options(row) is None:
+        if row["op"] != "precondition" or options(row) is None or row.get("status") == "cut":
             continue
         plain = {
             "block": "8", "fill": "0", "method": "jacobi", "sweeps": "8", "epsilon": "0.1",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "tessera/factor.hpp"
 #include "tessera/operator.hpp"
@@ -41,7 +42,8 @@ struct BlockLdltOptions {
     /// Of the diagonal blocks: fixed, bunch_kaufman, rook or full.
     batched::Pivoting pivoting = batched::Pivoting::full;
     bool matching = true;  ///< Scale by a maximum product matching, and keep its pairs in blocks.
-    OrderingMethod ordering = OrderingMethod::amd;
+    /// None: rcm with fill 0 and amd with more, which then stores far fewer blocks.
+    std::optional<OrderingMethod> ordering;
     /// Outer pivoting: after the first sweep, or the level factor, block rows with a pivot below
     /// outer_threshold times the largest entry are pushed behind the others and all is done again,
     /// three times at most, and never with more than 60 % of them.
@@ -58,9 +60,10 @@ struct BlockLdltOptions {
 /// What a setup found and did.
 struct BlockLdltReport {
     Index block_rows = 0;
-    Index padding = 0;          ///< Empty slots of the grid of blocks.
-    Index pairs = 0;            ///< Matched pairs of rows, kept in one block each.
-    Index structural_rank = 0;  ///< With matching, else 0.
+    Index padding = 0;  ///< Empty slots of the grid of blocks.
+    Index pairs = 0;    ///< Matched pairs of rows, kept in one block each.
+    OrderingMethod ordering = OrderingMethod::natural;  ///< The one that was taken.
+    Index structural_rank = 0;                          ///< With matching, else 0.
     Index levels = 0;
     Offset stored_blocks = 0;  ///< Of the lower triangle with its diagonal.
     double stored_share = 0;   ///< Their values over the rows^2 of a dense matrix.
@@ -136,7 +139,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
 
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
 /// [,delta=0.95][,epsilon_unit=max|norm1|block][,pivoting=static|bunch_kaufman|rook|complete]
-/// [,matching=on|off][,ordering=amd|metis|rcm|natural][,outer=on|off][,outer_threshold=0.01]
+/// [,matching=on|off][,ordering=auto|amd|metis|rcm|natural][,outer=on|off][,outer_threshold=0.01]
 /// [,safeguard=on|off][,solve_sweeps=0][,absolute]. Throws InvalidArgument for another one.
 TESSERA_API BlockLdltOptions parse_block_ldlt(Spec spec);
 

@@ -56,7 +56,8 @@ template <class T>
 TESSERA_API SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix);
 
 /// How pairs (and single rows) are ordered: as they are, by the first row of each; reverse
-/// Cuthill-McKee; approximate minimum degree (SuiteSparse); nested dissection (METIS, which is
+/// Cuthill-McKee, with those that have more than 10 sqrt(vertices) neighbours last; approximate
+/// minimum degree (SuiteSparse), which puts these last as well; nested dissection (METIS, which is
 /// loaded when it is first asked for).
 enum class OrderingMethod : std::uint8_t { natural, rcm, amd, metis };
 

@@ -59,6 +59,7 @@ Json factor_json(const BlockLdltReport& ldlt) {
             {"padding", ldlt.padding},
             {"pairs", ldlt.pairs},
             {"structural_rank", ldlt.structural_rank},
+            {"ordering", to_string(ldlt.ordering)},
             {"levels", ldlt.levels},
             {"stored_blocks", ldlt.stored_blocks},
             {"stored_share", number(ldlt.stored_share)},

@@ -91,10 +91,10 @@ std::string polynomial_text(const PolynomialReport& polynomial) {
     return result;
 }
 
-/// "2,500 block rows in 87 levels, 12,345 blocks (0.20 % of dense), 310 pairs, 62.1 MB".
+/// "2,500 block rows in 87 levels (rcm), 12,345 blocks (0.20 % of dense), 310 pairs, 62.1 MB".
 std::string factor_text(const BlockLdltReport& ldlt) {
-    return plural(ldlt.block_rows, "block row") + " in " + plural(ldlt.levels, "level") + ", " +
-           plural(ldlt.stored_blocks, "stored block") +
+    return plural(ldlt.block_rows, "block row") + " in " + plural(ldlt.levels, "level") + " (" +
+           to_string(ldlt.ordering) + "), " + plural(ldlt.stored_blocks, "stored block") +
            text(" (%.2f %% of dense), ", 100 * ldlt.stored_share) + plural(ldlt.pairs, "pair") +
            ", " + amount(double(ldlt.bytes));
 }

@@ -117,6 +117,7 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
              places_.data(),
              values_.data(),
              view_.long_rows,
+             view_.long_columns,
              view_.long_blocks};
 }
 
@@ -134,11 +135,15 @@ void BlockFactor<T>::cut_long_lists(const Context& context, const BlockPattern& 
               upper.empty() ? nullptr : upper_tasks_.data(), pieces(lower), pieces(upper),
               partial_sums_.data()};
 
+    // Sums of blocks are needed for one of the two at a time; rows of the whole matrix are in both
+    // a block row and a block column.
     const CutSums rows = cut_sums(pattern.row_offsets), blocks = cut_sums(pattern.triple_offsets);
+    const CutSums columns = cut_sums(pattern.column_offsets);
     const Offset most = Offset(std::max(rows.pieces.size(), blocks.pieces.size()));
     partial_blocks_ = Buffer<T>(context, most * grid_.k * grid_.k);
-    bytes_ += partial_blocks_.size() * Offset(sizeof(T));
-    const auto place = [&](const CutSums& cut, CutSumsThere& there) {
+    partial_columns_ = Buffer<T>(context, Offset(columns.pieces.size()) * grid_.k);
+    bytes_ += (partial_blocks_.size() + partial_columns_.size()) * Offset(sizeof(T));
+    const auto place = [&](const CutSums& cut, CutSumsThere& there, Buffer<T>& partial) {
         there = {copy_to_buffer(context, cut.items), copy_to_buffer(context, cut.first_piece),
                  copy_to_buffer(context, cut.pieces)};
         return LongSums<T>{cut.limit,
@@ -147,10 +152,11 @@ void BlockFactor<T>::cut_long_lists(const Context& context, const BlockPattern& 
                            there.first_piece.data(),
                            there.pieces.data(),
                            Index(cut.pieces.size()),
-                           partial_blocks_.data()};
+                           partial.data()};
     };
-    view_.long_rows = place(rows, cut_rows_);
-    view_.long_blocks = place(blocks, cut_blocks_);
+    view_.long_rows = place(rows, cut_rows_, partial_blocks_);
+    view_.long_columns = place(columns, cut_columns_, partial_columns_);
+    view_.long_blocks = place(blocks, cut_blocks_, partial_blocks_);
 }
 
 template <class T>

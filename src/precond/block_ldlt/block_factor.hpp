@@ -106,8 +106,8 @@ class BlockFactor {
         Buffer<Index> first_piece;
         Buffer<SumPiece> pieces;
     };
-    CutSumsThere cut_rows_, cut_blocks_;
-    Buffer<T> partial_blocks_;
+    CutSumsThere cut_rows_, cut_columns_, cut_blocks_;
+    Buffer<T> partial_blocks_, partial_columns_;
     Buffer<T> sums_;
     /// The largest entry of the matrix and its 1-norm, once it was asked for; parts of a search.
     Buffer<T> sizes_, partial_;

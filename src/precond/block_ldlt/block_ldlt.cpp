@@ -138,7 +138,8 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     }
     OrderingOptions ordering;
     ordering.block = options.block;
-    ordering.method = options.ordering;
+    ordering.method = report.ordering =
+        options.ordering.value_or(options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd);
     BlockOrdering ordered =
         order_blocks(host, on_host, std::span<const Index>(matching.partner), ordering);
     report.padding = ordered.padding;

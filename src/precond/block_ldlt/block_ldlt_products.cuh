@@ -2,6 +2,7 @@
 
 #include "gpu/launch.cuh"
 #include "precond/block_ldlt/block_tiles.cuh"
+#include "precond/block_ldlt/long_sums.cuh"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -234,6 +235,52 @@ __device__ __forceinline__ void upper_sums(const PatternView<T>& a, const Produc
     add_rows<k, T>(sums);
 }
 
+/// The list of a block row, or block column, as a whole or in pieces; the other is empty.
+struct WholeOrCut {
+    ListRange whole;
+    PieceRange pieces{0, 0};
+};
+
+template <bool upper, class T>
+__device__ __forceinline__ WholeOrCut list_of(const PatternView<T>& a, Offset i) {
+    const LongSums<T>& cut = upper ? a.long_columns : a.long_rows;
+    const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
+    const ListRange range{offsets[i], offsets[i + 1]};
+    if (range.end - range.begin <= cut.limit) return {range};
+    return {{}, pieces_of(cut, i)};
+}
+
+/// The sums of a product over each piece of a list of the block rows first .. last - 1.
+template <bool upper, int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    product_pieces_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* x) {
+    using Team = ProductTeam<T, k>;
+    begin_dependent();
+    const LongSums<T>& cut = upper ? a.long_columns : a.long_rows;
+    const Team at;
+    const Offset p = Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
+    ListRange range;
+    if (p < cut.piece_count) {
+        const SumPiece piece = cut.pieces[p];
+        if (piece.item >= first && piece.item < last) range = {piece.begin, piece.end};
+    }
+    const bool active = range.begin < range.end;
+    T* const to = cut.partial + p * k;
+    if constexpr (upper) {
+        T sums[Team::steps] = {};
+        upper_sums<Before, k>(a, at, range, v, x, sums);
+        if (!active || at.row > 0) return;
+#pragma unroll
+        for (int s = 0; s < Team::steps; ++s) to[at.column + s * Team::step_columns] = sums[s];
+    } else {
+        T sums[Team::width] = {};
+        lower_sums<Before, k>(a, at, range, v, x, sums);
+        if (!active || at.column > 0) return;
+#pragma unroll
+        for (int r = 0; r < Team::width; ++r) to[at.row + r] = sums[r];
+    }
+}
+
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_kernel(PatternView<T> a, Index first, Index last, const T* v, T alpha, const T* x,
@@ -243,11 +290,17 @@ __global__ void __launch_bounds__(product_threads)
     const Team at;
     const Offset i = first + Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
     const bool active = i < last;
+    const WholeOrCut list = active ? list_of<upper>(a, i) : WholeOrCut{};
     if constexpr (upper) {
         T sums[Team::steps] = {};
-        const ListRange range =
-            active ? ListRange{a.column_offsets[i], a.column_offsets[i + 1]} : ListRange{};
-        upper_sums<Before, k>(a, at, range, v, x, sums);
+        const int own = at.row / Team::width;
+        for (Index p = list.pieces.begin + own; p < list.pieces.end; p += Team::row_lanes) {
+            const T* const from = a.long_columns.partial + Offset(p) * k + at.column;
+#pragma unroll
+            for (int s = 0; s < Team::steps; ++s) sums[s] += from[s * Team::step_columns];
+        }
+        __syncwarp();
+        upper_sums<Before, k>(a, at, list.whole, v, x, sums);
         if (!active || at.row > 0) return;
 #pragma unroll
         for (int s = 0; s < Team::steps; ++s) {
@@ -256,9 +309,14 @@ __global__ void __launch_bounds__(product_threads)
         }
     } else {
         T sums[Team::width] = {};
-        const ListRange range =
-            active ? ListRange{a.row_offsets[i], a.row_offsets[i + 1]} : ListRange{};
-        lower_sums<Before, k>(a, at, range, v, x, sums);
+        for (Index p = list.pieces.begin + at.column; p < list.pieces.end;
+             p += Team::step_columns) {
+            const T* const from = a.long_rows.partial + Offset(p) * k + at.row;
+#pragma unroll
+            for (int r = 0; r < Team::width; ++r) sums[r] += from[r];
+        }
+        __syncwarp();
+        lower_sums<Before, k>(a, at, list.whole, v, x, sums);
         if (!active || at.column > 0) return;
 #pragma unroll
         for (int r = 0; r < Team::width; ++r) {
@@ -288,6 +346,12 @@ void product(const Context& context, const PatternView<T>& a, Index first, Index
     if (first == last) return;
     with_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
+        const Index pieces = upper ? a.long_columns.piece_count : a.long_rows.piece_count;
+        if (pieces > 0) {
+            launch_dependent(&product_pieces_kernel<upper, k, T>,
+                             blocks_for(pieces, ProductTeam<T, k>::teams), product_threads, 0,
+                             stream_of(context), a, first, last, v, x);
+        }
         launch_dependent(&product_kernel<upper, k, T>,
                          blocks_for(last - first, ProductTeam<T, k>::teams), product_threads, 0,
                          stream_of(context), a, first, last, v, alpha, x, b, y);

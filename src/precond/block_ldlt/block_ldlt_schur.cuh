@@ -2,6 +2,7 @@
 
 #include "gpu/launch.cuh"
 #include "precond/block_ldlt/block_tiles.cuh"
+#include "precond/block_ldlt/long_sums.cuh"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -71,14 +72,9 @@ __device__ __forceinline__ void subtract_products(const LongSums<T>& sums, Offse
         }
         return;
     }
-    Index which = 0, behind = sums.count;
-    while (behind - which > 1) {
-        const Index middle = which + (behind - which) / 2;
-        (sums.items[middle] <= item ? which : behind) = middle;
-    }
-    const Index last = sums.first_piece[which + 1];
+    const PieceRange range = pieces_of(sums, item);
 #pragma unroll 4
-    for (Index p = sums.first_piece[which]; p < last; ++p) {
+    for (Index p = range.begin; p < range.end; ++p) {
         const T* const from = sums.partial + Offset(p) * (k * k);
         c.visit([&](int row, int column, T& value) { value += from[row + column * k]; });
     }

@@ -17,6 +17,9 @@ constexpr std::array<std::pair<Pivoting, const char*>, 4> pivotings{
      {Pivoting::bunch_kaufman, "bunch_kaufman"},
      {Pivoting::fixed, "static"}}};
 
+constexpr OrderingMethod orderings[] = {OrderingMethod::amd, OrderingMethod::metis,
+                                        OrderingMethod::rcm, OrderingMethod::natural};
+
 /// The choice of `spec` among `choices`, the first of which is the default.
 template <class Choice, std::size_t count>
 Choice choose(Spec& spec, const char* key, const std::array<Choice, count>& choices) {
@@ -70,9 +73,12 @@ BlockLdltOptions parse_block_ldlt(Spec spec) {
         if (pivoting == word) options.pivoting = choice;
     }
     options.matching = on(spec, "matching", options.matching);
-    options.ordering = choose<OrderingMethod, 4>(
-        spec, "ordering",
-        {OrderingMethod::amd, OrderingMethod::metis, OrderingMethod::rcm, OrderingMethod::natural});
+    words = {"auto"};
+    for (const OrderingMethod ordering : orderings) words.emplace_back(to_string(ordering));
+    const std::string ordering = spec.word("ordering", words.front(), words);
+    for (const OrderingMethod choice : orderings) {
+        if (ordering == to_string(choice)) options.ordering = choice;
+    }
     options.outer = on(spec, "outer", options.outer);
     options.outer_threshold = spec.real("outer_threshold", options.outer_threshold, 0, 1);
     options.safeguard = on(spec, "safeguard", options.safeguard);
@@ -94,7 +100,7 @@ std::string BlockLdlt<T>::describe() const {
     for (const auto& [pivoting, word] : pivotings) {
         if (pivoting == o.pivoting) text << ",pivoting=" << word;
     }
-    text << ",matching=" << on_or_off(o.matching) << ",ordering=" << to_string(o.ordering);
+    text << ",matching=" << on_or_off(o.matching) << ",ordering=" << to_string(report().ordering);
     if (o.outer) text << ",outer=on,outer_threshold=" << o.outer_threshold;
     if (!o.safeguard) text << ",safeguard=off";
     if (o.solve_sweeps > 0) text << ",solve_sweeps=" << o.solve_sweeps;

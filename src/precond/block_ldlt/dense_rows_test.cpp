@@ -127,7 +127,111 @@ void expect_dense_rows_are_eliminated(Index k) {
         << "k = " << k;
 }
 
+/// What a product adds to b, and a bound on what rounding makes of it elsewhere.
+struct Sums {
+    std::vector<long double> sums, sizes;
+    std::vector<double> terms;
+
+    explicit Sums(std::size_t rows) : sums(rows, 0), sizes(rows, 0), terms(rows, 2) {}
+    void add(std::size_t row, long double term) {
+        sums[row] += term;
+        sizes[row] += std::abs(term);
+        terms[row] += 1;
+    }
+    template <class T>
+    void expect_near(const std::vector<T>& y, const std::string& what) const {
+        for (std::size_t s = 0; s < y.size(); ++s) {
+            EXPECT_LE(std::abs(y[s] - sums[s]), gamma<T>(terms[s]) * sizes[s]) << what << ", " << s;
+        }
+    }
+};
+
+/// Products with V and with the matrix, where the first or last block row is dense.
+template <class T>
+void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
+    auto random = generator();
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    const Context there = context();
+    const Index block_rows = 300, rows = block_rows * k, dense = dense_first ? k - 1 : rows - k;
+    SymmetricEntries entries;
+    for (Index i = 0; i < rows; ++i) {
+        entries[{i, i}] = T(2 + uniform(random));
+        if (i > 0) entries[{i, i - 1}] = T(uniform(random));
+        if (i % 3 < 2) entries[{std::max(i, dense), std::min(i, dense)}] = T(uniform(random));
+    }
+    const auto matrix = symmetric_csr<T>(rows, entries);
+    std::vector<Index> slots(static_cast<std::size_t>(rows));
+    std::iota(slots.begin(), slots.end(), 0);
+    auto factor = make_factor<T>(there, matrix.view(), k, slots, 0, BlockLdltMethod::level, 1e-30);
+    const block_ldlt::PatternView<T>& a = factor.view();
+    if (there.on_gpu()) {
+        EXPECT_EQ(dense_first ? a.long_columns.count : a.long_rows.count, 1);
+    }
+    const std::string name = "k = " + std::to_string(k) + (dense_first ? ", first" : ", last");
+    const auto x = random_vector<T>(random, std::size_t(rows));
+    const auto x_there = copy_to_buffer(there, x);
+    const auto slot_of = [&](Index i) {
+        return std::size_t(factor.grid().slot_of_row[std::size_t(i)]);
+    };
+    Sums whole(x.size()), norms(x.size());
+    const CsrView<T> view = matrix.view();
+    for (Index i = 0; i < rows; ++i) {
+        for (Offset e = view.row_offsets[i]; e < view.row_offsets[i + 1]; ++e) {
+            const long double value = view.values[e];
+            whole.add(slot_of(i), value * x[slot_of(view.column_indices[e])]);
+            norms.add(slot_of(i), std::abs(value));
+        }
+    }
+    Buffer<T> y(there, rows);
+    block_ldlt::matrix_product(there, a, x_there.data(), y.data());
+    whole.expect_near(copy_to_host(there, y), "A x, " + name);
+    block_ldlt::row_norms(there, a, y.data());
+    norms.expect_near(copy_to_host(there, y), "|A|, " + name);
+
+    const auto blocks = std::size_t(a.blocks), square = std::size_t(k) * std::size_t(k);
+    std::vector<Index> block_row(blocks), column(blocks);
+    copy_to_host(there, std::span<const Index>(a.rows, blocks), std::span<Index>(block_row));
+    copy_to_host(there, std::span<const Index>(a.columns, blocks), std::span<Index>(column));
+    const auto v = random_vector<T>(random, blocks * square);
+    const auto b = random_vector<T>(random, std::size_t(rows));
+    const auto v_there = copy_to_buffer(there, v), b_there = copy_to_buffer(there, b);
+    // Of all block rows, and without the dense one.
+    for (const auto& [first, last] :
+         {std::pair(0, block_rows),
+          dense_first ? std::pair(1, block_rows) : std::pair(0, block_rows - 1)}) {
+        for (const bool upper : {false, true}) {
+            Sums sums(x.size());
+            for (std::size_t s = 0; s < x.size(); ++s) sums.add(s, b[s]);
+            for (std::size_t e = 0; e < blocks * square; ++e) {
+                const std::size_t block = e / square;
+                const std::size_t i =
+                    std::size_t(block_row[block] * k) + e % square % std::size_t(k);
+                const std::size_t j = std::size_t(column[block] * k) + e % square / std::size_t(k);
+                const std::size_t to = upper ? j : i, from = upper ? i : j;
+                const auto item = Index(to) / k;
+                if (item < first || item >= last) continue;
+                sums.add(to, -2.0L * v[e] * x[from]);
+            }
+            Buffer<T> out = copy_to_buffer(there, b);
+            const auto multiply =
+                upper ? &block_ldlt::upper_product<T> : &block_ldlt::lower_product<T>;
+            multiply(there, a, first, last, v_there.data(), T(-2), x_there.data(), b_there.data(),
+                     out.data());
+            sums.expect_near(copy_to_host(there, out), (upper ? "V^T x, " : "V x, ") + name);
+        }
+    }
+}
+
 }  // namespace
+
+TEST(dense_rows, are_multiplied_with) {
+    for (const bool dense_first : {false, true}) {
+        for (const Index k : {1, 4, 8, 16, 32}) {
+            expect_dense_rows_are_multiplied<double>(k, dense_first);
+            expect_dense_rows_are_multiplied<float>(k, dense_first);
+        }
+    }
+}
 
 TEST(dense_rows, are_solved_with) {
     auto random = generator();

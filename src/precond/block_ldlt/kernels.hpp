@@ -12,7 +12,7 @@ struct SumPiece {
     Offset item, begin, end;
 };
 
-/// Sums of products of blocks over lists that are cut, on a GPU.
+/// Sums over lists that are cut, on a GPU: of products of blocks, or of blocks and vectors.
 template <class T>
 struct LongSums {
     Offset limit = std::numeric_limits<Offset>::max();  ///< Longer lists are cut.
@@ -21,7 +21,7 @@ struct LongSums {
     const Index* first_piece = nullptr;                 ///< count + 1.
     const SumPiece* pieces = nullptr;
     Index piece_count = 0;
-    T* partial = nullptr;  ///< A block for each piece.
+    T* partial = nullptr;  ///< A block for each piece; of products with vectors k elements.
 };
 
 /// The lists of a BlockPattern and the permuted matrix in the memory of a Context.
@@ -41,7 +41,8 @@ struct PatternView {
     const Offset* entry_offsets = nullptr;
     const std::uint16_t* places = nullptr;
     const T* values = nullptr;
-    LongSums<T> long_rows, long_blocks;  ///< Of the diagonal blocks, and of the others.
+    LongSums<T> long_rows, long_columns;  ///< Of the blocks of block rows and block columns.
+    LongSums<T> long_blocks;              ///< Of the products of blocks off the diagonal.
 };
 
 /// What a warp of a triangular solve does: a block row (block column, in a transposed one) from the

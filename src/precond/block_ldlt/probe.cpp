@@ -23,8 +23,9 @@ class Residual {
             column[i + 1] = cosines_[i] * column[i + 1] - sines_[i] * upper;
         }
         const double length = std::hypot(column[step], column[step + 1]);
-        cosines_.push_back(length > 0 ? column[step] / length : 1);
-        sines_.push_back(length > 0 ? column[step + 1] / length : 0);
+        // What is no number stays none.
+        cosines_.push_back(length == 0 ? 1 : column[step] / length);
+        sines_.push_back(length == 0 ? 0 : column[step + 1] / length);
         norm_ *= std::abs(sines_.back());
         return norm_;
     }

@@ -1,6 +1,8 @@
 #include "precond/block_ldlt/probe.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "precond/block_ldlt/test_symmetric.hpp"
 #include "tessera/vector_ops.hpp"
@@ -9,7 +11,7 @@ namespace tessera::test {
 
 namespace {
 
-/// Probes of a generated system without a preconditioner.
+/// Probes of a generated system with a multiple of the identity as a preconditioner.
 class Probes {
   public:
     explicit Probes(const char* problem)
@@ -19,10 +21,12 @@ class Probes {
           plan_(plan_spmv(there_, std::as_const(matrix_).view())) {}
 
     std::vector<double> run(double target, std::span<const double> leader, Offset& products,
-                            double same = 0.01) const {
+                            double same = 0.01, double factor = 1) const {
         const auto rows = std::size_t(matrix_.rows());
         const auto identity = [&](const double* r, double* z) {
-            copy(there_, std::span<const double>(r, rows), std::span<double>(z, rows));
+            const std::span<double> to(z, rows);
+            copy(there_, std::span<const double>(r, rows), to);
+            if (factor != 1) axpby<double>(there_, 0.0, to, factor, to);
         };
         return block_ldlt::probe<double>(there_, matrix_.view(), plan_, identity, target, leader,
                                          same, products);
@@ -53,6 +57,15 @@ TEST(probe, residuals_fall_until_the_target) {
     const auto fewer = probes.run(residuals[4], {}, products);
     EXPECT_EQ(products, 5);
     EXPECT_EQ(fewer, std::vector<double>(residuals.begin(), residuals.begin() + 5));
+}
+
+TEST(probe, what_is_no_number_has_no_success) {
+    const Probes probes("poisson3d:8");
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    for (const double factor : {std::nan(""), infinity, 1e200}) {
+        Offset products = 0;
+        EXPECT_EQ(probes.run(1e-3, {}, products, 0.01, factor).back(), infinity) << factor;
+    }
 }
 
 TEST(probe, ends_where_it_is_decided) {

@@ -159,6 +159,33 @@ TEST(ordering, cuthill_mckee_restores_a_band) {
     }
 }
 
+TEST(ordering, cuthill_mckee_orders_dense_vertices_last) {
+    auto random = test::generator();
+    constexpr Index vertices = 2000, hubs = 3;
+    std::vector<Index> number(vertices);
+    std::iota(number.begin(), number.end(), 0);
+    std::shuffle(number.begin(), number.end(), random);
+    // A path, and behind it hubs with a neighbour in each, every second, every third of its
+    // vertices.
+    test::SymmetricEntries entries(vertices);
+    const Index path = vertices - hubs;
+    for (Index v = 0; v + 1 < path; ++v) entries.add(number[v], number[v + 1], 1);
+    for (Index hub = 0; hub < hubs; ++hub) {
+        for (Index v = 0; v < path; v += hub + 1) entries.add(number[path + hub], number[v], 1);
+    }
+    const auto graph = test::graph_of(entries.matrix());
+    const std::vector<Index> order = ordering::reverse_cuthill_mckee(graph);
+    ASSERT_EQ(order.size(), std::size_t(vertices));
+    std::vector<Index> position(vertices, -1);
+    for (Index k = 0; k < vertices; ++k) position[order[k]] = k;
+    for (Index hub = 0; hub < hubs; ++hub) {
+        EXPECT_EQ(position[number[path + hub]], vertices - 1 - hub);
+    }
+    for (Index v = 0; v + 1 < path; ++v) {
+        ASSERT_EQ(std::abs(position[number[v]] - position[number[v + 1]]), 1);
+    }
+}
+
 TEST(ordering, fill_is_less_than_in_the_natural_order) {
     const auto grid = problems::generate<double>(test::host(), Spec::parse("poisson2d:40")).matrix;
     const auto fill = [&](OrderingMethod method) {
@@ -173,8 +200,10 @@ TEST(ordering, fill_is_less_than_in_the_natural_order) {
     }
 
     auto arrow = problems::generate<double>(test::host(), Spec::parse("arrow:300")).matrix;
-    const auto amd = order_blocks<double>(test::host(), arrow.view(), {}, {1, OrderingMethod::amd});
-    EXPECT_EQ(fill_in(arrow.view(), order_of(amd)), 299);  // The dense row is last.
+    for (const OrderingMethod method : {OrderingMethod::amd, OrderingMethod::rcm}) {
+        const auto order = order_blocks<double>(test::host(), arrow.view(), {}, {1, method});
+        EXPECT_EQ(fill_in(arrow.view(), order_of(order)), 299);  // The dense row is last.
+    }
 }
 
 TEST(ordering, metis_is_there) {

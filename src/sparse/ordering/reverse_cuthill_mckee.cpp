@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "sparse/ordering/pair_graph.hpp"
 
@@ -7,11 +7,24 @@ namespace tessera::ordering {
 
 namespace {
 
+/// Whether a vertex has so many neighbours that the others are ordered without it: the rule of AMD.
+bool is_dense(const PairGraph& graph, Index vertex) {
+    const double most = std::max(16.0, 10 * std::sqrt(double(graph.vertices())));
+    return double(graph.of(vertex).size()) > most;
+}
+
 /// Walks a component level by level.
 class LevelWalk {
   public:
-    explicit LevelWalk(const PairGraph& graph)
-        : graph_(graph), seen_(std::size_t(graph.vertices()), -1) {}
+    /// Vertices of `left_out` are met by no walk, and do not count as neighbours.
+    LevelWalk(const PairGraph& graph, const std::vector<Index>& left_out)
+        : graph_(graph), degree_(std::size_t(graph.vertices())), seen_(degree_.size(), -1) {
+        for (Index v = 0; v < graph.vertices(); ++v) degree_[v] = Index(graph.of(v).size());
+        for (const Index v : left_out) {
+            for (const Index to : graph.of(v)) --degree_[to];
+        }
+        for (const Index v : left_out) degree_[v] = -1;
+    }
 
     struct Levels {
         Index count;
@@ -35,15 +48,13 @@ class LevelWalk {
         return levels;
     }
 
-    Offset degree(Index vertex) const {
-        return graph_.offsets[vertex + 1] - graph_.offsets[vertex];
-    }
+    Index degree(Index vertex) const { return degree_[vertex]; }
 
   private:
     void add_neighbours(Index vertex, std::vector<Index>& order) {
         const std::size_t first = order.size();
         for (const Index to : graph_.of(vertex)) {
-            if (seen_[to] == walks_) continue;
+            if (seen_[to] == walks_ || degree_[to] < 0) continue;
             seen_[to] = walks_;
             order.push_back(to);
         }
@@ -52,19 +63,26 @@ class LevelWalk {
     }
 
     const PairGraph& graph_;
-    std::vector<Index> seen_;  ///< The last walk that met the vertex.
+    std::vector<Index> degree_;  ///< -1: left out.
+    std::vector<Index> seen_;    ///< The last walk that met the vertex.
     Index walks_ = 0;
 };
 
 }  // namespace
 
 /// Components start at a pseudo-peripheral vertex (A. George, J. W. H. Liu, "An implementation of a
-/// pseudoperipheral node finder", ACM Trans. Math. Softw. 5, 1979).
+/// pseudoperipheral node finder", ACM Trans. Math. Softw. 5, 1979). Dense vertices are last, those
+/// with the most neighbours behind the others.
 std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph) {
-    LevelWalk walk(graph);
+    std::vector<Index> dense;
+    for (Index v = 0; v < graph.vertices(); ++v) {
+        if (is_dense(graph, v)) dense.push_back(v);
+    }
+    LevelWalk walk(graph, dense);
     std::vector<Index> order, component;
     std::vector<char> done(std::size_t(graph.vertices()), 0);
     order.reserve(done.size());
+    for (const Index v : dense) done[v] = 1;
     for (Index first = 0; first < graph.vertices(); ++first) {
         if (done[first]) continue;
         Index start = first;
@@ -85,6 +103,8 @@ std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph) {
         order.insert(order.end(), component.begin(), component.end());
     }
     std::ranges::reverse(order);
+    std::ranges::stable_sort(dense, {}, [&](Index v) { return graph.of(v).size(); });
+    order.insert(order.end(), dense.begin(), dense.end());
     return order;
 }
 
