@@ -179,7 +179,7 @@ def elasticity():
         ("cg", "jacobi", "sbell:3"),
         ("cg", "least_squares:6,format=sbell:3", "sbell:3"),
         ("cg", "least_squares:6,values=f16,format=sbell:3", "sbell:3"),
-        ("cg", "chebyshev:6,precision=f32,format=sbell:3", "sbell:3"),
+        ("cg", "chebyshev:6,values=f16,format=sbell:3", "sbell:3"),
         ("cg", "chebyshev:6,precision=f32,values=f16,format=sbell:3", "sbell:3"),
         ("refinement", "chebyshev:6,values=f16,format=sbell:3", "sbell:3"),
     ]

@@ -82,8 +82,9 @@ Preconditioners (--precond):
                            polynomials of the scaled matrix, for cg and symmetric positive definite
                            ones; DEGREE 1..16 (6): products an application, better even; bound and
                            lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
-                           precision: of vectors and values; values: stored (then not csr); format:
-                           that of --format
+                           values: stored (then not csr); precision: of vectors and values, f32 for
+                           compact bodies to 1e-8 (contrasts, lower tolerances and slender ones take
+                           more iterations, even twice as many); format: that of --format
 Formats (--format):
   csr[,lanes=N]
   ell, ellr                ELLPACK, the second skips its pads

@@ -99,7 +99,7 @@ struct PolynomialOptions {
     bool uses_lower = false;  ///< Neumann: omega = 2 / (a + b).
     PolynomialScaling scaling = PolynomialScaling::jacobi;
     Index block_bound = default_block_bound;  ///< Natural blocks of at most so many rows.
-    bool single_precision = false;  ///< The polynomial in float, whatever the matrix is in.
+    bool single_precision = false;  ///< In float, vectors too: for compact bodies to 1e-8.
     /// Of the scaled matrix in products. Rounded values (format.values) beside vectors in full are
     /// those of another matrix, but a symmetric one; they need a format other than csr.
     FormatOptions format{.format = MatrixFormat::csr};

@@ -58,11 +58,11 @@ TEST(polynomial_iterations, more_products_take_fewer_iterations) {
     }
 }
 
-/// Rounding of the vectors is noise of high frequency of about u ||z||. Beside the smooth z of a
-/// slender body it is not small in the norm of A (sqrt(condition) u), and costs iterations there.
-/// The residual of CG goes up and down by more than that, so that one of two solvers may just meet
-/// a tolerance in a dip that the other just misses: the iterations that count are those to a
-/// residual a fifth lower.
+/// With vectors in float the error of compact bodies falls as with double until it is some 1e-9 of
+/// its start in the norm of A, which is just below a residual of 1e-8; beyond that, on slender
+/// bodies and with contrast, iterations are lost (docs/decisions/polynomial.md). The residual of CG
+/// goes up and down, so that one of two solvers may just meet a tolerance in a dip that the other
+/// just misses: the iterations that count are those to a residual a fifth lower.
 TEST(polynomial_iterations, single_precision_costs_two_percent_of_iterations_on_compact_bodies) {
     const Context there = context();
     for (const char* text :

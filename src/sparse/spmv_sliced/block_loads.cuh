@@ -122,9 +122,24 @@ __device__ __forceinline__ double store_scaled(const ScaledTarget& to, const Off
     return dot;
 }
 
+/// SlicedPattern::block_row of blocks of B rows, where slices have `Height` block rows: no division
+/// by what only the view knows. The numbers of rows of larger blocks have 32 bits, since registers
+/// are short there; with smaller ones 64 bits leave the compiler more of them.
+template <int B, int Height>
+__device__ __forceinline__ auto block_row(const SlicedPattern& a, Offset p) {
+    using Row = std::conditional_t < B<3, Offset, unsigned>;
+    const unsigned at = unsigned(p);
+    if (a.permutation != nullptr) {
+        const unsigned rows = unsigned(a.rows) / B + (unsigned(a.rows) % B != 0);
+        return at < rows ? Row(a.permutation[at]) : Row(at);
+    }
+    const unsigned lane = at % Height;
+    return a.paired ? Row(at - lane + lane / 2 + (lane % 2) * (Height / 2)) : Row(at);
+}
+
 /// The results of the block rows at `Rows` adjacent positions from p on. What they are made of is
 /// read first, so that all of it is under way together. Gives the part of these rows in the dot.
-template <int B, int Rows, class Stored, class T>
+template <int B, int Height, int Rows, class Stored, class T>
 __device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, Offset p,
                                              T (&sums)[Rows][B]) {
     const Index rows = task.matrix.rows;
@@ -134,7 +149,11 @@ __device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, 
     T own[Rows][B], before[Rows][B], given[Rows][B];
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
-        first[i] = task.matrix.block_row(p + i) * B;
+        if constexpr (Rows > 1 && Height > 0) {
+            first[i] = Offset(block_row<B, Height>(task.matrix, p + i)) * B;
+        } else {
+            first[i] = task.matrix.block_row(p + i) * B;
+        }
 #pragma unroll
         for (int j = 0; j < B; ++j) {
             const Offset at = first[i] + j;

@@ -27,7 +27,8 @@ constexpr int blocks_under_way() {
     constexpr int rows = rows_a_thread<Stored>;
     constexpr int registers = rows * (B * B * int(sizeof(Stored)) + B * int(sizeof(T)) + 4) / 4;
     constexpr int most = B == 1 ? 8 : 3;
-    return 40 / registers < 1 ? 1 : 40 / registers < most ? 40 / registers : most;
+    constexpr int under_way = (rows > 1 ? 42 : 40) / registers;
+    return under_way < 1 ? 1 : under_way < most ? under_way : most;
 }
 
 /// `Lanes` threads share the rows_a_thread block rows at adjacent positions and take their blocks
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
             }
         }
     }
-    const double dot = part == 0 ? store_rows<B>(task, p, sums) : 0;
+    const double dot = part == 0 ? store_rows<B, Height>(task, p, sums) : 0;
     const SlicedEnd<T>& end = task.end;
     if (end.partial == nullptr) return;
     __shared__ double shared[spmv_threads / 32];
@@ -183,7 +184,7 @@ __global__ void __launch_bounds__(spmv_threads)
                     sums[0][e / B] = fma(widen_to<T>(values[e * height]), x[e % B], sums[0][e / B]);
                 }
             }
-            store_rows<B>(task, p, sums);
+            store_rows<B, 0>(task, p, sums);
         }
     }
 }
@@ -214,7 +215,7 @@ __global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T
 #pragma unroll
         for (int r = 0; r < B; ++r) sums[0][r] += __shfl_xor_sync(~0u, sums[0][r], distance);
     }
-    if (here && lane == 0) store_rows<B>(task, p, sums);
+    if (here && lane == 0) store_rows<B, 0>(task, p, sums);
 }
 
 template <int B, int Lanes, bool Stays, int Height, class Column, class Stored, class T>
