@@ -138,6 +138,7 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
     view.format = format;
     view.formats = mixed ? formats.data() : nullptr;
     view.bytes = bytes.data();
+    view.most_units = mixed ? most_units : 0;
     if (!groups.empty()) {
         view.group_count = Index(groups.size() - 1);
         view.groups = groups.data();
@@ -185,6 +186,10 @@ void BlockJacobi<T>::State::choose(const Context& where) {
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 1),
                  std::span<Offset>(&units, 1));
     make_room(where, units * 8);
+    if (one_size) {
+        most_units =
+            select(where, &cpu::most_units, TESSERA_IF_CUDA(cuda::most_units))(where, stored());
+    }
 }
 
 template <class T>

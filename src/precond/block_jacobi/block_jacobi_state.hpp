@@ -48,6 +48,7 @@ struct BlockJacobi<T>::State {
     Buffer<std::byte> bytes;
     Buffer<BlockFormat> formats;  ///< Adaptive only, as is:
     Buffer<Offset> starts;        ///< In units of 8 bytes; where mixed.
+    Index most_units = 0;         ///< As StoredBlocks tells it, of `starts`.
     Buffer<T> largest;            ///< Magnitude in each inverse.
     Buffer<T> scratch;            ///< Where not in place.
 

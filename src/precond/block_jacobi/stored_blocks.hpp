@@ -31,6 +31,7 @@ struct StoredBlocks {
     BlockFormat format = BlockFormat::f64;  ///< Of all blocks, where formats is nullptr.
     const BlockFormat* formats = nullptr;   ///< count, or nullptr.
     const std::byte* bytes = nullptr;
+    Index most_units = 0;  ///< As most_units says, or 0: not known.
     /// GPU: groups of consecutive blocks that have at most group_rows rows together; group g starts
     /// with block groups[g]. group_count + 1 of them.
     Index group_count = 0;
@@ -39,6 +40,8 @@ struct StoredBlocks {
 
 /// Rows that the blocks of a group have together at most.
 constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
+
+constexpr Index most_units_blocks(Index largest) { return 64 / largest; }
 
 /// The host must have waited for all that wrote them: on a GPU apply begins to read them before the
 /// work given to the stream before has ended.
@@ -54,6 +57,8 @@ constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
 ///   to_csr  the block-diagonal matrix, each value of a block an entry; waits for their number.
 ///   have_one_size  whether all blocks but the last have `largest` rows; waits. Of the others only
 ///           block_offsets are looked at.
+///   most_units  how many units most_units_blocks(largest) blocks take at most, from block 0 or a
+///           multiple of that number on, with what lies behind them; waits. Only starts are read.
 /// Otherwise no wait.
 namespace cpu {
 template <class T>
@@ -65,6 +70,7 @@ void expand(const Context& context, const StoredBlocks& blocks, const Offset* en
 template <class T>
 CsrMatrix<T> to_csr(const Context& context, const StoredBlocks& blocks);
 bool have_one_size(const Context& context, const StoredBlocks& blocks);
+Index most_units(const Context& context, const StoredBlocks& blocks);
 }  // namespace cpu
 namespace cuda {
 template <class T>
@@ -76,6 +82,7 @@ void expand(const Context& context, const StoredBlocks& blocks, const Offset* en
 template <class T>
 CsrMatrix<T> to_csr(const Context& context, const StoredBlocks& blocks);
 bool have_one_size(const Context& context, const StoredBlocks& blocks);
+Index most_units(const Context& context, const StoredBlocks& blocks);
 }  // namespace cuda
 
 }  // namespace tessera

@@ -359,6 +359,17 @@ bool have_one_size(const Context&, const StoredBlocks& blocks) {
     return true;
 }
 
+Index most_units(const Context&, const StoredBlocks& blocks) {
+    if (blocks.count == 0) return 0;
+    const Index each = most_units_blocks(blocks.largest);
+    Offset most = 0;
+    for (Index b = 0; b < blocks.count; b += each) {
+        const Index end = std::min(b + each, blocks.count);
+        most = std::max(most, blocks.starts[end] - blocks.starts[b]);
+    }
+    return Index(most);
+}
+
 #define TESSERA_INSTANTIATE(T)                                                             \
     template void apply<T>(const Context&, const StoredBlocks&, batched::Transpose, Index, \
                            const T*, Offset, T*, Offset);                                  \

@@ -131,6 +131,30 @@ __global__ void __launch_bounds__(threads) other_size_kernel(StoredBlocks blocks
     if (block < blocks.count && blocks.block_offsets[block] != block * blocks.largest) *found = 1;
 }
 
+__global__ void __launch_bounds__(threads)
+    most_units_kernel(StoredBlocks blocks, Index each, Index* most) {
+    const Offset first = (Offset(blockIdx.x) * threads + Offset(threadIdx.x)) * each;
+    unsigned units = 0;
+    if (first < blocks.count) {
+        const Offset end = min(first + each, Offset(blocks.count));
+        units = unsigned(blocks.starts[end] - blocks.starts[first]);
+    }
+    units = __reduce_max_sync(full_warp, units);
+    if (threadIdx.x % 32 == 0) atomicMax(most, Index(units));
+}
+
+/// What a kernel leaves in a number that was 0; waits.
+template <class F>
+Index found_by(const Context& context, F&& launch) {
+    Index found = 0;
+    Buffer<Index> there(context, 1);
+    copy_from_host(context, std::span<const Index>(&found, 1), there.view());
+    launch(there.data());
+    TESSERA_CUDA(cudaGetLastError());
+    copy_to_host(context, std::as_const(there).view(), std::span<Index>(&found, 1));
+    return found;
+}
+
 }  // namespace
 
 template <class T>
@@ -182,14 +206,19 @@ CsrMatrix<T> to_csr(const Context& context, const StoredBlocks& blocks) {
 
 bool have_one_size(const Context& context, const StoredBlocks& blocks) {
     if (blocks.count == 0) return true;
-    Index found = 0;
-    Buffer<Index> there(context, 1);
-    copy_from_host(context, std::span<const Index>(&found, 1), there.view());
-    other_size_kernel<<<blocks_for(blocks.count, threads), threads, 0, stream_of(context)>>>(
-        blocks, there.data());
-    TESSERA_CUDA(cudaGetLastError());
-    copy_to_host(context, std::as_const(there).view(), std::span<Index>(&found, 1));
-    return found == 0;
+    return found_by(context, [&](Index* found) {
+               other_size_kernel<<<blocks_for(blocks.count, threads), threads, 0,
+                                   stream_of(context)>>>(blocks, found);
+           }) == 0;
+}
+
+Index most_units(const Context& context, const StoredBlocks& blocks) {
+    if (blocks.count == 0) return 0;
+    const Index each = most_units_blocks(blocks.largest);
+    return found_by(context, [&](Index* most) {
+        most_units_kernel<<<blocks_for((blocks.count + each - 1) / each, threads), threads, 0,
+                            stream_of(context)>>>(blocks, each, most);
+    });
 }
 
 #define TESSERA_INSTANTIATE(T)                                                             \

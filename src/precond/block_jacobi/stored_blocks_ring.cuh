@@ -5,113 +5,23 @@
 #include "base/check_cuda.hpp"
 #include "gpu/dependent.cuh"
 #include "gpu/launch.cuh"
-#include "precond/block_jacobi/stored_chunks.cuh"
+#include "precond/block_jacobi/stored_blocks_sums.cuh"
+#include "precond/block_jacobi/stored_chunks_equal.cuh"
 
 /// z_b = X_b r_b for blocks of up to 32 rows, by warps that each take chunks of them.
 namespace tessera::cuda {
 
 inline constexpr int ring_warps = 4;  ///< Of a thread block.
 
-/// Factors of adjacent columns, read by one instruction.
-template <class T, int Width>
-struct alignas(Width * sizeof(T)) FactorRun {
-    T value[Width];
-};
-
-/// Adds the products of a row with the factors of its block, column by column; these begin at a
-/// multiple of `Width`.
-template <int Width, class Shape, BlockFormat format, class T>
-__device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, int n,
-                                        const T* factor, T (&sum)[Shape::vectors]) {
-    constexpr int together = 4;
-    const int step = n * bytes_of(format);
-    const auto add = [&](auto columns, auto width, int count) {
-        constexpr int most = decltype(columns)::value;
-        constexpr int wide = decltype(width)::value;
-        T x[most];
-#pragma unroll
-        for (int u = 0; u < most; ++u) {
-            if (u < count) x[u] = widen<T, format>(stored_bits<format>(value + u * step));
-        }
-#pragma unroll
-        for (int v = 0; v < Shape::vectors; ++v) {
-#pragma unroll
-            for (int u = 0; u < most; u += wide) {
-                if (u >= count) continue;
-                const auto run = *reinterpret_cast<const FactorRun<T, wide>*>(
-                    factor + v * Shape::factor_stride + u);
-#pragma unroll
-                for (int w = 0; w < wide; ++w) sum[v] = fma(x[u + w], run.value[w], sum[v]);
-            }
-        }
-    };
-    int left = n;
-#pragma unroll 1
-    for (; left >= together; left -= together) {
-        add(std::integral_constant<int, together>(), std::integral_constant<int, Width>(),
-            together);
-        value += together * step;
-        factor += together;
-    }
-    if (left > 0) {
-        add(std::integral_constant<int, together - 1>(), std::integral_constant<int, 1>(), left);
-    }
-}
-
-/// The same for a row of the transpose, a column of the stored block. Where n is even, each row
-/// starts at another place of it, since all would read the same banks.
-template <class Shape, BlockFormat format, class T>
-__device__ __forceinline__ void sum_column(Format<format>, const std::byte* value, int n,
-                                           int in_block, const T* factor,
-                                           T (&sum)[Shape::vectors]) {
-    int j = first_column(n, in_block);
-#pragma unroll 4
-    for (int left = n; left > 0; --left) {
-        const T x = widen<T, format>(stored_bits<format>(value + j * bytes_of(format)));
-#pragma unroll
-        for (int v = 0; v < Shape::vectors; ++v) {
-            sum[v] = fma(x, factor[v * Shape::factor_stride + j], sum[v]);
-        }
-        j = j + 1 < n ? j + 1 : 0;
-    }
-}
-
-template <bool Transposed, class Shape, class T>
-__device__ __forceinline__ void sum_share(const RowShare& share, const T* factors,
-                                          T (&sum)[Shape::vectors]) {
-    const T* const factor = factors + share.factor;
-    if constexpr (Transposed) {
-        with_format<T>(share.format, [&](auto format) {
-            const int skipped = share.in_block * share.n * bytes_of(decltype(format)::value);
-            sum_column<Shape>(format, share.block + skipped, share.n, share.in_block, factor, sum);
-        });
-    } else {
-        const auto sum_by = [&](auto width) {
-            with_format<T>(share.format, [&](auto format) {
-                const int skipped = share.in_block * bytes_of(decltype(format)::value);
-                sum_row<decltype(width)::value, Shape>(format, share.block + skipped, share.n,
-                                                       factor, sum);
-            });
-        };
-        // 0 for a lane without a row.
-        const bool wide = share.factor % Shape::widest == 0 || share.n == 0;
-        if (__all_sync(full_warp, wide)) {
-            sum_by(std::integral_constant<int, Shape::widest>());
-        } else {
-            sum_by(std::integral_constant<int, 1>());
-        }
-    }
-}
-
-/// f(v) for the first `count` of the vectors that are taken at once.
-template <class Shape, class F>
+/// f(v) for the first `count` of `Most` vectors.
+template <int Most, class F>
 __device__ __forceinline__ void for_vectors(Index count, F&& f) {
-    if (Shape::vectors == 1 || count >= Shape::vectors) {
+    if (Most == 1 || count >= Most) {
 #pragma unroll
-        for (int v = 0; v < Shape::vectors; ++v) f(v);
+        for (int v = 0; v < Most; ++v) f(v);
     } else {
 #pragma unroll
-        for (int v = 0; v < Shape::vectors; ++v) {
+        for (int v = 0; v < Most; ++v) {
             if (v < count) f(v);
         }
     }
@@ -136,8 +46,8 @@ class FactorCopies {
                 if (row < 0) continue;
                 const T* from = r_ + vector_ * leading_ + row;
                 T* const own = to + ring_.factor_place(q);
-                for_vectors<Shape>(vectors_ - vector_, [&](int v) {
-                    start_value_copy(from, own + v * Shape::factor_stride);
+                for_vectors<Shape::vectors>(vectors_ - vector_, [&](int v) {
+                    start_value_copy(from, own + Shape::factors_of(v));
                     from += leading_;
                 });
             }
@@ -158,6 +68,76 @@ class FactorCopies {
     const T* r_;
     Offset leading_;
 };
+
+/// A row of z for some of the vectors: those that `to` begins with, `count` of which there are.
+template <bool Transposed, class Shape, class T>
+__device__ __forceinline__ void apply_row(const RowShare& share, const T* factors, Index count,
+                                          T* to, Offset leading) {
+    T sum[Shape::vectors] = {};
+    sum_share<Transposed, Shape>(share, factors, sum);
+    if (share.n == 0) return;
+    to += share.row;
+    for_vectors<Shape::vectors>(count, [&](int v) {
+        *to = sum[v];
+        to += leading;
+    });
+}
+
+/// The same for rows that lie side by side.
+template <class Shape, class T>
+__device__ __forceinline__ void apply_rows(const RowShare& share, int set, const T* factors,
+                                           Index count, T* to, Offset leading) {
+    constexpr int rows = Shape::lane_rows;
+    using Run = FactorRun<T, rows>;
+    T sum[rows][Shape::set_vectors] = {};
+    const T* const own = factors + Shape::factors_of(set * Shape::set_vectors) + share.factor;
+    with_format<T>(share.format, [&](auto format) {
+        const int skipped = share.in_block * bytes_of(decltype(format)::value);
+        sum_rows<Shape>(format, share.block + skipped, share.n, own, sum);
+    });
+    if (share.n == 0) return;
+    to += share.row + set * Shape::set_vectors * leading;
+    count -= set * Shape::set_vectors;
+    const bool at_once =
+        reinterpret_cast<unsigned long long>(to) % sizeof(Run) == 0 && leading % rows == 0;
+    for_vectors<Shape::set_vectors>(count, [&](int v) {
+        Run run;
+#pragma unroll
+        for (int i = 0; i < rows; ++i) run.value[i] = sum[i][v];
+        if (at_once) {
+            *reinterpret_cast<Run*>(to) = run;
+        } else {
+#pragma unroll
+            for (int i = 0; i < rows; ++i) to[i] = run.value[i];
+        }
+        to += leading;
+    });
+}
+
+/// All rows of a chunk.
+template <bool Transposed, class Shape, class Ring, class T>
+__device__ __forceinline__ void apply_chunk(const Ring& ring, Index chunk, int stage,
+                                            const T* factors, Index count, T* to, Offset leading) {
+    if constexpr (Shape::lane_rows > 1) {
+        const int lane = int(threadIdx.x) % 32;
+        constexpr int lanes = 32 / Shape::sets;
+        const RowShare first = ring.share_at(chunk, stage, lane % lanes * Shape::lane_rows);
+        if (__all_sync(full_warp, lies_side_by_side<Shape>(first))) {
+            return apply_rows<Shape>(first, lane / lanes, factors, count, to, leading);
+        }
+#pragma unroll 1
+        for (int q = 0; q < Shape::groups; ++q) {
+            const RowShare share = ring.share_at(chunk, stage, q * 32 + lane);
+            apply_row<Transposed, Shape>(share, factors, count, to, leading);
+        }
+    } else {
+#pragma unroll
+        for (int q = 0; q < Shape::groups; ++q) {
+            const RowShare share = ring.share(chunk, stage, q);
+            apply_row<Transposed, Shape>(share, factors, count, to, leading);
+        }
+    }
+}
 
 template <class T, class Shape, bool Transposed>
 __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
@@ -185,18 +165,8 @@ __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
         for (Index vector = 0; vector < vectors; vector += Shape::vectors) {
             wait_for_value_copies<Shape::stages - 1>();
             __syncwarp();
-#pragma unroll
-            for (int q = 0; q < Shape::groups; ++q) {
-                const RowShare share = ring.share(chunk, stage, q);
-                T sum[Shape::vectors] = {};
-                sum_share<Transposed, Shape>(share, ring.template factors<T>(slot), sum);
-                if (share.n == 0) continue;
-                T* to = z + vector * z_leading + share.row;
-                for_vectors<Shape>(vectors - vector, [&](int v) {
-                    *to = sum[v];
-                    to += z_leading;
-                });
-            }
+            apply_chunk<Transposed, Shape>(ring, chunk, stage, ring.template factors<T>(slot),
+                                           vectors - vector, z + vector * z_leading, z_leading);
             __syncwarp();
             if (Shape::vectors == 1 || vector + Shape::vectors >= vectors) ring.produce(stage);
             factors.start(slot);
@@ -234,9 +204,10 @@ inline unsigned even_rounds(unsigned needed, unsigned held, unsigned most) {
 
 /// Thread blocks: as many as have work, or `rounds` times (where `even`: at most) what the GPU
 /// holds at once, each of which then takes several chunks.
-template <bool OneSize, int Groups, int Stages, int Vectors, int Resident, bool Transposed, class T>
+template <ChunkKind Kind, int Groups, int Stages, int Vectors, int Resident, int LaneRows = 1,
+          bool Transposed = false, class T>
 void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1, bool even = false) {
-    using Shape = ChunkShape<T, OneSize, Groups, Stages, Vectors, Resident>;
+    using Shape = ChunkShape<T, Kind, Groups, Stages, Vectors, Resident, LaneRows>;
     const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
     const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
     const cudaStream_t stream = stream_of(a.context);
@@ -256,38 +227,53 @@ void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1, bool even
 }
 
 /// The fastest shapes on an H200 (docs/decisions/block-jacobi-apply.md) for blocks of one size and
-/// format. A chunk is worth its instructions from some bytes on, and two or four groups fill lanes
-/// that one leaves idle. Thread blocks that end after a chunk share the memory best; small chunks
-/// are not worth starting one.
+/// format, more than four vectors.
+template <class T>
+void apply_uniform_to_many(const RingArguments<T>& a) {
+    using enum ChunkKind;
+    const int n = a.blocks.largest;
+    const bool thirds = 64 / n == 3;  // Of two groups.
+    if constexpr (sizeof(T) == 8) {
+        if (thirds || n <= 12) return launch_apply_ring<uniform, 2, 1, 8, 4>(a, all_rounds);
+        return launch_apply_ring<uniform, 1, 2, 8, 4>(a, 4);
+    } else {
+        const bool narrow = bytes_of(a.blocks.format) == 2;
+        if (narrow && (n == 24 || n == 28)) return launch_apply_ring<uniform, 4, 2, 8, 2, 4>(a);
+        if (a.vectors > 8 && (n == 24 || n == 32)) {
+            return launch_apply_ring<uniform, 2, 2, 16, 3, 2>(a);
+        }
+        if (narrow && n % 2 == 0 && (n <= 12 || (n >= 18 && n <= 22))) {
+            return launch_apply_ring<uniform, 2, 2, 8, 4, 2>(a, 4);
+        }
+        if (thirds) return launch_apply_ring<uniform, 2, 2, 8, 4>(a);
+        return launch_apply_ring<uniform, 1, 2, 8, 5>(a, 4);
+    }
+}
+
+/// The same for up to four vectors. A chunk is worth its instructions from some bytes on, and two
+/// or four groups fill lanes that one leaves idle. Thread blocks that end after a chunk share the
+/// memory best; small chunks are not worth starting one.
 template <class T>
 void apply_uniform_ring(const RingArguments<T>& a) {
+    using enum ChunkKind;
     constexpr bool wide = sizeof(T) == 8;
     constexpr unsigned all = all_rounds;
     const int n = a.blocks.largest;
-    if (a.vectors > 4) {
-        const bool thirds = 64 / n == 3;  // Of two groups.
-        if constexpr (wide) {
-            if (thirds || n <= 12) return launch_apply_ring<true, 2, 1, 8, 4, false>(a, all);
-            return launch_apply_ring<true, 1, 2, 8, 4, false>(a, 4);
-        } else {
-            if (thirds) return launch_apply_ring<true, 2, 2, 8, 4, false>(a);
-            return launch_apply_ring<true, 1, 2, 8, 5, false>(a, 4);
-        }
-    }
-    if (a.vectors > 1) return launch_apply_ring<true, 1, 2, 4, 4, false>(a, 4);
+    if (a.vectors > 1) return launch_apply_ring<uniform, 1, 2, 4, 4>(a, 4);
     const auto one_group = [&](unsigned most) {
-        launch_apply_ring<true, 1, 1, 1, 12, false>(a, most, true);
+        launch_apply_ring<uniform, 1, 1, 1, 12>(a, most, true);
     };
     const auto two_groups = [&](unsigned most) {
-        launch_apply_ring<true, 2, 1, 1, 8, false>(a, most, true);
+        launch_apply_ring<uniform, 2, 1, 1, 8>(a, most, true);
     };
     const auto four_groups = [&](unsigned most) {
-        launch_apply_ring<true, 4, 1, 1, 8, false>(a, most, true);
+        launch_apply_ring<uniform, 4, 1, 1, 8>(a, most, true);
     };
-    // More than the second-level cache keeps from one application to the next.
+    // More than the second-level cache keeps from one application to the next; in the middle two
+    // places pay from less on.
     const bool streams = double(a.blocks.count) * n * n * bytes_of(a.blocks.format) +
                              2.0 * a.blocks.rows * sizeof(T) >
-                         4e7;
+                         (n >= 12 && n <= 23 ? 3e7 : 4e7);
     switch (bytes_of(a.blocks.format)) {
         case 8:
             return n <= 3 ? four_groups(all) : n <= 6 ? two_groups(all) : one_group(all);
@@ -296,36 +282,67 @@ void apply_uniform_ring(const RingArguments<T>& a) {
             return n <= 20 ? two_groups(all) : one_group(all);
         default:
             if (n >= 24 && n <= 26) {
-                if (streams) return launch_apply_ring<true, 4, 2, 1, 4, false>(a);
-                if constexpr (wide) return launch_apply_ring<true, 4, 1, 1, 6, false>(a, 2);
+                if (streams) return launch_apply_ring<uniform, 4, 2, 1, 4>(a);
+                if constexpr (wide) return launch_apply_ring<uniform, 4, 1, 1, 6>(a, 2);
             } else if constexpr (wide) {
-                if (streams) return launch_apply_ring<true, 2, 2, 1, 8, false>(a);
+                if (streams) return launch_apply_ring<uniform, 2, 2, 1, 8>(a);
             }
             if (n <= 26) return four_groups(n <= 11 ? 1 : 4);
             return wide ? two_groups(2) : one_group(1);
     }
 }
 
+/// Blocks of one size in mixed formats; whether there is a shape that is faster than those for
+/// blocks of any sizes.
+template <class T>
+bool apply_formats_ring(const RingArguments<T>& a) {
+    using enum ChunkKind;
+    constexpr bool wide = sizeof(T) == 8;
+    const int n = a.blocks.largest;
+    if (a.vectors == 1) {
+        if (n < 7 || n > 21) return false;
+        if constexpr (wide) {
+            if (n > 8) {
+                launch_apply_ring<formats, 2, 1, 1, 8>(a, n <= 12 ? 2 : 1, true);
+                return true;
+            }
+        }
+        launch_apply_ring<formats, 2, 1, 1, 12>(a);
+        return true;
+    }
+    if constexpr (!wide) {
+        if (a.vectors > 8 && n % 2 == 0 && n >= 4 && n <= 24) {
+            launch_apply_ring<formats, 1, 2, 16, 5, 2>(a);
+            return true;
+        }
+    }
+    return false;
+}
+
 template <class T>
 void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
                 Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
     const RingArguments<T> a{context, blocks, vectors, r, r_leading, z, z_leading};
+    using enum ChunkKind;
     const bool mixed = blocks.formats != nullptr;
     const int row_bytes = blocks.largest * (mixed ? int(sizeof(T)) : bytes_of(blocks.format));
     if (transpose == batched::Transpose::yes) {
-        if (vectors > 1) return launch_apply_ring<false, 1, 2, 8, 4, true>(a);
-        if (row_bytes <= 64) return launch_apply_ring<false, 2, 2, 1, 8, true>(a);
-        return launch_apply_ring<false, 1, 2, 1, 8, true>(a);
+        if (vectors > 1) return launch_apply_ring<any, 1, 2, 8, 4, 1, true>(a);
+        if (row_bytes <= 64) return launch_apply_ring<any, 2, 2, 1, 8, 1, true>(a);
+        return launch_apply_ring<any, 1, 2, 1, 8, 1, true>(a);
     }
-    if (blocks.one_size && !mixed) return apply_uniform_ring(a);
+    if (blocks.one_size && !mixed) {
+        return vectors > 4 ? apply_uniform_to_many(a) : apply_uniform_ring(a);
+    }
+    if (blocks.one_size && apply_formats_ring(a)) return;
     if (vectors > 4) {
-        if constexpr (sizeof(T) == 8) return launch_apply_ring<false, 1, 1, 8, 5, false>(a);
-        return launch_apply_ring<false, 1, 2, 8, 5, false>(a, mixed && blocks.largest > 16 ? 1 : 4);
+        if constexpr (sizeof(T) == 8) return launch_apply_ring<any, 1, 1, 8, 5>(a);
+        return launch_apply_ring<any, 1, 2, 8, 5>(a, mixed && blocks.largest > 16 ? 1 : 4);
     }
-    if (vectors > 1) return launch_apply_ring<false, 1, 2, 4, 4, false>(a);
-    if (row_bytes <= 24) return launch_apply_ring<false, 4, 1, 1, 8, false>(a);
-    if (row_bytes <= 80) return launch_apply_ring<false, 2, 1, 1, 12, false>(a);
-    launch_apply_ring<false, 1, 1, 1, 12, false>(a, mixed ? 1 : 4);
+    if (vectors > 1) return launch_apply_ring<any, 1, 2, 4, 4>(a);
+    if (row_bytes <= 24) return launch_apply_ring<any, 4, 1, 1, 8>(a);
+    if (row_bytes <= 80) return launch_apply_ring<any, 2, 1, 1, 12>(a);
+    launch_apply_ring<any, 1, 1, 1, 12>(a, mixed ? 1 : 4);
 }
 
 }  // namespace tessera::cuda

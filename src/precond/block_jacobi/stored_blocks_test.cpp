@@ -27,6 +27,39 @@ TEST(stored_blocks, products_in_every_format_and_with_several_vectors) {
     });
 }
 
+TEST(stored_blocks, products_with_blocks_of_one_size_and_mixed_formats) {
+    std::mt19937_64 random = generator();
+    for_reals([&](auto real) {
+        using T = decltype(real);
+        std::vector<Index> tried{1, 2, 3, 6, 8, 11, 12, 15, 16, 18, 20, 24, 27, 30, 32};
+        if (fewer_run()) tried = {8, 16, 24};
+        for (const Index n : tried) {
+            for (const Index last : {n, 1 + Index(random() % std::uint64_t(n))}) {
+                std::vector<Index> sizes(std::size_t(300 / n), n);
+                sizes.push_back(last);
+                check_products<T>(sizes, std::nullopt, {1, 3, 17});
+            }
+        }
+    });
+}
+
+/// Rows and `gap` together are a multiple of four: all columns may begin at multiples of 16 bytes.
+TEST(stored_blocks, products_with_even_blocks_and_many_vectors) {
+    std::mt19937_64 random = generator();
+    for_reals([&](auto real) {
+        using T = decltype(real);
+        for (Index n = 2; n <= 32; n += 2) {
+            if (fewer_run() && n != 6 && n % 8 != 0) continue;
+            std::vector<Index> sizes(std::size_t(4 * (150 / n)), n);
+            sizes.push_back(1 + 4 * Index(random() % std::uint64_t((n + 2) / 4)));
+            for (std::size_t f = 0; f < format_count<T>; ++f) {
+                check_products<T>(sizes, format_of<T>(f), {7, 16});
+            }
+            check_products<T>(sizes, std::nullopt, {10, 16});
+        }
+    });
+}
+
 TEST(stored_blocks, products_with_blocks_of_random_sizes_and_formats) {
     std::mt19937_64 random = generator();
     for_reals([&](auto real) {
@@ -287,6 +320,26 @@ TEST(stored_blocks, one_size_is_found) {
     EXPECT_TRUE(one_size(many));
     many[4321] = 1;
     EXPECT_FALSE(one_size(many));
+}
+
+TEST(stored_blocks, most_units_are_found) {
+    std::mt19937_64 random = generator();
+    for (const Index n : {1, 3, 7, 16, 24, 33, 64}) {
+        for (const int count : {1, 64 / n, 64 / n + 1, 5000 / n + 1}) {
+            const auto here = random_stored<double>(
+                random, std::vector<Index>(std::size_t(count), n), std::nullopt);
+            std::vector<Offset> units(std::size_t(count / (64 / n) + 1));
+            for (int b = 0; b < count; ++b) {
+                const Offset bytes = Offset(n) * n * bytes_of(here.formats[std::size_t(b)]);
+                units[std::size_t(b / (64 / n))] += (bytes + 7) / 8;
+            }
+            const There<double> there(context(), here, true);
+            EXPECT_EQ(there.blocks.most_units, *std::max_element(units.begin(), units.end()))
+                << count << " blocks of " << n << " rows";
+        }
+    }
+    const There<double> none(context(), stored<double>({}, {}, true), true);
+    EXPECT_EQ(none.blocks.most_units, 0);
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 /// Stored blocks on their way to a warp. It takes chunks, at a stride: some groups of whole blocks
 /// with at most 32 rows each, whose values are one run of bytes. Each comes by one bulk copy to a
 /// place in shared memory; while the warp works on one place, the others are being filled. A lane
-/// takes a row of each group.
+/// takes a row of each group, or as many rows side by side.
 namespace tessera::cuda {
 
-/// What a lane needs of its row.
+/// What a lane needs of a row.
 struct RowShare {
     const std::byte* block;  ///< The values of its block.
     int n;                   ///< Rows of the block; 0 where the lane has none.
@@ -27,29 +27,48 @@ __device__ __forceinline__ int first_column(int n, int in_block) {
     return n % 2 == 0 ? in_block : 0;
 }
 
-/// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once; OneSize: of blocks
-/// that all have one size and format.
-template <class T, bool OneSize, int Groups, int Stages, int Vectors, int Resident>
+/// What is known of the blocks.
+enum class ChunkKind {
+    any,      ///< Nothing.
+    formats,  ///< All but the last have one size.
+    uniform,  ///< And all have one format.
+};
+
+/// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once. Where LaneRows > 1 a
+/// lane takes so many rows side by side where it can, and so few lanes are needed for all rows that
+/// LaneRows / Groups sets of lanes share the vectors. Where all have one format, LaneRows divides
+/// their size.
+template <class T, ChunkKind Kind, int Groups, int Stages, int Vectors, int Resident,
+          int LaneRows = 1>
 struct ChunkShape {
     using Real = T;
-    static constexpr bool one_size = OneSize;
+    static constexpr ChunkKind kind = Kind;
+    static constexpr bool one_size = Kind != ChunkKind::any;
     static constexpr int groups = Groups;
     static constexpr int stages = Stages;  ///< Places of a warp.
     static constexpr int vectors = Vectors;
     /// Thread blocks of a multiprocessor that registers are limited to.
     static constexpr int resident = Resident;
+    static constexpr int lane_rows = LaneRows;
+    static constexpr int sets = LaneRows > Groups ? LaneRows / Groups : 1;
+    static_assert(LaneRows == 1 || LaneRows == Groups * sets);
+    static constexpr int set_vectors = Vectors / sets;
+    static_assert(Vectors == set_vectors * sets);
     static constexpr int rows = 32 * Groups;
     static constexpr int widest = 16 / int(sizeof(T));  ///< Factors read at once.
     /// Several vectors read them so often that blocks of more than `widest` rows, where they have
     /// one size, have theirs begin at multiples of it. That takes 42 (T of 8 bytes) or 48 a group.
-    static constexpr int padded_from = OneSize && Vectors > 1 ? widest + 1 : 33;
+    static constexpr bool padded = one_size && Vectors > 1 && LaneRows % widest != 0;
+    static constexpr int padded_from = padded ? widest + 1 : 33;
     /// From a vector's factors to the next one's.
-    static constexpr int factor_stride = OneSize && Vectors > 1
-                                             ? (sizeof(T) == 8 ? 42 : 48) * Groups
-                                             : rows;
-    static_assert(Vectors == 1 || Groups <= 2);
-    static constexpr int factor_bytes = Vectors * factor_stride * int(sizeof(T));
-    static constexpr int share_bytes = OneSize ? 0 : rows * int(sizeof(int2));
+    static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * Groups : rows;
+    static_assert(Vectors == 1 || Groups <= 2 || LaneRows > 1);
+    /// Where the factors of a vector begin. Those of different sets lie in different banks.
+    static __host__ __device__ constexpr int factors_of(int vector) {
+        return vector * factor_stride + (sets > 1 ? vector / set_vectors * widest : 0);
+    }
+    static constexpr int factor_bytes = factors_of(Vectors) * int(sizeof(T));
+    static constexpr int share_bytes = Kind == ChunkKind::uniform ? 0 : rows * int(sizeof(int2));
     static constexpr int barrier_bytes = 128;
     static_assert(Stages * 8 <= barrier_bytes);
 
@@ -121,90 +140,6 @@ class ChunkPlaces {
     int value_bytes_;
 };
 
-/// Chunks of blocks that all have `largest` rows, the last one perhaps fewer, and one format: what
-/// a lane takes is known. A block may begin in one group and end in the next.
-template <class Shape>
-class UniformChunks : public ChunkPlaces<Shape> {
-    using Places = ChunkPlaces<Shape>;
-
-  public:
-    static Index blocks_each(Index largest) { return Shape::rows / largest; }
-    static int value_bytes(const StoredBlocks& blocks) {
-        return Places::place_bytes(blocks_each(blocks.largest) * blocks.largest * blocks.largest *
-                                   bytes_of(blocks.format));
-    }
-    static Offset chunks(const StoredBlocks& blocks) {
-        const Index each = blocks_each(blocks.largest);
-        return (Offset(blocks.count) + each - 1) / each;
-    }
-
-    __device__ __forceinline__ UniformChunks(const StoredBlocks& blocks, int value_bytes,
-                                             unsigned char* memory, Index first, Index step)
-        : Places(memory, value_bytes),
-          blocks_(blocks),
-          n_(blocks.largest),
-          block_bytes_(n_ * n_ * blocks.unit),
-          step_(step),
-          next_(first) {
-        const Index each = Shape::rows / n_;
-        rows_each_ = each * n_;
-        chunk_bytes_ = unsigned(each * block_bytes_);
-        chunks_ = (blocks.count - 1) / each + 1;
-        const Index last = blocks.rows - (blocks.count - 1) * n_;
-        end_ = Offset(blocks.count - 1) * block_bytes_ + last * last * blocks.unit;
-#pragma unroll
-        for (int q = 0; q < Shape::groups; ++q) block_[q] = in_chunk(q) / n_;
-        factors_each_ =
-            n_ < Shape::padded_from ? n_ : (n_ + Shape::widest - 1) / Shape::widest * Shape::widest;
-    }
-    __device__ __forceinline__ Index chunks() const { return chunks_; }
-    /// Where the factor of this lane's row goes.
-    __device__ __forceinline__ int factor_place(int q) const {
-        return in_chunk(q) + block_[q] * (factors_each_ - n_);
-    }
-    /// The row of this lane, or -1.
-    __device__ __forceinline__ Index row(Index chunk, int, int q) const {
-        const Index row = chunk * rows_each_ + in_chunk(q);
-        return in_chunk(q) < rows_each_ && row < blocks_.rows ? row : -1;
-    }
-    __device__ __forceinline__ RowShare share(Index chunk, int stage, int q) const {
-        const Index own_row = row(chunk, stage, q);
-        const int in_block = in_chunk(q) - block_[q] * n_;
-        const int last = blocks_.rows - (own_row - in_block);  // Rows from those of the block on.
-        const unsigned char* const values = this->place(stage) + this->into_line(begin(chunk));
-        return {reinterpret_cast<const std::byte*>(values) + block_[q] * block_bytes_,
-                own_row < 0 ? 0 : min(n_, last),
-                blocks_.format,
-                in_block,
-                block_[q] * factors_each_,
-                own_row};
-    }
-    __device__ __forceinline__ void produce(int stage) {
-        if (next_ < chunks_) {
-            const Offset bytes = min(Offset(chunk_bytes_), end_ - Offset(next_) * chunk_bytes_);
-            this->copy(stage, begin(next_), unsigned(bytes));
-        }
-        next_ += step_;
-    }
-
-  private:
-    /// Which row of a chunk group q gives to this lane.
-    static __device__ __forceinline__ int in_chunk(int q) { return q * 32 + int(threadIdx.x) % 32; }
-    __device__ __forceinline__ const std::byte* begin(Index chunk) const {
-        return blocks_.bytes + Offset(chunk) * chunk_bytes_;
-    }
-
-    const StoredBlocks& blocks_;
-    int n_;
-    int block_bytes_;
-    Index rows_each_;
-    unsigned chunk_bytes_;
-    int block_[Shape::groups];  ///< Of a chunk, of this lane.
-    int factors_each_;          ///< Places of a block.
-    Index step_, next_, chunks_;
-    Offset end_;
-};
-
 /// Chunks of any blocks: where the groups and blocks of the next one begin is read ahead.
 template <class Shape>
 class GroupChunks : public ChunkPlaces<Shape> {
@@ -240,15 +175,18 @@ class GroupChunks : public ChunkPlaces<Shape> {
         return this->shares(stage)[q * 32 + lane_].y;
     }
     __device__ __forceinline__ int factor_place(int q) const { return q * 32 + lane_; }
-    __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
-        const int2 told = this->shares(stage)[q * 32 + lane_];
+    __device__ __forceinline__ RowShare share(Index chunk, int stage, int q) const {
+        return share_at(chunk, stage, q * 32 + lane_);
+    }
+    __device__ __forceinline__ RowShare share_at(Index, int stage, int in_chunk) const {
+        const int2 told = this->shares(stage)[in_chunk];
         const unsigned packed = unsigned(told.x);
         const int in_block = int(packed >> in_block_at);
         return {reinterpret_cast<const std::byte*>(this->place(stage)) + packed % (1u << size_at),
                 int(packed >> size_at) % (1 << (format_at - size_at)),
                 BlockFormat((packed >> format_at) % (1 << (in_block_at - format_at))),
                 in_block,
-                q * 32 + lane_ - in_block,
+                in_chunk - in_block,
                 told.y};
     }
     /// Starts to copy the next chunk, whose blocks were read before, and tells its rows; reads the
@@ -334,8 +272,5 @@ class GroupChunks : public ChunkPlaces<Shape> {
     Index bounds_;
     Ahead ahead_;
 };
-
-template <class Shape>
-using Chunks = std::conditional_t<Shape::one_size, UniformChunks<Shape>, GroupChunks<Shape>>;
 
 }  // namespace tessera::cuda

@@ -122,6 +122,10 @@ class There {
         blocks.bytes = bytes_.data();
         blocks.group_count = Index(here.groups.size()) - 1;
         blocks.groups = groups_.data();
+        if (one_size && here.mixed) {
+            blocks.most_units = select(context, &cpu::most_units,
+                                       TESSERA_IF_CUDA(cuda::most_units))(context, blocks);
+        }
     }
     StoredBlocks blocks;
 
@@ -134,28 +138,28 @@ class There {
 
 constexpr Offset gap = 3;  ///< Elements behind each column.
 
-/// z for the columns of r, both rows + gap apart and one element from where memory begins; what
-/// lies around the columns of z stays as it was.
+/// z for the columns of r, both rows + gap apart and `before` elements from where memory begins;
+/// what lies around the columns of z stays as it was.
 template <class T>
 std::vector<T> applied(const Context& context, const StoredBlocks& blocks, Transpose transpose,
-                       Index vectors, const std::vector<T>& r) {
+                       Index vectors, const std::vector<T>& r, Offset before = 1) {
     const Offset leading = blocks.rows + gap;
-    std::vector<T> z(std::size_t(1 + vectors * leading), T(-77));
-    std::vector<T> shifted(1);
+    std::vector<T> z(std::size_t(before + vectors * leading), T(-77));
+    std::vector<T> shifted(std::size_t(before), T(0));
     shifted.insert(shifted.end(), r.begin(), r.end());
     Buffer<T> r_there = copy_to_buffer(context, std::span<const T>(shifted));
     Buffer<T> z_there = copy_to_buffer(context, std::span<const T>(z));
     select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, blocks, transpose, vectors, r_there.data() + 1, leading, z_there.data() + 1,
-        leading);
+        context, blocks, transpose, vectors, r_there.data() + before, leading,
+        z_there.data() + before, leading);
     z = copy_to_host(context, z_there);
-    EXPECT_EQ(z[0], T(-77));
+    if (before > 0) EXPECT_EQ(z[std::size_t(before - 1)], T(-77));
+    z.erase(z.begin(), z.begin() + before);
     for (Index v = 0; v < vectors; ++v) {
         for (Offset k = blocks.rows; k < leading; ++k) {
-            EXPECT_EQ(z[std::size_t(1 + v * leading + k)], T(-77));
+            EXPECT_EQ(z[std::size_t(v * leading + k)], T(-77));
         }
     }
-    z.erase(z.begin());
     return z;
 }
 
@@ -215,9 +219,14 @@ void check_products(const std::vector<Index>& sizes, std::optional<BlockFormat> 
                          << (transpose == Transpose::yes ? ", transposed" : ""));
             const std::vector<T> z = applied(context(), there.blocks, transpose, vectors, r);
             expect_product(here, transpose, vectors, r, z);
+            // Begun where memory begins, columns may be read and written several elements at once.
+            EXPECT_TRUE(same_bits(z, applied(context(), there.blocks, transpose, vectors, r, 0)));
             if (!all_but_the_last_equal(sizes)) continue;
             const There<T> told(context(), here, true);
-            EXPECT_TRUE(same_bits(z, applied(context(), told.blocks, transpose, vectors, r)));
+            for (const Offset before : {0, 1}) {
+                EXPECT_TRUE(
+                    same_bits(z, applied(context(), told.blocks, transpose, vectors, r, before)));
+            }
         }
     }
 }
