@@ -89,7 +89,8 @@ __device__ __forceinline__ InverseFacts<T> keep_inverse(const NarrowStore& store
 /// Extracts, inverts and stores 32 / lanes blocks a warp. Store: PlainStore or NarrowStore.
 template <class T, int n, class Store>
 __global__ void __launch_bounds__(32 * equal_shape<T, n>().warps, equal_shape<T, n>().thread_blocks)
-    setup_equal_kernel(CsrView<T> matrix, Index count, Store store, SetupOutcome<T> outcome) {
+    setup_equal_kernel(CsrView<T> matrix, Index count, Store store, CountedBlocks counted,
+                       Index* info, T* reciprocal_condition, T* largest) {
     constexpr EqualShape shape = equal_shape<T, n>();
     constexpr int lanes = shape.lanes;
     using Warp = EqualBlocks<T, n, lanes>;
@@ -111,13 +112,17 @@ __global__ void __launch_bounds__(32 * equal_shape<T, n>().warps, equal_shape<T,
     take_equal_block<T, n, lanes>(given, a);
     const BlockFacts<T> block = examine_equal_block<T, n, lanes>(given, a);
     T* const inverse = shared.value + group * Warp::block_values;
-    const int failure = invert_equal_blocks<lanes>(
-        a, shared.steps(group), inverse, [&] { take_equal_block<T, n, lanes>(given, a); });
+    int failure = invert_equal_blocks<lanes>(a, shared.steps(group), inverse,
+                                             [&] { take_equal_block<T, n, lanes>(given, a); });
     const bool mine = group < here;
     const InverseFacts<T> facts =
         keep_inverse<n, lanes>(store, first_block + group, mine ? n : 0, inverse, block.symmetric);
     if (mine && threadIdx.x % lanes == 0) {
-        outcome.tell(first_block + group, n, failure, block, facts);
+        if (failure == 0 && !facts.finite) failure = n;
+        const T condition = failure == 0 ? T(1) / block.norm / facts.norm : T(0);
+        const T most = failure == 0 ? facts.largest : T(0);
+        tell_outcome(Offset(first_block + group), failure, condition, most, counted, info,
+                     reciprocal_condition, largest);
     }
 }
 
@@ -128,7 +133,7 @@ void launch_equal_to(const Context& context, const SetupJob<T>& job, const Store
     launch_dependent(setup_equal_kernel<T, n, Store>,
                      blocks_for(job.blocks.count, shape.warps * Warp::blocks), 32 * shape.warps,
                      shape.warps * Warp::bytes, stream_of(context), job.matrix, job.blocks.count,
-                     store, outcome_of(job));
+                     store, job.counted, job.info, job.reciprocal_condition, job.largest);
 }
 
 /// Launches the kernel for `largest` rows, if that is n or more and there is one.

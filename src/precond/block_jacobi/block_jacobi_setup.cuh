@@ -166,7 +166,7 @@ __device__ __forceinline__ InverseFacts<T> store_narrow(const WarpBlocks<T, Tile
 template <class T, int Tile, BlockExtraction extraction, bool Narrow>
 __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::thread_blocks)
     setup_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, T* inverses, NarrowStore narrow,
-                 SetupOutcome<T> outcome) {
+                 CountedBlocks counted, Index* info, T* reciprocal_condition, T* largest) {
     using Form = Shape<T, Tile, extraction>;
     using Warp = typename Form::Warp;
     constexpr int lanes = Form::lanes;
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
     take_blocks(shared, a);
     const BlockFacts<T> block = examine_blocks(shared, a);
     const int n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
-    const int failure = invert_blocks(shared, a, n, lanes_max(n));
+    int failure = invert_blocks(shared, a, n, lanes_max(n));
     InverseFacts<T> inverse;
     if constexpr (Narrow) {
         const StoredBlocks& stored = narrow.blocks;
@@ -198,10 +198,14 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
         inverse = store_narrow(shared, n, block.symmetric, format, to, narrow.verdict);
     } else {
         T* const out = inverses + blocks.entry_offsets[first_block + min(group, here)];
-        inverse = store_inverses(shared, n, block.symmetric, outcome.largest != nullptr, out);
+        inverse = store_inverses(shared, n, block.symmetric, largest != nullptr, out);
     }
+    if (failure == 0 && !inverse.finite) failure = n;
     if (warp_lane % lanes == 0 && group < here) {
-        outcome.tell(first_block + group, n, failure, block, inverse);
+        const Offset b = first_block + group;
+        const T condition = failure == 0 ? T(1) / block.norm / inverse.norm : T(0);
+        const T most = failure == 0 ? inverse.largest : T(0);
+        tell_outcome(b, failure, condition, most, counted, info, reciprocal_condition, largest);
     }
 }
 
@@ -212,7 +216,8 @@ void launch_setup(const Context& context, const SetupJob<T>& job) {
     const auto kernel = setup_kernel<T, Tile, extraction, Narrow>;
     const unsigned grid = blocks_for(job.blocks.count, setup_warps * Warp::blocks);
     launch_dependent(kernel, grid, 32 * setup_warps, bytes, stream_of(context), job.matrix,
-                     job.blocks, job.inverses, job.narrow, outcome_of(job));
+                     job.blocks, job.inverses, job.narrow, job.counted, job.info,
+                     job.reciprocal_condition, job.largest);
 }
 
 }  // namespace
