@@ -47,6 +47,7 @@ struct EqualBlocks {
         : value(reinterpret_cast<T*>(memory)),
           row(reinterpret_cast<BlockRow*>(memory + value_bytes)) {}
 
+    /// The block of a group of lanes.
     __device__ static constexpr int block_of(int group) {
         if constexpr (Lanes >= 8) {
             return group;
