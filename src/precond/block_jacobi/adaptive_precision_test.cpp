@@ -48,6 +48,62 @@ std::vector<BlockFormat> candidates() {
             BlockFormat::f64};
 }
 
+/// That updates store the working inverses of `count` blocks, of size(b) rows, rounded.
+template <class T, class Size>
+void expect_updates_rounded(Index count, Size&& size) {
+    auto random = generator();
+    const Context there = context();
+    const auto drawn = [&](T on_diagonal) {
+        std::vector<std::vector<T>> blocks;
+        for (Index b = 0; b < count; ++b) {
+            const Index n = size(b);
+            auto block = random_block<T>(random, n);
+            for (Index i = 0; i < n; ++i) {
+                block[std::size_t(i + i * n)] += on_diagonal * T(n);
+                for (Index j = 0; j < i && b % 3 == 0; ++j) {
+                    block[std::size_t(j + i * n)] = block[std::size_t(i + j * n)];
+                }
+            }
+            blocks.push_back(block);
+        }
+        return blocks;
+    };
+    auto singular = drawn(T(3));
+    singular[70].assign(singular[70].size(), T(1));
+    const std::vector<std::vector<std::vector<T>>> steps = {drawn(T(2)), drawn(T(3)), singular,
+                                                            drawn(T(4)), drawn(T(5))};
+    for (const BlockPrecision precision : {BlockPrecision::adaptive, BlockPrecision::f32,
+                                           BlockPrecision::bf16, BlockPrecision::f16}) {
+        const SingularPolicy policy = SingularPolicy::identity;
+        BlockJacobi<T> jacobi = invert(there, make_case(random, steps[1], 0),
+                                       {.singular = policy, .precision = precision});
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            SCOPED_TRACE(testing::Message() << to_string(precision) << ", step " << s);
+            const Case<T> given = make_case(random, steps[s], 0);
+            const auto working = inverses(there, invert(there, given, {.singular = policy}));
+            jacobi.update(there, copy_to(there, given.matrix.view()).view());
+            const BlockJacobiReport report = jacobi.report();
+            EXPECT_EQ(report.singular, s == 2 ? 1 : 0);
+            EXPECT_FALSE(report.overflow);
+            const auto formats = to_host(there, jacobi.formats());
+            const auto found = inverses(there, jacobi);
+            for (std::size_t b = 0; b < found.size(); ++b) {
+                const BlockFormat format = !formats.empty()                    ? formats[b]
+                                           : precision == BlockPrecision::f32  ? BlockFormat::f32
+                                           : precision == BlockPrecision::bf16 ? BlockFormat::bf16
+                                                                               : BlockFormat::f16;
+                auto rounded = working[b];
+                for (T& value : rounded) {
+                    std::byte stored[8];
+                    store<T>(format, value, stored);
+                    value = load<T>(format, stored);
+                }
+                EXPECT_TRUE(same_bits(found[b], rounded)) << "block " << b;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 // Each block has the first format that does, by the condition number and the range of its working
@@ -240,57 +296,9 @@ TEST(adaptive_precision, one_format_for_all) {
 TEST(adaptive_precision, updates_round_the_working_inverses) {
     for_reals([](auto real) {
         using T = decltype(real);
-        auto random = generator();
-        const Context there = context();
-        const auto drawn = [&](T on_diagonal) {
-            std::vector<std::vector<T>> blocks;
-            for (Index b = 0; b < 160; ++b) {
-                const Index n = 1 + b % 32;
-                auto block = random_block<T>(random, n);
-                for (Index i = 0; i < n; ++i) {
-                    block[std::size_t(i + i * n)] += on_diagonal * T(n);
-                    for (Index j = 0; j < i && b % 3 == 0; ++j) {
-                        block[std::size_t(j + i * n)] = block[std::size_t(i + j * n)];
-                    }
-                }
-                blocks.push_back(block);
-            }
-            return blocks;
-        };
-        auto singular = drawn(T(3));
-        singular[70].assign(singular[70].size(), T(1));
-        const std::vector<std::vector<std::vector<T>>> steps = {drawn(T(2)), drawn(T(3)), singular,
-                                                                drawn(T(4)), drawn(T(5))};
-        for (const BlockPrecision precision : {BlockPrecision::adaptive, BlockPrecision::f32,
-                                               BlockPrecision::bf16, BlockPrecision::f16}) {
-            const SingularPolicy policy = SingularPolicy::identity;
-            BlockJacobi<T> jacobi = invert(there, make_case(random, steps[1], 0),
-                                           {.singular = policy, .precision = precision});
-            for (std::size_t s = 0; s < steps.size(); ++s) {
-                SCOPED_TRACE(testing::Message() << to_string(precision) << ", step " << s);
-                const Case<T> given = make_case(random, steps[s], 0);
-                const auto working = inverses(there, invert(there, given, {.singular = policy}));
-                jacobi.update(there, copy_to(there, given.matrix.view()).view());
-                const BlockJacobiReport report = jacobi.report();
-                EXPECT_EQ(report.singular, s == 2 ? 1 : 0);
-                EXPECT_FALSE(report.overflow);
-                const auto formats = to_host(there, jacobi.formats());
-                const auto found = inverses(there, jacobi);
-                for (std::size_t b = 0; b < found.size(); ++b) {
-                    const BlockFormat format = !formats.empty()                   ? formats[b]
-                                               : precision == BlockPrecision::f32 ? BlockFormat::f32
-                                               : precision == BlockPrecision::bf16
-                                                   ? BlockFormat::bf16
-                                                   : BlockFormat::f16;
-                    auto rounded = working[b];
-                    for (T& value : rounded) {
-                        std::byte stored[8];
-                        store<T>(format, value, stored);
-                        value = load<T>(format, stored);
-                    }
-                    EXPECT_TRUE(same_bits(found[b], rounded)) << "block " << b;
-                }
-            }
+        expect_updates_rounded<T>(160, [](Index b) { return 1 + b % 32; });
+        for (Index n = 4; n <= 32; n += fewer_run() ? 8 : 4) {
+            expect_updates_rounded<T>(80, [&](Index) { return n; });
         }
     });
 }

@@ -57,6 +57,55 @@ std::vector<T> sparse_block(std::mt19937_64& random, Index n, unsigned every, bo
     return block;
 }
 
+/// Rows of blocks for which, if all have as many, there may be a kernel of their own.
+std::vector<Index> equal_sizes() {
+    if (fewer_run()) return {4, 12, 32};
+    return {4, 8, 12, 16, 20, 24, 28, 32};
+}
+
+/// As random_blocks, all of n rows and some of them symmetric.
+template <class T>
+std::vector<std::vector<T>> equal_blocks(std::mt19937_64& random, Index count, Index n,
+                                         bool symmetric) {
+    std::vector<std::vector<T>> blocks;
+    for (Index b = 0; b < count; ++b) {
+        blocks.push_back(sparse_block<T>(random, n, 1, symmetric && b % 5 != 0));
+    }
+    return blocks;
+}
+
+/// The same with the entries `from` and `to`, of row i and columns below the number of rows, taken
+/// out and put in: a row that stores `from` no longer does, and one that does not store `to` does.
+template <class T>
+void move_entry(Case<T>& given, Index i, Index from, Index to) {
+    const CsrView<T> sparse = given.matrix.view();
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<T>> values;
+    for (Index r = 0; r < sparse.rows; ++r) {
+        std::map<Index, T> row;
+        for (Offset k = sparse.row_offsets[r]; k < sparse.row_offsets[r + 1]; ++k) {
+            row[sparse.column_indices[k]] = sparse.values[k];
+        }
+        if (r == i) {
+            row.erase(from);
+            row[to] = T(5);
+        }
+        pattern.emplace_back();
+        values.emplace_back();
+        for (const auto& [column, value] : row) {
+            pattern.back().push_back(column);
+            values.back().push_back(value);
+        }
+    }
+    given.matrix = make_csr(sparse.rows, sparse.rows, pattern, values);
+}
+
+/// Takes entry (i, j) out of block b, where the matrix stores nothing then.
+template <class T>
+void remove_entry(std::vector<std::vector<T>>& blocks, Index b, Index n, Index i, Index j) {
+    blocks[std::size_t(b)][std::size_t(i + j * n)] = T(0);
+}
+
 }  // namespace
 
 TEST(block_extraction, every_way_and_size) {
@@ -69,6 +118,107 @@ TEST(block_extraction, every_way_and_size) {
         }
         expect_same_by_all(context(), make_case(random, random_blocks<T>(random, 300, 1, 32)));
         expect_same_by_all(context(), make_case(random, random_blocks<T>(random, 500, 1, 6)));
+    });
+}
+
+// The entries of such blocks are one run of memory.
+TEST(block_extraction, full_blocks) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Index n : equal_sizes()) {
+            SCOPED_TRACE(n);
+            for (const bool symmetric : {false, true}) {
+                for (const Index count : {1, 70}) {
+                    const auto blocks = equal_blocks<T>(random, count, n, symmetric);
+                    expect_same_by_all(context(), make_case(random, blocks, 0));
+                }
+            }
+        }
+    });
+}
+
+// Each of these leaves the number of entries, the offsets, or the first and last columns as if all
+// blocks were full.
+TEST(block_extraction, nearly_full_blocks) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Index n : equal_sizes()) {
+            SCOPED_TRACE(n);
+            const Index count = 70, rows = count * n, middle = 33, start = middle * n;
+            const auto blocks = equal_blocks<T>(random, count, n, true);
+            const auto without = [&](Index i, Index j) {
+                auto fewer = blocks;
+                remove_entry(fewer, middle, n, i, j);
+                return make_case(random, fewer, 0);
+            };
+            const Index before = 0, behind = rows - 1;
+            // Entries of one row are as many, and those at one end are the block's.
+            Case<T> given = without(n / 2, 0);
+            move_entry(given, start + n / 2, start, before);
+            expect_same_by_all(context(), given);
+            given = without(n / 2, n - 1);
+            move_entry(given, start + n / 2, start + n - 1, behind);
+            expect_same_by_all(context(), given);
+            // Two rows together have as many.
+            given = without(1, 1);
+            move_entry(given, start + 2, before, before);
+            expect_same_by_all(context(), given);
+            given = without(n - 1, 0);
+            move_entry(given, start + n - 2, behind, behind);
+            expect_same_by_all(context(), given);
+            // One is missing; one too many at the very beginning, so that all others are moved.
+            expect_same_by_all(context(), without(n / 2, n / 2));
+            given = make_case(random, blocks, 0);
+            move_entry(given, 0, behind, behind);
+            expect_same_by_all(context(), given);
+        }
+    });
+}
+
+// Blocks without an inverse, and those with pivots or inverses at the ends of the range, among full
+// ones.
+TEST(block_extraction, full_blocks_that_are_odd) {
+    if (!context().on_gpu()) GTEST_SKIP() << "the CPU has one way to extract blocks";
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Index n : equal_sizes()) {
+            SCOPED_TRACE(n);
+            auto blocks = equal_blocks<T>(random, 70, n, true);
+            const auto multiply = [&](std::size_t b, T factor) {
+                for (T& value : blocks[b]) value *= factor;
+            };
+            blocks[3] = std::vector<T>(std::size_t(n) * n, T(1));
+            blocks[11].back() = std::numeric_limits<T>::quiet_NaN();
+            blocks[20].front() = std::numeric_limits<T>::infinity();
+            multiply(31, 4 * std::numeric_limits<T>::min());
+            multiply(32, std::numeric_limits<T>::max() / 4);
+            multiply(55, std::numeric_limits<T>::min());
+            const Case<T> given = make_case(random, blocks, 0);
+            std::vector<Index> first_info;
+            std::vector<T> first, first_conditions;
+            for (const BlockExtraction extraction : extractions(context(), n)) {
+                if (extraction == BlockExtraction::separate) continue;
+                const BlockJacobi<T> jacobi = invert(context(), given, {.extraction = extraction});
+                const auto values = copy_to_host(context(), jacobi.copy_inverses(context()));
+                const auto conditions = to_host(context(), jacobi.reciprocal_conditions());
+                const auto info = to_host(context(), jacobi.info());
+                if (first.empty()) {
+                    first = values;
+                    first_conditions = conditions;
+                    first_info = info;
+                    EXPECT_EQ(info[3], 2);
+                    EXPECT_GT(info[11], 0);
+                    EXPECT_GT(info[20], 0);
+                    EXPECT_EQ(info[40], 0);
+                }
+                EXPECT_TRUE(same_bits(values, first));
+                EXPECT_TRUE(same_bits(conditions, first_conditions));
+                EXPECT_EQ(info, first_info);
+            }
+        }
     });
 }
 

@@ -5,8 +5,8 @@
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "precond/block_jacobi/block_formats.hpp"
-#include "precond/block_jacobi/choose_format.hpp"
 #include "precond/block_jacobi/kernels.hpp"
+#include "precond/block_jacobi/setup_outcome.cuh"
 
 /// Kernels of the block-Jacobi setup; instantiated for one type per source file.
 namespace tessera::cuda {
@@ -205,15 +205,7 @@ __global__ void __launch_bounds__(32 * setup_warps, Shape<T, Tile, extraction>::
         const Offset b = first_block + group;
         const T condition = failure == 0 ? T(1) / block.norm / inverse.norm : T(0);
         const T most = failure == 0 ? inverse.largest : T(0);
-        info[b] = failure;
-        reciprocal_condition[b] = condition;
-        if (largest != nullptr) largest[b] = most;
-        if (counted.verdict == nullptr) return;
-        if (failure != 0) atomicAdd(&counted.verdict->singular, 1);
-        if (counted.kept != nullptr &&
-            !keeps_format<T>(counted.kept[b], double(condition), double(most), counted.accuracy)) {
-            atomicAdd(&counted.verdict->misfits, 1);
-        }
+        tell_outcome(b, failure, condition, most, counted, info, reciprocal_condition, largest);
     }
 }
 

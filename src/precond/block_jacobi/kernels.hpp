@@ -161,6 +161,9 @@ template <class T>
 void setup_merged(const Context& context, const SetupJob<T>& job);
 template <class T>
 void setup_compared(const Context& context, const SetupJob<T>& job);
+/// As setup_merged if all blocks have `largest` rows and there is a kernel for these; else false.
+template <class T>
+bool setup_equal(const Context& context, const SetupJob<T>& job);
 /// BlockExtraction::separate.
 template <class T>
 void setup_separate(const Context& context, const SetupJob<T>& job);
