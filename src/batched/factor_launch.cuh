@@ -4,6 +4,7 @@
 
 #include "batched/factor_tile.cuh"
 #include "gpu/staged_batch.cuh"
+#include "gpu/store.cuh"
 #include "gpu/tiles/rotating_rows.cuh"
 
 /// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
@@ -69,11 +70,11 @@ __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& me
         const T* from = memory.f + row;
         const Divisor<T> divisor(divided && inside ? from[lane * memory.pitch] : T(1));
         if (!team.anywhere(failed || !divisor.plain)) {
-#pragma unroll 4
+#pragma unroll 8
             for (int s = 0; s < n; ++s, to += line) {
                 const T value = from[s * memory.pitch];
                 const T quotient = divided ? divisor.plain_quotient(value) : value;
-                if (inside) *to = s > lane ? quotient : value;
+                store_if(inside, to, s > lane ? quotient : value);
             }
             return;
         }
@@ -83,11 +84,10 @@ __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& me
             *to = failed ? std::numeric_limits<T>::quiet_NaN() : value;
         }
     } else {
-        if (!inside) return;
-#pragma unroll 4
+#pragma unroll 8
         for (int s = 0; s < n; ++s, to += line) {
             const T value = memory.at(row, columns[s]);
-            *to = failed ? std::numeric_limits<T>::quiet_NaN() : value;
+            store_if(inside, to, failed ? std::numeric_limits<T>::quiet_NaN() : value);
         }
     }
 }
@@ -240,7 +240,10 @@ constexpr int rows_a_lane(int width) {
 /// docs/decisions/batched-factorisations-gpu.md.
 template <class Method, class T>
 constexpr bool shared_is_faster(int width) {
-    return Method::full && Method::kind != Factorisation::llt && sizeof(T) == 8 && width == 16;
+    if (sizeof(T) == 4 || Method::kind == Factorisation::llt) return false;
+    const bool ldlt = Method::kind == Factorisation::ldlt;
+    if (width == 16) return ldlt || Method::full;
+    return width == 8 && ldlt && (Method::full || Method::ordered);
 }
 
 /// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.

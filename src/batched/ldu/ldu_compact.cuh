@@ -9,26 +9,24 @@ namespace {
 
 /// The matrices of a warp whose bit is set in `odd` by the general kernel. Apart, so that what is
 /// rarely wanted takes no registers.
-template <class T>
 __device__ __noinline__ void factorise_odd_compact(const SizeClasses& classes,
-                                                   const FactorJob<T>& job, unsigned odd,
+                                                   const FactorJob<float>& job, unsigned odd,
                                                    Offset first, int n, unsigned char* memory) {
     using Team = WarpTeam<32>;
     const Team team;
-    const auto mine = team_memory<T, Team>(memory, factor_bytes<T>(32, 32), 0, n);
+    const auto mine = team_memory<float, Team>(memory, factor_bytes<float>(32, 32), 0, n);
     for (; odd != 0; odd &= odd - 1) {
         __syncwarp();
-        factorise<Ldu<Pivoting::full>, T, Team, SharedRows<T>>(
+        factorise<Ldu<Pivoting::full>, float, Team, SharedRows<float>>(
             team, mine, job, false, n, classes.matrix(first + __ffs(int(odd)) - 1), true);
     }
 }
 
-template <class T, int blocks>
-__global__ void __launch_bounds__(32 * CompactShape<T>::warps, blocks)
+__global__ void __launch_bounds__(32 * CompactShape::warps, 6)
     factor_compact_kernel(const __grid_constant__ SizeClasses classes,
-                          const __grid_constant__ FactorJob<T> job, bool quads) {
-    using Shape = CompactShape<T>;
-    static_assert(Shape::matrices * Shape::bytes >= factor_bytes<T>(32, 32));
+                          const __grid_constant__ FactorJob<float> job, bool quads) {
+    using Shape = CompactShape;
+    static_assert(Shape::matrices * Shape::bytes >= factor_bytes<float>(32, 32));
     extern __shared__ __align__(16) unsigned char compact_memory[];
     begin_dependent();
     const TeamBatch batch = classes.of_block(Shape::warps * Shape::matrices);
@@ -41,11 +39,10 @@ __global__ void __launch_bounds__(32 * CompactShape<T>::warps, blocks)
     unsigned odd;
     {
         const Offset b = classes.matrix(here ? first + mine : batch.end - 1);
-        CompactLdu<T> ldu(memory + mine * Shape::bytes, n);
+        CompactLdu ldu(compact_memory, n);
         ldu.load(start_of(job.a, b), job.a.sizes != nullptr ? n : job.a.leading_dimension, quads);
-        const bool plain = ldu.eliminate(threshold_of(job.options, b, T(1)));
+        const bool plain = ldu.eliminate(threshold_of(job.options, b, 1.0F));
         odd = __ballot_sync(full_warp, here && !plain && threadIdx.x % Shape::lanes == 0);
-        ldu.order_places();
         if (here && plain) {
             const auto& p = job.permutations;
             const Offset start = p.offsets != nullptr ? p.offsets[b] : b * p.stride;
@@ -53,9 +50,9 @@ __global__ void __launch_bounds__(32 * CompactShape<T>::warps, blocks)
             Index* const rows = p.rows != nullptr ? p.rows + start : nullptr;
             Index* const columns = p.columns != nullptr ? p.columns + start : nullptr;
             if (n == 32 && line == 32) {
-                ldu.template store<true>(start_of(job.f, b), line, rows, columns);
+                ldu.store<true>(start_of(job.f, b), line, rows, columns);
             } else {
-                ldu.template store<false>(start_of(job.f, b), line, rows, columns);
+                ldu.store<false>(start_of(job.f, b), line, rows, columns);
             }
             if (threadIdx.x % Shape::lanes == 0 && job.results.info != nullptr) {
                 job.results.info[b] = 0;
@@ -71,9 +68,8 @@ __global__ void __launch_bounds__(32 * CompactShape<T>::warps, blocks)
 
 /// The matrices of 17 .. 32 rows of a job, if it asks for no more than factors, permutations and
 /// info; else false.
-template <class T, int blocks>
-bool ldu_by_compact(const Context& context, const FactorJob<T>& job) {
-    using Shape = CompactShape<T>;
+inline bool ldu_by_compact(const Context& context, const FactorJob<float>& job) {
+    using Shape = CompactShape;
     if (is_told(job.results) || job.options.relative ||
         job.options.workspace == Workspace::shared_memory) {
         return false;
@@ -81,7 +77,7 @@ bool ldu_by_compact(const Context& context, const FactorJob<T>& job) {
     const StagedLaunch launch = factor_launch(job, 17, 32, 32, Shape::warps * Shape::matrices);
     if (launch.blocks == 0) return true;
     const bool quads = job.a.size % 4 == 0 && is_aligned_run(job.a);
-    launch_dependent(factor_compact_kernel<T, blocks>, launch.blocks, 32 * Shape::warps,
+    launch_dependent(factor_compact_kernel, launch.blocks, 32 * Shape::warps,
                      Shape::warps * Shape::matrices * Shape::bytes, stream_of(context),
                      launch.classes, job, quads);
     return true;

@@ -14,6 +14,13 @@ std::vector<Method> all_methods() {
     return methods;
 }
 
+/// Matrices that a thread block each works on.
+template <class T>
+HostBatch<T> large_batch(std::mt19937_64& random, const Method& method, Index count) {
+    if (fewer_run()) return random_batch<T>(random, method, 1, 40, 40);
+    return random_batch<T>(random, method, count, 60, 128);
+}
+
 /// A batch with its factors in the memory of a Context.
 template <class T>
 struct Factored {
@@ -117,13 +124,12 @@ TEST(solve, residuals) {
         auto random = generator();
         for (const Method& method : all_methods()) {
             for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
-                const Index count = fewer_run() ? 40 : 150;
+                const Index count = fewer_run() ? 12 : 150;
                 expect_solutions(method, transpose, random_batch<T>(random, method, count, 0, 33),
                                  3, false);
                 expect_solutions(method, transpose, random_batch<T>(random, method, count, 0, 20),
                                  1, true);
-                expect_solutions(method, transpose, random_batch<T>(random, method, 4, 60, 128), 2,
-                                 true);
+                expect_solutions(method, transpose, large_batch<T>(random, method, 4), 2, true);
             }
         }
     });
@@ -201,11 +207,11 @@ TEST(solve, inverses) {
         using T = decltype(real);
         auto random = generator();
         for (const Method& method : all_methods()) {
-            const Index count = fewer_run() ? 40 : 150;
+            const Index count = fewer_run() ? 12 : 150;
             const auto batch = random_batch<T>(random, method, count, 0, 36);
             expect_inverses_from_factors(method, batch, false);
             expect_inverses_from_factors(method, batch, true);
-            expect_inverses_from_factors(method, random_batch<T>(random, method, 2, 70, 128), true);
+            expect_inverses_from_factors(method, large_batch<T>(random, method, 2), true);
         }
     });
 }
@@ -215,7 +221,7 @@ TEST(solve, absolute_pivots) {
         using T = decltype(real);
         auto random = generator();
         for (const Method& method : methods_of(Factorisation::ldlt)) {
-            const auto batch = random_batch<T>(random, method, 300, 0, 40);
+            const auto batch = random_batch<T>(random, method, fewer_run() ? 40 : 300, 0, 40);
             Factored<T> factored(method, batch);
             batched::take_absolute_pivots<T>(context(), factored.there.view());
             const auto changed = copy_to_host(context(), factored.there.values);
@@ -255,7 +261,7 @@ TEST(solve, does_not_depend_on_neighbours) {
         using T = decltype(real);
         auto random = generator();
         for (const Method& method : all_methods()) {
-            const auto batch = random_batch<T>(random, method, 60, 0, 34);
+            const auto batch = random_batch<T>(random, method, fewer_run() ? 10 : 60, 0, 34);
             Factored<T> factored(method, batch);
             batched::inverse_from_factors<T>(context(), method.factorisation, factored.there.view(),
                                              factored.permutations(), factored.there.view());

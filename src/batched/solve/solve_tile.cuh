@@ -18,10 +18,11 @@ class StagedFactors {
                                              const TeamMemory<T>& memory, int n)
         : team_(team), memory_(memory), n_(n) {
         const int s = team.lane();
-#pragma unroll 8
-        for (int j = 0; j < n; ++j) {
-            if (s < n) memory.at(s, j) = from[j * line + s];
+        from += s;
+        for (int j = 0; j < n && s < n; ++j, from += line) {
+            copy_to_shared<int(sizeof(T))>(&memory.at(s, j), from);
         }
+        wait_for_copies();
         team.sync();
         const bool inside = s < n;
         diagonal_ = inside ? memory.at(s, s) : T(1);

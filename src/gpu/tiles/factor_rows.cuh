@@ -2,7 +2,9 @@
 
 #include <type_traits>
 
+#include "gpu/load.cuh"
 #include "gpu/tiles/factor_team.cuh"
+#include "gpu/tiles/staging.cuh"
 #include "tessera/types.hpp"
 
 /// A matrix that a team eliminates, thread t with row t. Rows and columns stay where they are;
@@ -83,10 +85,9 @@ class RegisterRows {
                                             int n, T*, int)
         : n_(n) {
         const bool inside = given && team.lane() < n;
+        a += team.lane();
 #pragma unroll
-        for (int j = 0; j < Width; ++j) {
-            a_[j] = inside && j < n ? a[j * line + team.lane()] : T(0);
-        }
+        for (int j = 0; j < Width; ++j, a += line) a_[j] = load_if(inside && j < n, a, T(0));
     }
     /// Puts the lower triangle in the place of the upper one.
     template <class Team>
@@ -202,9 +203,15 @@ class SharedRows {
                                           int n, T* f, int pitch)
         : row_(f + team.lane()), pitch_(pitch), n_(n) {
         inside_ = team.lane() < n;
-        for (int j = 0; j < n; ++j) {
-            if (inside_) row_[j * pitch] = given ? a[j * line + team.lane()] : T(0);
+        a += team.lane();
+        for (int j = 0; j < n && inside_; ++j, a += line) {
+            if (given) {
+                copy_to_shared<int(sizeof(T))>(row_ + j * pitch, a);
+            } else {
+                row_[j * pitch] = T(0);
+            }
         }
+        wait_for_copies();
         team.sync();
     }
     template <class Team>
