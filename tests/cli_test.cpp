@@ -68,7 +68,7 @@ TEST_F(cli, help_and_version) {
     }
     for (const std::string& name : solver_names()) expect_contains(help.out, name);
     for (const char* key : {"smoothing", "angle=", "seed=", "strength=", "sizes=", "blocks=",
-                            "element=", "jitter=", "length="}) {
+                            "element=", "jitter=", "grading=", "length="}) {
         expect_contains(help.out, key);
     }
     EXPECT_EQ(run({"--version"}).out,

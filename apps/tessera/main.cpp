@@ -34,10 +34,11 @@ constexpr const char* problems_help =
     R"(Problems, all generated (N: size; DEFAULT after =):
   poisson2d:N  poisson3d:N  tridiagonal:N  arrow:N
   convection3d:N[,strength=10]
-  elasticity2d:N[,element=q4|t3][,jitter=0][,seed=1][,free]
-  elasticity3d:N[,element=hex8|tet4][,jitter=0][,seed=1][,free]
-                           jitter 0..0.99: nodes inside moved; free: nothing held, singular
-  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   element, jitter, seed as above
+  elasticity2d:N[,element=q4|t3][,jitter=0][,grading=1][,seed=1][,free]
+  elasticity3d:N[,element=hex8|tet4][,jitter=0][,grading=1][,seed=1][,free]
+                           jitter 0..0.99: nodes inside moved; grading 1e-6..1e6: last cell
+                           over first along each axis; free: nothing held, singular
+  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   element, jitter and so on as above
   plate_hole:N[,element=q4|t3]
   block_diagonal:N,K[,seed=1]                    dense blocks of K rows
   random_blocks:N[,sizes=1-32][,condition=10][,seed=1]

@@ -40,17 +40,18 @@ struct Problem {
 ///     and 2-norm condition number `condition` (1 where n = 1). The last row of each block is
 ///     coupled to the first column of the next by 0.1 / condition, so that A = D (I + E) with
 ///     ||E||_2 <= 0.1 (before rounding).
-///   elasticity2d:N[,element=q4][,jitter=0][,seed=1][,free]
-///   elasticity3d:N[,element=hex8][,jitter=0][,seed=1][,free]
+///   elasticity2d:N[,element=q4][,jitter=0][,grading=1][,seed=1][,free]
+///   elasticity3d:N[,element=hex8][,jitter=0][,grading=1][,seed=1][,free]
 ///     Linear elasticity, E = 1, nu = 0.3, on the unit square (plane stress, thickness 1) of N x N
 ///     cells or the unit cube of N^3, each a bilinear square (q4) or trilinear cube (hex8), or two
 ///     triangles (t3) or six tetrahedra (tet4), see meshes.hpp; not scaled. `jitter`, at most 0.99,
-///     moves the nodes inside. Unknowns are node-major, nodes are numbered with x slowest; all
+///     moves the nodes inside; `grading`, 1e-6 to 1e6, is the length of the last cell over that of
+///     the first along every axis. Unknowns are node-major, nodes are numbered with x slowest; all
 ///     couplings of nodes that share an element are stored, zeros too. The nodes on x = 0 are
 ///     clamped and left out; `load` is that of the traction (0, -1, 0) on x = 1. "free" clamps
 ///     nothing: singular, no load.
-///   cantilever2d:N[,length=8][,element=q4][,jitter=0][,seed=1]
-///   cantilever3d:N[,length=8][,element=hex8][,jitter=0][,seed=1]
+///   cantilever2d:N[,length=8][,element=q4][,jitter=0][,grading=1][,seed=1]
+///   cantilever3d:N[,length=8][,element=hex8][,jitter=0][,grading=1][,seed=1]
 ///     The same for a beam of N cells on each side of its section, which is 1 wide, and `length`
 ///     times that along x.
 ///   plate_hole:N[,element=q4]

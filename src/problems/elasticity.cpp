@@ -168,7 +168,7 @@ Problem<T> elasticity(const Context& cpu, Spec& spec, int dimensions) {
 
     const bool simplices =
         choice.element == CellShape::triangle || choice.element == CellShape::tetrahedron;
-    if (simplices || choice.options.jitter > 0) {
+    if (simplices || choice.options.jitter > 0 || choice.options.gradings[0] != 1) {
         return unit_elasticity<T>(cpu, choice, size, free);
     }
 

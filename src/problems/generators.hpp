@@ -52,12 +52,16 @@ Problem<T> circuit(const Context& cpu, Spec& spec);
 /// The largest value of `jitter`, which leaves elements a hundredth away from flat.
 inline constexpr double largest_jitter = 0.99;
 
+/// The largest value of `grading`, and the inverse of its smallest: of N cells the shortest is at
+/// least 1e-6 / N of an axis, 1e5 times what rounding moves its ends for the 32,767 of a square.
+inline constexpr double largest_grading = 1e6;
+
 struct GridChoice {
     CellShape element;
     meshes::GridOptions options;
 };
 
-/// Reads `element`, and with `may_move` also `jitter` and `seed`.
+/// Reads `element`, and with `may_move` also `jitter`, `grading` and `seed`.
 GridChoice grid_choice(Spec& spec, int dimensions, bool may_move);
 
 /// elasticity2d and elasticity3d on any mesh of the unit square or cube.

@@ -56,6 +56,7 @@ GridChoice grid_choice(Spec& spec, int dimensions, bool may_move) {
                                      : (simplex ? CellShape::tetrahedron : CellShape::hexahedron);
     if (!may_move) return choice;
     choice.options.jitter = spec.real("jitter", 0, 0, largest_jitter);
+    choice.options.gradings.fill(spec.real("grading", 1, 1 / largest_grading, largest_grading));
     choice.options.seed =
         std::uint64_t(spec.integer("seed", 1, 0, std::numeric_limits<Offset>::max()));
     return choice;

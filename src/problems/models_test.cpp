@@ -80,6 +80,35 @@ TEST(models, texts_give_the_meshes_they_say) {
     }
 }
 
+TEST(models, gradings_are_those_of_every_axis) {
+    for (const CellShape shape : test::element_shapes) {
+        const int d = dimensions(shape);
+        const bool simplex = corners(shape) == d + 1;
+        const std::string word = d == 2 ? (simplex ? "t3" : "q4") : (simplex ? "tet4" : "hex8");
+        const std::string name = "elasticity" + std::to_string(d) + "d:5,element=" + word;
+        for (const auto& [grading, jitter] :
+             {std::pair{"3", "0"}, std::pair{"0.2", "0.5"}, std::pair{"1e6", "0.99"},
+              std::pair{"1e-6", "0.99"}}) {
+            const std::string text = name + ",grading=" + grading + ",jitter=" + jitter;
+            SCOPED_TRACE(text);
+            elasticity::Model model;
+            meshes::GridOptions options;
+            options.jitter = std::stod(jitter);
+            options.gradings.fill(std::stod(grading));
+            model.mesh = d == 2 ? meshes::rectangle(shape, 5, 5, options)
+                                : meshes::box(shape, 5, 5, 5, options);
+            EXPECT_TRUE(same_matrix(make(text + ",free").matrix.view(),
+                                    elasticity::assemble(test::host(), model).matrix.view()));
+            const auto held = make(text);
+            EXPECT_NEAR(total_load(held)[1], -1, test::gamma<double>(1000));
+            EXPECT_FALSE(same_matrix(held.matrix.view(), make(name).matrix.view()));
+        }
+    }
+    EXPECT_FALSE(same_matrix(make("cantilever2d:4,grading=3").matrix.view(),
+                             make("cantilever2d:4").matrix.view()));
+    EXPECT_NEAR(total_load(make("cantilever3d:3,grading=0.3"))[1], -1, test::gamma<double>(1000));
+}
+
 TEST(models, simplices_have_uneven_rows) {
     const auto lengths = [](const std::string& text) {
         const auto problem = make(text);
@@ -103,6 +132,14 @@ TEST(models, wrong_texts_are_refused_with_a_way_out) {
     expect_in("Valid: t3, q4", refusal("plate_hole:4,element=t4"));
     expect_in("is not within 0.0", refusal("elasticity2d:4,jitter=1"));
     expect_in("is not within 0.0", refusal("cantilever2d:4,jitter=-0.1"));
+    for (const char* grading : {"0", "-2", "1e-7", "2e6"}) {
+        const std::string text = std::string("elasticity3d:4,grading=") + grading;
+        expect_in("grading: " + std::string(grading) + " is not within 0.000001..1000000",
+                  refusal(text));
+    }
+    expect_in("'nan' is not finite", refusal("elasticity2d:4,grading=nan"));
+    expect_in("'fine' is not a number", refusal("cantilever3d:4,grading=fine"));
+    expect_in("option 'grading'", refusal("plate_hole:4,grading=2"));
     expect_in("is not within 1..1000", refusal("cantilever2d:4,length=0"));
     expect_in("option 'jitter'", refusal("plate_hole:4,jitter=0.1"));
     expect_in("option 'elment'; did you mean 'element'?", refusal("elasticity2d:4,elment=t3"));
