@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 
 namespace tessera {
@@ -10,24 +11,23 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// R_(k-1) - R_k for k = 1..m at t.
-Vector directions(int m, double t) {
-    Vector values;
-    double before = 0, residual = 1;
-    for (int k = 1; k <= m; ++k) {
-        const double direction = (k == 1 ? 0 : (2 * k - 3) * before / (2 * k + 1)) +
-                                 (8 * k - 4) * t * residual / (2 * k + 1);
+/// visit(k, R_k - R_(k+1)) for k = 0..m-1, at t.
+template <class Visit>
+void visit_directions(std::size_t m, double t, Visit&& visit) {
+    double direction = 0, residual = 1;
+    for (std::size_t k = 0; k < m; ++k) {
+        const double below = 2 * double(k) + 3;
+        direction = (k == 0 ? 0 : (2 * double(k) - 1) * direction / below) +
+                    (8 * double(k) + 4) * t * residual / below;
         residual -= direction;
-        values.push_back(direction);
-        before = direction;
+        visit(k, direction);
     }
-    return values;
 }
 
 double residual_at(const Vector& weights, double t) {
-    const Vector steps = directions(int(weights.size()), t);
     double value = 1;
-    for (std::size_t k = 0; k < weights.size(); ++k) value -= weights[k] * steps[k];
+    visit_directions(weights.size(), t,
+                     [&](std::size_t k, double direction) { value -= weights[k] * direction; });
     return value;
 }
 
@@ -54,34 +54,52 @@ Vector solve(std::vector<Vector> a, Vector b) {
     return b;
 }
 
-/// The weights for which R(points[i]) sqrt(1 + points[i] / gamma) = -1, +1, ...
+/// 1 - R(point) where R(point) sqrt(1 + point / gamma) is -1 at even points, +1 at odd ones.
+double wanted(const Vector& points, std::size_t i, double gamma) {
+    return 1 - (i % 2 == 0 ? -1 : 1) / std::sqrt(1 + points[i] / gamma);
+}
+
+/// The weights for which R is as wanted at all points.
 Vector interpolate(const Vector& points, double gamma) {
-    std::vector<Vector> rows;
-    Vector right;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-        rows.push_back(directions(int(points.size()), points[i]));
-        right.push_back(1 - (i % 2 == 0 ? -1 : 1) / std::sqrt(1 + points[i] / gamma));
+    const std::size_t m = points.size();
+    std::vector<Vector> rows(m, Vector(m));
+    Vector right(m);
+    for (std::size_t i = 0; i < m; ++i) {
+        visit_directions(m, points[i],
+                         [&](std::size_t k, double direction) { rows[i][k] = direction; });
+        right[i] = wanted(points, i, gamma);
     }
     return solve(std::move(rows), std::move(right));
 }
 
-/// -R'(0): directions have the slopes of W_k, R_k'(0) = -2 k (k + 1) / 3.
-double slope(const Vector& weights) {
-    double sum = 0;
-    for (std::size_t k = 0; k < weights.size(); ++k) {
-        sum += weights[k] * 4 * double(k + 1) / 3;
+/// What multiplies 1 - R at the points in -R'(0) of the R that takes these values: a system with
+/// the transposed rows of `interpolate`, and the slopes of the directions, those of W_k,
+/// R_k'(0) = -2 k (k + 1) / 3.
+Vector slopes(const Vector& points) {
+    const std::size_t m = points.size();
+    std::vector<Vector> rows(m, Vector(m));
+    Vector right(m);
+    for (std::size_t i = 0; i < m; ++i) {
+        visit_directions(m, points[i],
+                         [&](std::size_t k, double direction) { rows[k][i] = direction; });
+        right[i] = 4 * double(i + 1) / 3;
     }
-    return sum;
+    return solve(std::move(rows), std::move(right));
 }
 
 /// The gamma with -R'(0) = 1 / (2 gamma), by bisection of its logarithm: gamma is near that of the
 /// fourth kind, 3 / (4 m (m + 1)).
 double matching_gamma(const Vector& points) {
+    const Vector factors = slopes(points);
     const double m = double(points.size());
     double low = std::log(0.1 / (m * (m + 1))), high = std::log(3 / (m * (m + 1)));
     for (int step = 0; step < 60; ++step) {
         const double middle = (low + high) / 2, gamma = std::exp(middle);
-        (slope(interpolate(points, gamma)) < 1 / (2 * gamma) ? low : high) = middle;
+        double slope = 0;
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            slope += factors[i] * wanted(points, i, gamma);
+        }
+        (slope < 1 / (2 * gamma) ? low : high) = middle;
     }
     return std::exp((low + high) / 2);
 }
@@ -124,12 +142,15 @@ std::vector<double> optimal_weights(int m) {
         const double gamma = matching_gamma(points);
         weights = interpolate(points, gamma);
         Vector next = points;
+        double moved = 0;
         for (std::size_t i = 0; i + 1 < points.size(); ++i) {
             const double before = i == 0 ? points[0] / 2 : points[i - 1];
             next[i] =
                 extremum(weights, gamma, (before + points[i]) / 2, (points[i] + points[i + 1]) / 2);
+            moved = std::max(moved, std::abs(next[i] / points[i] - 1));
         }
         points = next;
+        if (moved < 1e-7) break;  // The weights are known to the square of that.
     }
     return weights;
 }
