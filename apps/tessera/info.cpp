@@ -79,12 +79,18 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
     return formats;
 }
 
-/// Block Jacobi with the largest bound and the solver that fits the symmetry.
+/// Block Jacobi with the largest bound and the solver that fits the symmetry; block LDL^T where a
+/// symmetric matrix is seen to be indefinite.
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
-    std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver " +
-                          automatic_solver(info.positive_definite) +
-                          " --precond block_jacobi:" + std::to_string(bounds.back());
-    if (info.agglomerated.back().singular > 0) command += ",singular=shift";
+    std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
+    const DiagonalFacts& diagonal = info.diagonal;
+    if (info.symmetry.values && diagonal.missing + diagonal.zero + diagonal.negative > 0) {
+        command += "gmres:25 --precond block_ldlt:8";
+    } else {
+        command += std::string(automatic_solver(info.positive_definite)) +
+                   " --precond block_jacobi:" + std::to_string(bounds.back());
+        if (info.agglomerated.back().singular > 0) command += ",singular=shift";
+    }
     if (info.known_singular) command += " --allow-singular";
     if (arguments.allow_empty_rows) command += " --allow-empty-rows";
     return command;

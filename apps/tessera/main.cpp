@@ -38,7 +38,7 @@ constexpr const char* problems_help =
   elasticity3d:N[,element=hex8|tet4][,jitter=0][,grading=1][,seed=1][,free]
                            jitter 0..0.99: nodes inside moved; grading 1e-6..1e6: last cell
                            over first along each axis; free: nothing held, singular
-  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   element, jitter and so on as above
+  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   element, jitter, grading, seed as above
   plate_hole:N[,element=q4|t3]
   block_diagonal:N,K[,seed=1]                    dense blocks of K rows
   random_blocks:N[,sizes=1-32][,condition=10][,seed=1]

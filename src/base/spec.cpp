@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 namespace tessera {
 
@@ -57,8 +58,10 @@ double to_real(std::string_view what, std::string_view text, double low, double 
     if (!reason.empty())
         throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
     if (number < low || number > high) {
+        std::ostringstream range;
+        range << low << ".." << high;
         throw InvalidArgument(std::string(what) + ": " + std::string(text) + " is not within " +
-                              std::to_string(low) + ".." + std::to_string(high));
+                              range.str());
     }
     return number;
 }
@@ -151,12 +154,14 @@ std::string Spec::word(std::string_view key, std::string_view otherwise,
 
 Offset Spec::integer(std::string_view key, Offset otherwise, Offset low, Offset high) {
     const std::string text = word(key, "");
-    return text.empty() ? otherwise : to_integer(name_ + ", " + std::string(key), text, low, high);
+    if (options_.find(key) == options_.end()) return otherwise;
+    return to_integer(name_ + ", " + std::string(key), text, low, high);
 }
 
 double Spec::real(std::string_view key, double otherwise, double low, double high) {
     const std::string text = word(key, "");
-    return text.empty() ? otherwise : to_real(name_ + ", " + std::string(key), text, low, high);
+    if (options_.find(key) == options_.end()) return otherwise;
+    return to_real(name_ + ", " + std::string(key), text, low, high);
 }
 
 bool Spec::flag(std::string_view key, bool otherwise) {

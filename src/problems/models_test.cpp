@@ -130,11 +130,11 @@ TEST(models, wrong_texts_are_refused_with_a_way_out) {
     expect_in("Valid: tet4, hex8", refusal("elasticity3d:4,element=t3"));
     expect_in("Valid: tet4, hex8", refusal("cantilever3d:4,element=hex"));
     expect_in("Valid: t3, q4", refusal("plate_hole:4,element=t4"));
-    expect_in("is not within 0.0", refusal("elasticity2d:4,jitter=1"));
-    expect_in("is not within 0.0", refusal("cantilever2d:4,jitter=-0.1"));
+    expect_in("is not within 0..", refusal("elasticity2d:4,jitter=1"));
+    expect_in("is not within 0..", refusal("cantilever2d:4,jitter=-0.1"));
     for (const char* grading : {"0", "-2", "1e-7", "2e6"}) {
         const std::string text = std::string("elasticity3d:4,grading=") + grading;
-        expect_in("grading: " + std::string(grading) + " is not within 0.000001..1000000",
+        expect_in("grading: " + std::string(grading) + " is not within 1e-06..1e+06",
                   refusal(text));
     }
     expect_in("'nan' is not finite", refusal("elasticity2d:4,grading=nan"));

@@ -9,8 +9,7 @@ namespace {
 
 /// Whether a vertex has so many neighbours that the others are ordered without it: the rule of AMD.
 bool is_dense(const PairGraph& graph, Index vertex) {
-    const double most = std::max(16.0, 10 * std::sqrt(double(graph.vertices())));
-    return double(graph.of(vertex).size()) > most;
+    return double(graph.of(vertex).size()) > 10 * std::sqrt(double(graph.vertices()));
 }
 
 /// Walks a component level by level.

@@ -1,5 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sparse/spmv_csr/spmv_csr_cpu.cpp"
+#include <cmath>
+
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
@@ -8,18 +10,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-/// Column indices as wide as the values, which GatherIndex wants.
-template <class T, class D>
-static HWY_INLINE hn::Vec<hn::RebindToSigned<D>> load_columns(D, const Index* columns) {
-    const hn::RebindToSigned<D> di;
-    if constexpr (sizeof(T) == 4) {
-        return hn::LoadU(di, columns);
-    } else {
-        const hn::Rebind<Index, decltype(di)> narrow;
-        return hn::PromoteTo(di, hn::LoadU(narrow, columns));
-    }
+template <class T>
+static HWY_INLINE T multiply_add(T a, T b, T c) {
+    return HWY_NATIVE_FMA ? std::fma(a, b, c) : a * b + c;
 }
 
 /// Asks for the values and columns some 4 KB ahead of the next n; what a processor fetches ahead by
@@ -34,34 +27,17 @@ static HWY_INLINE void prefetch_ahead(const T* values, const Index* columns, Off
 /// Sum of values[k] x[columns[k]] over k < n, in an order that n alone fixes.
 template <class T>
 static HWY_INLINE T row_product(const T* values, const Index* columns, Offset n, const T* x) {
-    const hn::ScalableTag<T> d;
-    const Offset lanes = Offset(hn::Lanes(d));
-    if (n < lanes) {
-        T sum = T(0);
-        for (Offset k = 0; k < n; ++k) sum += values[k] * x[columns[k]];
-        return sum;
-    }
-    const auto gather = [&](Offset at) {
-        return hn::GatherIndex(d, x, load_columns<T>(d, columns + at));
-    };
     prefetch_ahead(values, columns, n);
-    auto s0 = hn::Zero(d), s1 = s0;
+    T s0 = T(0), s1 = T(0), s2 = T(0), s3 = T(0);
     Offset k = 0;
-    for (; k + 2 * lanes <= n; k += 2 * lanes) {
-        s0 = hn::MulAdd(hn::LoadU(d, values + k), gather(k), s0);
-        s1 = hn::MulAdd(hn::LoadU(d, values + k + lanes), gather(k + lanes), s1);
+    for (; k + 4 <= n; k += 4) {
+        s0 = multiply_add(values[k], x[columns[k]], s0);
+        s1 = multiply_add(values[k + 1], x[columns[k + 1]], s1);
+        s2 = multiply_add(values[k + 2], x[columns[k + 2]], s2);
+        s3 = multiply_add(values[k + 3], x[columns[k + 3]], s3);
     }
-    if (k + lanes <= n) {
-        s0 = hn::MulAdd(hn::LoadU(d, values + k), gather(k), s0);
-        k += lanes;
-    }
-    if (k < n) {  // The last vector of the row, without what has been added.
-        const Offset at = n - lanes;
-        const auto added = hn::FirstN(d, std::size_t(k - at));
-        s1 = hn::MulAdd(hn::IfThenZeroElse(added, hn::LoadU(d, values + at)),
-                        hn::IfThenZeroElse(added, gather(at)), s1);
-    }
-    return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
+    for (; k < n; ++k) s0 = multiply_add(values[k], x[columns[k]], s0);
+    return (s0 + s1) + (s2 + s3);
 }
 
 /// Rows first .. last-1, except those longer than `longest`.
