@@ -22,7 +22,7 @@ device=${1:-cuda}
 folder=${2:-$here/results/block_ldlt}
 matrices=${TESSERA_TEST_MATRICES:-$here/matrices}
 if [[ $device != cuda && $device != cpu ]]; then
-    sed -n 's/^# \?//; 2,20p' "${BASH_SOURCE[0]}" >&2
+    sed -n 's/^# \?//; 2,18p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 parts=("${@:3}")

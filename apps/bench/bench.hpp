@@ -93,10 +93,11 @@ struct StudyOptions {
     std::vector<std::string> precisions = {"working"};  ///< In which inverses are stored.
     std::vector<std::string> sides = {"right", "left"};
 };
-/// Adds to `before`, the rows of an earlier result, those that it lacks; `save` gets the document
-/// after every matrix.
+class ResultFile;
+/// Adds to the rows of `before`, an earlier result with the same settings (null: none), those that
+/// it lacks; `file` gets the document after every matrix.
 Json study(const Context& context, const Context& cpu, const std::string& folder,
            const std::vector<std::string>& cases, const StudyOptions& options, const Json& before,
-           const std::function<void(const Json&)>& save);
+           const ResultFile& file);
 
 }  // namespace tessera::bench

@@ -1,11 +1,10 @@
 #include "block_ldlt.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 namespace tessera::bench {
 
@@ -140,43 +139,64 @@ void add_solve(Json& row, const Context& context, const LinearSystem& system,
     add_errors(row, system.host, copy_to_host(context, x));
 }
 
-using Save = std::function<void(const Json&)>;
-
-/// The rows of a document, saved one by one. A row is there with the status "cut" before it is
-/// measured, so a program that ends meanwhile leaves all others and this mark.
+/// The rows of a document, saved one by one. While it is measured a row has the status "running";
+/// the limit of time makes that "cut" and ends the program.
 class Rows {
   public:
-    Rows(Json& document, const Save& save, int limit)
-        : document_(document), rows_(document["rows"]), save_(save), limit_(limit) {}
+    Rows(Json& document, const ResultFile& file, int limit)
+        : document_(document), rows_(document["rows"]), file_(file), limit_(limit) {}
 
     /// The row that has all of `key`: of a run before, or completed by `measure` (none, where that
-    /// returns false). Past the limit SIGALRM ends the program.
+    /// returns false).
     Json add(const Json& key, const std::function<bool(Json&)>& measure) {
-        for (const Json& row : rows_) {
-            const auto same = [&](const auto& item) {
-                return row.contains(item.key()) && row[item.key()] == item.value();
-            };
-            if (std::ranges::all_of(key.items(), same)) return row;
-        }
-        const std::size_t place = rows_.size();
-        rows_.push_back(key);
-        rows_[place]["status"] = "cut";
-        save_(document_);
+        const std::size_t place = find(key);
+        if (place < rows_.size() && is_done(rows_[place])) return rows_[place];
         Json row = key;
-        alarm(unsigned(limit_));
+        row["limit"] = limit_;
+        begin(place, row);
+        row = key;
         const bool found = measure(row);
-        alarm(0);
-        rows_.erase(place);
-        if (found) rows_.push_back(row);
-        save_(document_);
-        std::fprintf(stderr, "%s\n", row.dump().c_str());
+        ResultFile::go_on();
+        if (found) {
+            rows_[place] = row;
+            std::fprintf(stderr, "%s\n", row.dump().c_str());
+        } else {
+            rows_.erase(place);
+        }
+        file_.save(document_);
         return row;
     }
 
   private:
+    std::size_t find(const Json& key) const {
+        std::size_t place = 0;
+        const auto same = [&](const auto& item) {
+            const Json& row = rows_[place];
+            return row.contains(item.key()) && row[item.key()] == item.value();
+        };
+        while (place < rows_.size() && !std::ranges::all_of(key.items(), same)) ++place;
+        return place;
+    }
+
+    /// Not what another run has begun only, nor what it cut sooner than this one would.
+    bool is_done(const Json& row) const {
+        const std::string status = row.value("status", "");
+        if (status == "cut") return limit_ > 0 && row.value("limit", 0) >= limit_;
+        return status != "running";
+    }
+
+    void begin(std::size_t place, Json row) {
+        if (place == rows_.size()) rows_.push_back(nullptr);
+        row["status"] = "running";
+        rows_[place] = row;
+        file_.save(document_);
+        rows_[place]["status"] = "cut";
+        file_.save_and_end_after(limit_, document_);
+    }
+
     Json& document_;
     Json& rows_;
-    const Save& save_;
+    const ResultFile& file_;
     int limit_;
 };
 
@@ -336,12 +356,14 @@ void add_errors(Json& row, const HostSystem& system, const std::vector<double>& 
 
 Json block_ldlt(const Context& context, const Context& cpu, const std::string& folder,
                 const std::vector<std::string>& matrices, const BlockLdltBench& bench,
-                const Json& before, const std::function<void(const Json&)>& save) {
+                const Json& before, const ResultFile& file) {
     Json result = document(context, "block_ldlt");
     result["solver"] = bench.solver;
     result["rtol"] = bench.rtol;
-    result["rows"] = before;
-    Rows rows(result, save, bench.limit);
+    result["max_iterations"] = bench.most_iterations;
+    result["measure"] = std::set<std::string>(bench.what.begin(), bench.what.end());
+    result["rows"] = rows_before(before, result);
+    Rows rows(result, file, bench.limit);
     warm_up(context, cpu, bench);
     for (const std::string& name : matrices) {
         const NamedMatrix named = load(cpu, name, folder);

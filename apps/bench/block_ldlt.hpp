@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bench.hpp"
+#include "result_file.hpp"
 
 namespace tessera::bench {
 
@@ -29,12 +29,13 @@ struct BlockLdltBench {
 /// - reconstruction: ||L D L^T - A||_inf / ||A||_inf of the scaled matrix, exactly.
 /// And for every k in `dominance` min, mean and max over block rows of ||A_ii||_1 - sum_j
 /// ||A_ij||_1 over the largest entry, in the natural order, and after matching, scaling, ordering.
-/// Rows that `before`, those of an earlier run, has are not measured again. `save` gets the
-/// document before and after every row; the row that was begun and not completed has the status
-/// "cut".
+/// Rows that `before`, the document of an earlier run with the same settings, has are not measured
+/// again; null: none. `file` gets the document before and after every row. The row that is measured
+/// has the status "running", and where the limit of time ended it "cut", both with the limit: later
+/// runs measure the former again, and the latter where their limit is larger.
 Json block_ldlt(const Context& context, const Context& cpu, const std::string& folder,
                 const std::vector<std::string>& matrices, const BlockLdltBench& bench,
-                const Json& before, const std::function<void(const Json&)>& save);
+                const Json& before, const ResultFile& file);
 
 /// A linear system in host memory.
 struct HostSystem {

@@ -1,6 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "batched.hpp"
@@ -66,8 +64,12 @@ CLI::App* add_block_ldlt(CLI::App& app, tessera::bench::BlockLdltBench& to) {
     sub->add_option("--seconds", to.seconds, "Measure each time at least so long");
     sub->add_option("--limit", to.limit,
                     "Seconds a row may take; then SIGALRM ends the program, and with --resume "
-                    "another run goes on after it")
-        ->check(CLI::NonNegativeNumber);
+                    "another run goes on after it; 0: none")
+        ->check(CLI::Range(0, 86400));
+    sub->callback([&to] {
+        if (to.ways.empty() && to.dominance.empty())
+            throw CLI::RequiredError("--way or --dominance");
+    });
     return sub;
 }
 
@@ -146,9 +148,14 @@ int main(int argc, char** argv) {
         ->delimiter(',');
     study->add_option("--sides", options.sides, "right, left")->delimiter(',');
     for (CLI::App* sub : {study, ldlt}) {
-        sub->add_flag("--resume", resume, "Measure only what the result file lacks");
+        sub->add_flag("--resume", resume, "Measure only what the file of --json lacks");
     }
     CLI11_PARSE(app, argc, argv);
+    if (resume && json == "-") {
+        std::cerr
+            << "tessera-bench: --resume goes on with a result file; name it with --json FILE\n";
+        return 1;
+    }
     if (bounds.empty()) {
         bounds = study->parsed() ? std::vector<int>{1, 8, 12, 16, 24, 32}
                                  : std::vector<int>{4, 8, 12, 16, 20, 24, 28, 32};
@@ -160,27 +167,19 @@ int main(int argc, char** argv) {
         if (!factor_sizes.empty()) factor_options.sizes = bench::parse_sizes(factor_sizes);
         const Context cpu = Context::cpu(threads);
         const Context context = Context::from_name(device, threads);
-        const auto save = [&json](const bench::Json& document) {
-            if (json == "-") return;
-            std::ofstream file(json);
-            file << document.dump(1) << "\n";
-            if (!file) throw Error("cannot write " + json);
-        };
-        bench::Json before = bench::Json::array();
-        if (resume && std::filesystem::exists(json)) {
-            before = bench::Json::parse(std::ifstream(json))["rows"];
-        }
+        const bench::ResultFile file(json);
+        const bench::Json before = resume ? file.read() : bench::Json();
         const bench::Json result =
             batched->parsed()  ? bench::batched(context, batched_options)
             : factor->parsed() ? bench::factor(context, factor_options)
             : jacobi->parsed() ? bench::block_jacobi(context, cpu, folder, matrices, jacobi_options)
             : spmv->parsed()   ? bench::spmv(context, cpu, folder, matrices, spmv_options)
             : ldlt->parsed()
-                ? bench::block_ldlt(context, cpu, folder, matrices, ldlt_options, before, save)
+                ? bench::block_ldlt(context, cpu, folder, matrices, ldlt_options, before, file)
             : solve->parsed() ? bench::solves(context, cpu, folder, matrices, solve_options)
-                              : bench::study(context, cpu, folder, matrices, options, before, save);
+                              : bench::study(context, cpu, folder, matrices, options, before, file);
         if (json == "-") std::cout << result.dump(1) << "\n";
-        save(result);
+        file.save(result);
         if (result.value("failed_checks", 0) > 0) return 1;
     } catch (const std::exception& error) {
         std::cerr << "tessera-bench: " << error.what() << "\n";

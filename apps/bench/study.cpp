@@ -4,7 +4,7 @@
 #include <limits>
 #include <memory>
 
-#include "bench.hpp"
+#include "result_file.hpp"
 
 namespace tessera::bench {
 
@@ -132,10 +132,10 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
 
 Json study(const Context& context, const Context& cpu, const std::string& folder,
            const std::vector<std::string>& cases, const StudyOptions& options, const Json& before,
-           const std::function<void(const Json&)>& save) {
+           const ResultFile& file) {
     Json result = document(context, "table1");
     result["solver"] = options.solver;
-    result["rows"] = before;
+    result["rows"] = rows_before(before, result);
     for (const std::string& name : cases) {
         const NamedMatrix named = load(cpu, name, folder);
         const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());
@@ -150,7 +150,7 @@ Json study(const Context& context, const Context& cpu, const std::string& folder
                 add_entries(result["rows"], context, named, matrix.view(), key, options);
             }
         }
-        save(result);
+        file.save(result);
     }
     return result;
 }

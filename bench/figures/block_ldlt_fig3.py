@@ -39,7 +39,7 @@ def errors(rows, **wanted):
     """{system: exact error}; infinite where it is no number."""
     return {
         name: math.inf if row["reconstruction"] is None else row["reconstruction"]
-        for name, row in pick(rows, **wanted).items()
+        for name, row in pick(rows, ordering="amd", **wanted).items()
     }
 
 
@@ -190,7 +190,9 @@ role = {
     for s in figure.systems
 }
 pushed = {
-    s: row["pushed"] for s, row in pick(rows, pivoting="complete", outer="on").items() if row["pushed"]
+    s: row["pushed"]
+    for s, row in pick(rows, ordering="amd", pivoting="complete", outer="on").items()
+    if row["pushed"]
 }
 print(f"  block rows pushed back by outer pivoting: {pushed or 'none'}")
 figure.claim(

@@ -35,11 +35,17 @@ def options(row):
     found = {
         "block": block, "fill": "0", "method": "jacobi", "sweeps": "8", "epsilon": "0.1",
         "pivoting": "complete", "outer": "off", "matching": "on", "safeguard": "on",
+        "ordering": "auto",
     }
     for text in rest:
         key, _, value = text.partition("=")
         found[key] = value
     return found
+
+
+def is_whole(row):
+    """Not one that a limit of time has cut, or that was begun only."""
+    return row.get("status") not in ("cut", "running")
 
 
 def load(folder, part):
@@ -56,15 +62,15 @@ def needed(folder, part):
 
 
 def pick(rows, **wanted):
-    """{system: row} of the block_ldlt rows with these options, all others as by default; none that was
-    cut."""
+    """{system: row} of the block_ldlt rows with these options, all others as by default (but for the
+    safeguard); whole ones."""
     found = {}
     for row in rows:
-        if row["op"] != "precondition" or options(row) is None or row.get("status") == "cut":
+        if row["op"] != "precondition" or options(row) is None or not is_whole(row):
             continue
         plain = {
             "block": "8", "fill": "0", "method": "jacobi", "sweeps": "8", "epsilon": "0.1",
-            "pivoting": "complete", "outer": "off", "matching": "on",
+            "pivoting": "complete", "outer": "off", "matching": "on", "ordering": "auto",
         }
         plain.update(wanted)
         if all(options(row).get(key) == value for key, value in plain.items()):

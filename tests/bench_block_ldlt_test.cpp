@@ -1,0 +1,121 @@
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "support/command_line.hpp"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::expect_contains;
+using test::Outcome;
+using test::Words;
+
+/// tessera-bench block_ldlt and the result files that it goes on with.
+class bench_block_ldlt : public test::ProgramTest {
+  protected:
+    void SetUp() override {
+        ProgramTest::SetUp();
+        if (!IsSkipped() && !std::filesystem::exists(bench())) {
+            GTEST_SKIP() << bench() << " is not there; build the target tessera_bench";
+        }
+    }
+
+    static std::string bench() { return test::program() + "-bench"; }
+
+    static Words command(Words words) {
+        words.insert(words.begin(), {bench(), "block_ldlt", "kkt:200", "--device", "cpu",
+                                     "--threads", "2", "--seconds", "0"});
+        return words;
+    }
+
+    Outcome measure(const Words& words) const { return wait(start(command(words))); }
+
+    /// Until SIGALRM or another signal comes: no residual is as small.
+    static Words endless(Words words) {
+        words.insert(words.begin(), {"--way", "none", "--measure", "solve", "--rtol", "1e-300",
+                                     "--max-iterations", "20000000", "--json", "f"});
+        return words;
+    }
+
+    Json document() const { return Json::parse(test::text_of(path("f")), nullptr, false); }
+
+    Json first_row() const {
+        const Json found = document();
+        return found.is_object() && !found["rows"].empty() ? found["rows"][0] : Json();
+    }
+};
+
+TEST_F(bench_block_ldlt, rows_of_other_settings_are_refused) {
+    const Words first = {"--way", "block_ldlt:4", "--json", "f"};
+    ASSERT_EQ(measure(first).code, 0);
+    const std::string before = test::text_of(path("f"));
+    const auto refused = [&](const Words& other, const std::string& field) {
+        Words words = {"--way", "none", "--json", "f", "--resume"};
+        words.insert(words.end(), other.begin(), other.end());
+        const Outcome outcome = measure(words);
+        EXPECT_EQ(outcome.code, 1);
+        expect_contains(outcome.err, "with " + field + " = ");
+        EXPECT_EQ(test::text_of(path("f")), before);
+    };
+    refused({"--rtol", "1e-4"}, "rtol");
+    refused({"--solver", "gmres:30"}, "solver");
+    refused({"--max-iterations", "300"}, "max_iterations");
+    refused({"--measure", "solve"}, "measure");
+    // The same settings: the row that is there stays to the letter, another is added.
+    const Json row = first_row();
+    ASSERT_EQ(measure({"--way", "block_ldlt:4", "--way", "none", "--json", "f", "--resume"}).code,
+              0);
+    EXPECT_EQ(first_row(), row);
+    EXPECT_EQ(document()["rows"].size(), 2u);
+    EXPECT_FALSE(std::filesystem::exists(path("f.tmp")));
+}
+
+TEST_F(bench_block_ldlt, rows_stay_with_the_commit_that_measured_them) {
+    const Words words = {"--way", "none", "--json", "f", "--resume"};
+    ASSERT_EQ(measure(words).code, 0);
+    Json older = document();
+    older["commit"] = "older";
+    write("f", older.dump());
+    ASSERT_EQ(measure(words).code, 0);
+    EXPECT_EQ(first_row().value("commit", ""), "older");
+}
+
+TEST_F(bench_block_ldlt, running_rows_are_measured_again_and_cut_ones_with_a_larger_limit) {
+    const pid_t child = start(command(endless({})));
+    for (int k = 0; k < 3000 && first_row().is_null(); ++k) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ::kill(child, SIGINT);
+    EXPECT_EQ(wait(child).code, 128 + SIGINT);
+    EXPECT_EQ(first_row().value("status", ""), "running");
+    const auto expect_cut = [&](const char* limit, int code, int stored) {
+        EXPECT_EQ(measure(endless({"--resume", "--limit", limit})).code, code);
+        EXPECT_EQ(first_row().value("status", ""), "cut");
+        EXPECT_EQ(first_row().value("limit", 0), stored);
+        EXPECT_EQ(document()["rows"].size(), 1u);
+    };
+    expect_cut("1", 128 + SIGALRM, 1);
+    expect_cut("1", 0, 1);
+    expect_cut("2", 128 + SIGALRM, 2);
+    expect_cut("1", 0, 2);
+    EXPECT_FALSE(std::filesystem::exists(path("f.tmp")));
+}
+
+TEST_F(bench_block_ldlt, what_cannot_be_done_is_said) {
+    const auto refused = [&](const Words& words, const std::string& message) {
+        const Outcome outcome = measure(words);
+        EXPECT_NE(outcome.code, 0);
+        expect_contains(outcome.err, message);
+    };
+    refused({"--json", "f"}, "--way or --dominance is required");
+    EXPECT_FALSE(std::filesystem::exists(path("f")));
+    refused({"--way", "none", "--limit", "-1"}, "--limit");
+    refused({"--way", "none", "--resume"}, "--json FILE");
+    write("f", "{\"rows\": [");
+    refused({"--way", "none", "--json", "f", "--resume"}, path("f"));
+    EXPECT_EQ(test::text_of(path("f")), "{\"rows\": [");
+}
+
+}  // namespace
+}  // namespace tessera
