@@ -6,12 +6,13 @@ namespace tessera::test {
 
 namespace {
 
-/// The most iterations for loads that differ in their last digits. With a contrast of 1e6 conjugate
-/// gradients have lost their orthogonality, and counts differ by 3 % either way.
-double most_iterations(const Context& there, const Case& system, const std::string& text,
-                       double rtol, int loads) {
+/// The median of the iterations for loads that differ in their last digits, an odd number of them.
+/// With a contrast of 1e6 conjugate gradients have lost their orthogonality, and single counts
+/// differ by 3 % either way.
+double median_iterations(const Context& there, const Case& system, const std::string& text,
+                         double rtol, int loads) {
     auto random = generator();
-    double most = 0;
+    std::vector<double> counts;
     for (int k = 0; k < loads; ++k) {
         Case varied{copy_to(there, system.matrix.view()), system.load};
         const auto noise = random_vector<double>(random, varied.load.size());
@@ -19,9 +20,10 @@ double most_iterations(const Context& there, const Case& system, const std::stri
         const SolveReport report = solve(there, varied, text, rtol);
         EXPECT_EQ(report.status, Status::converged) << text << report.message;
         EXPECT_LE(report.true_relative_residual, rtol) << text;
-        most = std::max(most, double(report.iterations));
+        counts.push_back(double(report.iterations));
     }
-    return most;
+    std::ranges::nth_element(counts, counts.begin() + loads / 2);
+    return counts[std::size_t(loads / 2)];
 }
 
 }  // namespace
@@ -96,7 +98,7 @@ TEST(polynomial_iterations, single_precision_costs_two_percent_of_iterations_on_
 }
 
 /// Two materials in stripes: rounded values cost at most 2 % (f32) and 5 % (16 bits) of iterations,
-/// with the same true residual; against what full precision takes at most.
+/// with the same true residual.
 TEST(polynomial_iterations, rounded_values_with_contrast_and_incompressibility) {
     const Context there = context();
     for (const CellShape shape : {CellShape::quadrilateral, CellShape::triangle,
@@ -116,14 +118,15 @@ TEST(polynomial_iterations, rounded_values_with_contrast_and_incompressibility) 
             model.forces = {{"right", {0, -1, 0}}};
             elasticity::System assembled = elasticity::assemble(host(), model);
             const Case system{copy_to(there, assembled.matrix.view()), assembled.load};
-            const int loads = contrast > 1e3 ? 3 : 1;
+            const int loads = contrast > 1e3 ? 9 : 1;
             // With the stiff stripes rounding alone keeps the residual above 1e-8.
             const double rtol = contrast > 1e3 ? 1e-5 : 1e-8;
-            const double full = most_iterations(there, system, "least_squares:6", rtol, loads);
+            const double full = median_iterations(there, system, "least_squares:6", rtol, loads);
             for (const auto& [values, most] : std::vector<std::pair<std::string, double>>{
                      {"f32", 1.02}, {"f16", 1.05}, {"bf16", 1.05}}) {
                 const std::string text = "least_squares:6,format=sbell,values=" + values;
-                EXPECT_LE(most_iterations(there, system, text, rtol, 1), most * full + 1) << values;
+                const double rounded = median_iterations(there, system, text, rtol, loads);
+                EXPECT_LE(rounded, most * full + 1) << values;
             }
         }
     }
