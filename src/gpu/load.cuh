@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-/// *address where `wanted`, else `otherwise`, of memory that no kernel writes meanwhile. One
+/// *address where `wanted`, else `otherwise`; the kernel may write it only after its last read. One
 /// predicated instruction where the compiler would branch, so that many reads can be under way.
 namespace tessera::cuda {
 

@@ -59,32 +59,31 @@ double wanted(const Vector& points, std::size_t i, double gamma) {
     return 1 - (i % 2 == 0 ? -1 : 1) / std::sqrt(1 + points[i] / gamma);
 }
 
-/// The weights for which R is as wanted at all points.
-Vector interpolate(const Vector& points, double gamma) {
+/// Solves with the directions at the points, a row each, or with the transposed matrix.
+Vector solve_at(const Vector& points, bool transposed, Vector right) {
     const std::size_t m = points.size();
     std::vector<Vector> rows(m, Vector(m));
-    Vector right(m);
     for (std::size_t i = 0; i < m; ++i) {
-        visit_directions(m, points[i],
-                         [&](std::size_t k, double direction) { rows[i][k] = direction; });
-        right[i] = wanted(points, i, gamma);
+        visit_directions(m, points[i], [&](std::size_t k, double direction) {
+            (transposed ? rows[k][i] : rows[i][k]) = direction;
+        });
     }
     return solve(std::move(rows), std::move(right));
 }
 
-/// What multiplies 1 - R at the points in -R'(0) of the R that takes these values: a system with
-/// the transposed rows of `interpolate`, and the slopes of the directions, those of W_k,
-/// R_k'(0) = -2 k (k + 1) / 3.
+/// The weights for which R is as wanted at all points.
+Vector interpolate(const Vector& points, double gamma) {
+    Vector right(points.size());
+    for (std::size_t i = 0; i < right.size(); ++i) right[i] = wanted(points, i, gamma);
+    return solve_at(points, false, std::move(right));
+}
+
+/// What multiplies 1 - R at the points in -R'(0) of the R that takes these values. The directions
+/// have the slopes of W_k, R_k'(0) = -2 k (k + 1) / 3.
 Vector slopes(const Vector& points) {
-    const std::size_t m = points.size();
-    std::vector<Vector> rows(m, Vector(m));
-    Vector right(m);
-    for (std::size_t i = 0; i < m; ++i) {
-        visit_directions(m, points[i],
-                         [&](std::size_t k, double direction) { rows[k][i] = direction; });
-        right[i] = 4 * double(i + 1) / 3;
-    }
-    return solve(std::move(rows), std::move(right));
+    Vector right(points.size());
+    for (std::size_t k = 0; k < right.size(); ++k) right[k] = 4 * double(k + 1) / 3;
+    return solve_at(points, true, std::move(right));
 }
 
 /// The gamma with -R'(0) = 1 / (2 gamma), by bisection of its logarithm: gamma is near that of the
