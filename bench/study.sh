@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# study.sh [cuda|cpu] [FOLDER [MATRICES [NAME...]]]
+#
+# Counts cycles of IDR(4) to a relative residual of 1e-9 with scalar Jacobi and with blocks of up to
+# 8 to 32 rows, stored in the working and in adaptive precision, for the matrices that
+# study_matrices.txt names, with five shadow seeds, preconditioned from the right; the matrices of
+# the paper's table from the left, too. Writes study.json of schema tessera-bench/1 to FOLDER
+# (default: results/study beside this file), and goes on with the one that is there; on an H200 in
+# less than 10 minutes, with one thread of a CPU in half an hour. MATRICES: the folder with the
+# files. With names, only those matrices are solved.
+# A solve takes at most TESSERA_BENCH_LIMIT seconds (2). TESSERA_BENCH names another tessera-bench.
+set -euo pipefail
+here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+device=${1:-cuda}
+folder=${2:-$here/results/study}
+matrices=${3:-${TESSERA_TEST_MATRICES:-$here/matrices}}
+only=("${@:4}")
+if [[ $device != cuda && $device != cpu ]]; then
+    sed -n 's/^# \?//; 2,11p' "${BASH_SOURCE[0]}" >&2
+    exit 2
+fi
+wanted() { ((${#only[@]} == 0)) || [[ " ${only[*]} " == *" $1 "* ]]; }
+# shellcheck source=find_bench.sh
+source "$here/find_bench.sh"
+mkdir -p "$folder"
+
+names=()
+while read -r name devices; do
+    if [[ $name == \#* || " $devices " != *" $device "* ]] || ! wanted "$name"; then continue; fi
+    if [[ $name != *:* ]]; then
+        name+=.mtx.gz
+        if [[ ! -f $matrices/$name ]]; then
+            echo "study.sh: $name is left out: it is not in $matrices" >&2
+            continue
+        fi
+    fi
+    names+=("$name")
+done <"$here/study_matrices.txt"
+paper=()
+for name in bcsstk18 bcsstk38 s3rmt3m3 saylr4 dw2048 dw8192; do
+    if wanted "$name" && [[ -f $matrices/$name.mtx.gz ]]; then paper+=("$name.mtx.gz"); fi
+done
+
+# count SIDE ARGUMENT...
+count() {
+    "$bench" table1 "${@:2}" --sides "$1" --max-seconds "${TESSERA_BENCH_LIMIT:-2}" \
+        --device "$device" --threads 1 --folder "$matrices" --json "$folder/study.json" --resume \
+        </dev/null
+}
+if ((${#names[@]})); then count right "${names[@]}" --precisions working,adaptive; fi
+if [[ $device == cuda ]] && ((${#paper[@]})); then count left "${paper[@]}" --seeds 1; fi
