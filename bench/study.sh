@@ -8,7 +8,7 @@
 # (default: results/study beside this file), and goes on with the one that is there; on an H200 in
 # less than 10 minutes, with one thread of a CPU in half an hour. MATRICES: the folder with the
 # files. With names, only those matrices are solved.
-# A solve takes at most TESSERA_BENCH_LIMIT seconds (2). TESSERA_BENCH names another tessera-bench.
+# A solve takes at most TESSERA_BENCH_LIMIT seconds (3). TESSERA_BENCH names another tessera-bench.
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 device=${1:-cuda}
@@ -43,7 +43,7 @@ done
 
 # count SIDE ARGUMENT...
 count() {
-    "$bench" table1 "${@:2}" --sides "$1" --max-seconds "${TESSERA_BENCH_LIMIT:-2}" \
+    "$bench" table1 "${@:2}" --sides "$1" --max-seconds "${TESSERA_BENCH_LIMIT:-3}" \
         --device "$device" --threads 1 --folder "$matrices" --json "$folder/study.json" --resume \
         </dev/null
 }
