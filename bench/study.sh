@@ -6,7 +6,7 @@
 # study_matrices.txt names, with five shadow seeds, preconditioned from the right; the matrices of
 # the paper's table from the left, too. Writes study.json of schema tessera-bench/1 to FOLDER
 # (default: results/study beside this file), and goes on with the one that is there; on an H200 in
-# less than 10 minutes, with one thread of a CPU in half an hour. MATRICES: the folder with the
+# a quarter of an hour, with one thread of a CPU in half an hour. MATRICES: the folder with the
 # files. With names, only those matrices are solved.
 # A solve takes at most TESSERA_BENCH_LIMIT seconds (3). TESSERA_BENCH names another tessera-bench.
 set -euo pipefail
