@@ -79,13 +79,22 @@ void symmetrise(Index n, T* x) {
     }
 }
 
+/// The largest sum of a row's magnitudes, and the largest magnitude.
 template <class T>
-T norm_of(Index n, const T* x) {
-    T sums[largest_stored_block] = {};
+struct Magnitudes {
+    T norm, largest;
+};
+template <class T>
+Magnitudes<T> magnitudes_of(Index n, const T* x) {
+    T sums[largest_stored_block] = {}, most[largest_stored_block] = {};
     for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) sums[i] += std::abs(x[i + j * n]);
+        for (Index i = 0; i < n; ++i) {
+            const T magnitude = std::abs(x[i + j * n]);
+            sums[i] += magnitude;
+            most[i] = magnitude > most[i] ? magnitude : most[i];
+        }
     }
-    return *std::max_element(sums, sums + n);
+    return {*std::max_element(sums, sums + n), *std::max_element(most, most + n)};
 }
 
 /// Inverts `count` <= lanes blocks of n rows together; identities fill the other lanes.
@@ -130,11 +139,9 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
             for (Index k = 0; k < n; ++k) to[k] = from[steps[k * lanes + lane]];
         }
         if (asymmetric[lane] == T(0)) symmetrise(n, inverse);
-        job.reciprocal_condition[block] = T(1) / norms[lane] / norm_of(n, inverse);
-        if (job.largest == nullptr) continue;
-        T& largest = job.largest[block];
-        largest = 0;
-        for (Index e = 0; e < n * n; ++e) largest = std::max(largest, std::abs(inverse[e]));
+        const Magnitudes<T> found = magnitudes_of(n, inverse);
+        job.reciprocal_condition[block] = T(1) / norms[lane] / found.norm;
+        if (job.largest != nullptr) job.largest[block] = found.largest;
     }
 }
 

@@ -107,28 +107,6 @@ void format_starts(const Context&, Index count, const Index* block_offsets,
     }
 }
 
-template <class T>
-void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict) {
-    std::atomic<bool> overflow{false};
-    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
-        const BlockFormat format = stored.formats != nullptr ? stored.formats[b] : stored.format;
-        std::byte* const to = bytes + stored.starts[b] * stored.unit;
-        with_format<T>(format, [&](auto known) {
-            constexpr BlockFormat in = decltype(known)::value;
-            bool beyond = false;
-            for (Index e = 0; e < n * n; ++e) {
-                const auto bits = narrow<in>(inverse[e]);
-                std::memcpy(to + std::size_t(e) * sizeof(bits), &bits, sizeof(bits));
-                beyond = beyond || (std::isfinite(inverse[e]) &&
-                                    std::abs(double(inverse[e])) > largest_finite(in));
-            }
-            if (beyond) overflow = true;
-        });
-    });
-    verdict->add({.overflow = overflow});
-}
-
 void clear(const Context&, void* memory, Offset bytes) {
     std::memset(memory, 0, std::size_t(bytes));
 }
@@ -144,9 +122,7 @@ SetupVerdict take_verdict(const Context&, SetupVerdict* verdict) {
     template SetupVerdict judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*, \
                                    SetupVerdict*);                                               \
     template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*,      \
-                                    SetupVerdict*);                                              \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,              \
-                                  const StoredBlocks&, std::byte*, SetupVerdict*);
+                                    SetupVerdict*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

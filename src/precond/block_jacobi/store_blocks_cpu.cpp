@@ -1,0 +1,172 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "precond/block_jacobi/store_blocks_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/kernels.hpp"
+#include "simd/dispatch.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The bits of vectors: what narrow() makes of each element, by the same steps.
+template <class D>
+using Words = hn::Rebind<std::uint32_t, D>;
+
+template <class D>
+HWY_INLINE hn::Vec<Words<D>> words_of_bf16(D, hn::Vec<D> value) {
+    const Words<D> words;
+    const auto bits = hn::BitCast(words, value);
+    const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(words, 0x7fff), tie)));
+    const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(words, 0x40));
+    return hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)), quiet, rounded);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<Words<D>> words_of_f16(D d, hn::Vec<D> value) {
+    const Words<D> words;
+    const auto bits = hn::BitCast(words, value);
+    const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 0x8000));
+    const auto magnitude = hn::And(bits, hn::Set(words, 0x7fffffff));
+    const auto tie = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(words, 1));
+    constexpr std::uint32_t less_exponent = (127 - 15) << 23;
+    const auto normal =
+        hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, hn::Set(words, less_exponent - 0xfff)), tie));
+    // Next to 1/2 floats are as far apart as subnormal numbers here.
+    const auto half = hn::Set(d, 0.5f);
+    const auto rounded = hn::Add(hn::BitCast(d, magnitude), half);
+    const auto subnormal = hn::Sub(hn::BitCast(words, rounded), hn::BitCast(words, half));
+    const auto special = hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)),
+                                        hn::Set(words, 0x7e00), hn::Set(words, 0x7c00));
+    const auto is_small = hn::Lt(hn::BitCast(d, magnitude), hn::Set(d, 0x1p-14f));
+    const auto is_finite = hn::Lt(hn::BitCast(d, magnitude), hn::Set(d, 0x1p16f));
+    const auto finite = hn::IfThenElse(hn::RebindMask(words, is_small), subnormal, normal);
+    return hn::Or(sign, hn::IfThenElse(hn::RebindMask(words, is_finite), finite, special));
+}
+
+/// The neighbours in float whose last bit is 1; exact numbers, NaN and infinity stay.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> round_to_odd(D d, hn::Vec<D> value) {
+    const hn::Rebind<float, D> floats;
+    const Words<D> words;
+    const hn::Rebind<std::uint64_t, D> long_words;
+    const auto nearest = hn::DemoteTo(floats, value);
+    const auto back = hn::PromoteTo(d, nearest);
+    const auto bits = hn::PromoteTo(long_words, hn::BitCast(words, nearest));
+    const auto one = hn::Set(long_words, 1);
+    const auto further = hn::RebindMask(long_words, hn::Lt(hn::Abs(back), hn::Abs(value)));
+    const auto neighbour = hn::IfThenElse(further, hn::Add(bits, one), hn::Sub(bits, one));
+    const auto is_even = hn::Eq(hn::And(bits, one), hn::Zero(long_words));
+    const auto inexact =
+        hn::RebindMask(long_words, hn::AndNot(hn::IsNaN(value), hn::Ne(back, value)));
+    const auto odd = hn::IfThenElse(hn::And(inexact, is_even), neighbour, bits);
+    return hn::BitCast(floats, hn::TruncateTo(words, odd));
+}
+
+template <BlockFormat format, class D>
+HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec<D> value) {
+    const hn::Rebind<StoredBits<format>, D> stored;
+    if constexpr (format == BlockFormat::f64 ||
+                  (format == BlockFormat::f32 && sizeof(hn::TFromD<D>) == 4)) {
+        return hn::BitCast(stored, value);
+    } else if constexpr (format == BlockFormat::truncated_f64) {
+        const hn::Rebind<std::uint64_t, D> words;
+        const auto bits = hn::BitCast(words, value);
+        const auto tie = hn::And(hn::ShiftRight<32>(bits), hn::Set(words, 1));
+        const auto rounded = hn::Add(bits, hn::Add(hn::Set(words, 0x7fffffff), tie));
+        const auto quiet = hn::Or(bits, hn::Set(words, std::uint64_t(0x80000) << 32));
+        return hn::TruncateTo(
+            stored, hn::ShiftRight<32>(
+                        hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)), quiet, rounded)));
+    } else if constexpr (format == BlockFormat::f32) {
+        return hn::BitCast(stored, hn::DemoteTo(hn::Rebind<float, D>(), value));
+    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
+        return narrow_vector<format>(hn::Rebind<float, D>(), round_to_odd(d, value));
+    } else if constexpr (format == BlockFormat::bf16) {
+        return hn::TruncateTo(stored, words_of_bf16(d, value));
+    } else {
+        return hn::TruncateTo(stored, words_of_f16(d, value));
+    }
+}
+
+/// Stores `count` adjacent values; whether one that is finite lies beyond the format's range.
+template <class T>
+bool narrow_values(BlockFormat format, Offset count, const T* from, std::byte* to) {
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    bool any = false;
+    with_format<T>(format, [&](auto known) HWY_ATTR {
+        constexpr BlockFormat in = decltype(known)::value;
+        const hn::Rebind<StoredBits<in>, decltype(d)> stored;
+        const auto limit = hn::Set(d, T(largest_finite(in)));
+        auto beyond = hn::Zero(d);
+        Offset e = 0;
+        for (; e + lanes <= count; e += lanes) {
+            const auto value = hn::LoadU(d, from + e);
+            hn::StoreU(narrow_vector<in>(d, value), stored,
+                       reinterpret_cast<StoredBits<in>*>(to + e * bytes_of(in)));
+            const auto magnitude = hn::Abs(value);
+            beyond = hn::IfThenElse(hn::And(hn::Gt(magnitude, limit), hn::IsFinite(value)),
+                                    magnitude, beyond);
+        }
+        any = !hn::AllTrue(d, hn::Eq(beyond, hn::Zero(d)));
+        if (e == count) return;
+        // Zeros fill the last vector.
+        T last[hn::MaxLanes(d)] = {};
+        for (Offset i = 0; e + i < count; ++i) last[i] = from[e + i];
+        StoredBits<in> bits[hn::MaxLanes(d)];
+        const auto value = hn::LoadU(d, last);
+        hn::StoreU(narrow_vector<in>(d, value), stored, bits);
+        memcpy(to + e * bytes_of(in), bits, std::size_t(count - e) * sizeof(bits[0]));
+        const auto outside = hn::And(hn::Gt(hn::Abs(value), limit), hn::IsFinite(value));
+        any = any || !hn::AllFalse(d, outside);
+    });
+    return any;
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <atomic>
+
+#include "base/parallel.hpp"
+
+namespace tessera::cpu {
+
+template <class T>
+void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict) {
+    const auto narrow_them = TESSERA_SIMD(context, narrow_values<T>);
+    std::atomic<bool> overflow{false};
+    const Offset grain =
+        parallel_grain / std::max<Offset>(Offset(blocks.largest) * blocks.largest, 1);
+    parallel_ranges(
+        context.threads(), blocks.count,
+        [&](Offset first, Offset last) {
+            for (Offset b = first; b < last; ++b) {
+                const Offset entry = blocks.entry_offsets[b];
+                if (narrow_them(stored.formats != nullptr ? stored.formats[b] : stored.format,
+                                blocks.entry_offsets[b + 1] - entry, inverses + entry,
+                                bytes + stored.starts[b] * stored.unit)) {
+                    overflow = true;
+                }
+            }
+        },
+        grain);
+    verdict->add({.overflow = overflow});
+}
+
+#define TESSERA_INSTANTIATE(T)                                                      \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*, \
+                                  const StoredBlocks&, std::byte*, SetupVerdict*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cpu
+#endif
