@@ -4,6 +4,7 @@
 #include <map>
 
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "matrix_facts.hpp"
 #include "refusal.hpp"
 #include "system.hpp"
@@ -272,6 +273,7 @@ std::string to_json(const MatrixInfo& info) {
 }  // namespace
 
 int info(const InfoArguments& arguments) {
+    const InterruptNote note("examining " + arguments.matrix);
     check_output("--json", arguments.json, {arguments.matrix});
     std::error_code error;
     if (is_mesh_file(arguments.matrix) &&

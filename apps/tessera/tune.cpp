@@ -278,6 +278,7 @@ class Tuning {
 }  // namespace
 
 int tune(const TuneArguments& arguments) {
+    const InterruptNote note("preparing to tune " + arguments.solve.matrix);
     check_arguments(arguments.solve);
     return arguments.solve.precision == "f32" ? Tuning<float>(arguments)()
                                               : Tuning<double>(arguments)();
