@@ -216,13 +216,16 @@ TEST(ldlt, inertia_is_that_of_lapack) {
     auto random = generator();
     const auto zoo = symmetric_matrices<double>(random);
     const auto found = factored(context(), method, zoo.batch);
+    Index compared = 0;
     for (Index b = 0; b < zoo.batch.count(); ++b) {
         const auto a = dense_of<double>(any_ldlt, zoo.batch, b);
         if (!expect_inertia(method, zoo, found, b, lapack_eigenvalues(a))) continue;
         const Index* inertia = found.inertia.data() + 3 * std::size_t(b);
         EXPECT_EQ(lapack_inertia(a), (std::array<Index, 2>{inertia[0], inertia[1]}))
             << zoo.names[std::size_t(b)] << ", n = " << a.n;
+        ++compared;
     }
+    EXPECT_GE(compared, zoo.batch.count() / 2);
 }
 
 }  // namespace tessera::test
