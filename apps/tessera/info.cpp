@@ -84,8 +84,7 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 /// symmetric matrix is seen to be indefinite.
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
-    const DiagonalFacts& diagonal = info.diagonal;
-    if (info.symmetry.values && diagonal.missing + diagonal.zero + diagonal.negative > 0) {
+    if (info.symmetry.values && !info.diagonal.positive()) {
         command += "gmres:25 --precond block_ldlt:8";
     } else {
         command += std::string(automatic_solver(info.positive_definite)) +
