@@ -10,8 +10,9 @@ target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_precompile_headers(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test.hpp)
 target_link_options(tessera_tests PRIVATE -static-libstdc++ -static-libgcc)
 
+# Tests run the programs that lie beside them: whoever builds the tests has both of the same sources.
 if(TARGET tessera_cli)
-  add_dependencies(tessera_tests tessera_cli)  # tests/cli_*_test.cpp run it.
+  add_dependencies(tessera_tests tessera_cli tessera_bench)
 endif()
 
 function(tessera_add_test name suite backend isa)

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -66,6 +67,92 @@ TEST_F(cli_tune, tries_every_blocking_and_precision_of_every_bound) {
         }
     }
     EXPECT_EQ(tried, expected);
+}
+
+/// The texts of the trials whose preconditioner is block_ldlt, by solver.
+std::map<std::string, std::set<std::string>> ldlt_trials(const Json& report) {
+    std::map<std::string, std::set<std::string>> tried;
+    for (const Json& trial : report["trials"]) {
+        const std::string text = trial["preconditioner"];
+        if (text.starts_with("block_ldlt")) tried[trial["solver"]].insert(text);
+    }
+    return tried;
+}
+
+const std::set<std::string> ldlt_settings = {
+    "block_ldlt:8",         "block_ldlt:8,method=level",        "block_ldlt:16",
+    "block_ldlt:8,fill=1",  "block_ldlt:8,fill=1,method=level", "block_ldlt:16,method=level",
+    "block_ldlt:16,fill=1", "block_ldlt:16,fill=1,method=level"};
+
+TEST_F(cli_tune, block_ldlt_comes_first_where_the_diagonal_is_not_positive) {
+    // Few enough iterations that no block Jacobi gets there.
+    const Outcome outcome =
+        tune({"kkt:300", "--bounds", "4,1", "--max-iterations", "40", "--json", "-"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json report = Json::parse(outcome.out);
+    EXPECT_EQ(report["trials"][0]["preconditioner"], "block_ldlt:8");
+    const auto tried = ldlt_trials(report);
+    EXPECT_EQ(tried.at("sqmr"), ldlt_settings);
+    EXPECT_EQ(tried.at("gmres:25").size(), 1u);
+    EXPECT_EQ(tried.size(), 2u);
+    EXPECT_EQ(report["trials"][9]["preconditioner"], "block_jacobi:4");
+    EXPECT_EQ(report["trials"][9]["solver"], "idr:4");
+    const std::string best = report["best"];
+    EXPECT_TRUE(ldlt_settings.contains(best)) << best;
+    const std::string solver = report["solver"];
+    expect_contains(report["command"], "--solver " + solver + " --precond " + best);
+    const Outcome solved =
+        run({"solve", "kkt:300", "--device", "cpu", "--solver", solver, "--precond", best});
+    EXPECT_EQ(solved.code, 0) << solved.err;
+}
+
+TEST_F(cli_tune, block_ldlt_is_tried_where_block_jacobi_fails_on_a_symmetric_matrix) {
+    // Indefinite with a positive diagonal: 1 there, 2 beside it.
+    std::ostringstream matrix;
+    matrix << "%%MatrixMarket matrix coordinate real symmetric\n40 40 79\n1 1 1\n";
+    for (int row = 2; row <= 40; ++row) {
+        matrix << row << " " << row - 1 << " 2\n" << row << " " << row << " 1\n";
+    }
+    const std::string file = write("indefinite.mtx", matrix.str());
+    const Outcome outcome = tune({file, "--bounds", "1,4", "--json", "t.json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json report = Json::parse(test::text_of(path("t.json")));
+    EXPECT_EQ(report["trials"][0]["preconditioner"], "jacobi");
+    EXPECT_EQ(report["trials"][0]["solver"], "cg");
+    EXPECT_EQ(report["trials"][0]["verdict"], "breakdown");
+    EXPECT_EQ(report["trials"][1]["preconditioner"], "block_ldlt:8");
+    EXPECT_EQ(ldlt_trials(report).at("sqmr"), ldlt_settings);
+    expect_contains(outcome.out, " solver  ");
+    expect_contains(outcome.out, " sqmr  ");
+}
+
+TEST_F(cli_tune, block_ldlt_takes_the_solver_that_was_asked_for) {
+    for (const std::string solver : {"gmres:40", "minres"}) {
+        const Outcome outcome =
+            tune({"kkt:100", "--bounds", "4", "--solver", solver, "--json", "-"});
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        const auto tried = ldlt_trials(Json::parse(outcome.out));
+        EXPECT_EQ(tried.size(), 1u);
+        EXPECT_EQ(tried.at(solver).size(), ldlt_settings.size());
+        for (const std::string& text : tried.at(solver)) {
+            EXPECT_EQ(text.ends_with(",absolute"), solver == "minres") << text;
+        }
+    }
+    const Outcome left = tune({"kkt:100", "--bounds", "4", "--side", "left", "--json", "-"});
+    EXPECT_EQ(ldlt_trials(Json::parse(left.out)).size(), 1u);
+    EXPECT_TRUE(ldlt_trials(Json::parse(left.out)).contains("gmres:25"));
+}
+
+TEST_F(cli_tune, block_ldlt_is_for_symmetric_matrices_in_the_time_there_is) {
+    const Outcome other =
+        tune({"convection3d:6", "--bounds", "1", "--max-iterations", "2", "--json", "-"});
+    EXPECT_EQ(other.code, 3);
+    EXPECT_TRUE(ldlt_trials(Json::parse(other.out)).empty());
+    const Outcome late = tune({"kkt:100", "--bounds", "1", "--seconds", "0", "--json", "-"});
+    EXPECT_EQ(late.code, 3);
+    const Json report = Json::parse(late.out);
+    EXPECT_TRUE(report["trials"].empty());
+    EXPECT_EQ(report["not_tried"][0], "block_ldlt:8");
 }
 
 TEST_F(cli_tune, its_command_has_what_was_asked) {

@@ -90,6 +90,8 @@ struct CompareArguments {
 int solve(const SolveArguments& arguments);
 /// Solves the system with one preconditioner after the other, each no longer than the fastest so
 /// far took, and tells which command solves it fastest. The time is a budget for all of them.
+/// Symmetric systems get block LDL^T, too, where the diagonal is not positive or the first block
+/// Jacobi fails; with the solver that was asked for, else with sqmr and gmres:25.
 int tune(const TuneArguments& arguments);
 int info(const InfoArguments& arguments);
 /// The part of `info` for a mesh.

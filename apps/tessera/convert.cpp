@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "matrix_facts.hpp"
 #include "system.hpp"
 #include "text.hpp"
@@ -8,6 +9,7 @@
 namespace tessera::cli {
 
 int convert(const ConvertArguments& arguments) {
+    const InterruptNote note("converting " + arguments.matrix);
     check_ending("convert", arguments.out);
     check_output("convert", arguments.out, {arguments.matrix});
     const Context host = Context::cpu(arguments.threads);

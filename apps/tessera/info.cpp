@@ -4,6 +4,7 @@
 #include <map>
 
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "matrix_facts.hpp"
 #include "refusal.hpp"
 #include "system.hpp"
@@ -83,8 +84,7 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 /// symmetric matrix is seen to be indefinite.
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
-    const DiagonalFacts& diagonal = info.diagonal;
-    if (info.symmetry.values && diagonal.missing + diagonal.zero + diagonal.negative > 0) {
+    if (info.symmetry.values && !info.diagonal.positive()) {
         command += "gmres:25 --precond block_ldlt:8";
     } else {
         command += std::string(automatic_solver(info.positive_definite)) +
@@ -272,6 +272,7 @@ std::string to_json(const MatrixInfo& info) {
 }  // namespace
 
 int info(const InfoArguments& arguments) {
+    const InterruptNote note("examining " + arguments.matrix);
     check_output("--json", arguments.json, {arguments.matrix});
     std::error_code error;
     if (is_mesh_file(arguments.matrix) &&

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <csignal>
+#include <string>
 
 namespace tessera::cli {
 
@@ -19,5 +20,20 @@ class InterruptGuard {
 
 /// Whether the first Ctrl-C has come.
 bool interrupted();
+
+/// While one lives a Ctrl-C kills as it does by default, but says on stderr what it interrupted:
+///   tessera: interrupted while DOING
+/// They nest, the inner one counts; within an InterruptGuard there must be none.
+class InterruptNote {
+  public:
+    explicit InterruptNote(const std::string& doing);
+    ~InterruptNote();
+    InterruptNote(const InterruptNote&) = delete;
+    InterruptNote& operator=(const InterruptNote&) = delete;
+
+  private:
+    struct sigaction before_ = {};
+    const std::string* outer_ = nullptr;
+};
 
 }  // namespace tessera::cli

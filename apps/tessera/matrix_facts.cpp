@@ -72,9 +72,7 @@ RowFacts find_rows(const CsrView<T>& matrix) {
 template <class T>
 bool looks_positive_definite(const CsrView<T>& matrix) {
     if (matrix.rows != matrix.columns) return false;
-    const DiagonalFacts diagonal = find_diagonal(matrix);
-    if (diagonal.missing + diagonal.zero + diagonal.negative > 0) return false;
-    return find_symmetry(matrix, true).values;
+    return find_diagonal(matrix).positive() && find_symmetry(matrix, true).values;
 }
 
 const char* automatic_solver(bool positive_definite) { return positive_definite ? "cg" : "idr:4"; }

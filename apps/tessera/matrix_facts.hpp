@@ -20,6 +20,7 @@ struct DiagonalFacts {
     Offset missing = 0;  ///< Not stored.
     Offset zero = 0;     ///< Stored as zero.
     Offset negative = 0;
+    bool positive() const { return missing + zero + negative == 0; }
 };
 
 template <class T>

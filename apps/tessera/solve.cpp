@@ -126,6 +126,7 @@ class Run {
 
     template <class P>
     std::unique_ptr<Preconditioner<P>> make_preconditioner(const CsrView<P>& matrix) const {
+        const InterruptNote note("setting up " + arguments_.preconditioner);
         Spec spec = Spec::parse(arguments_.preconditioner);
         if (!is_polynomial(spec.name()) || !Spec(spec).word("format", "").empty()) {
             return tessera::make_preconditioner<P>(context_, spec, matrix);
@@ -204,6 +205,7 @@ class Run {
 
     /// Completes the report and writes everything that was asked for.
     void finish() {
+        const InterruptNote note("writing the results");
         report_.seconds.solve = report_.solve.seconds;
         report_.phases = context_.phases();
         for (const PhaseRecord& phase : report_.phases) {
@@ -308,6 +310,7 @@ class Run {
 }  // namespace
 
 int solve(const SolveArguments& arguments) {
+    const InterruptNote note("preparing to solve " + arguments.matrix);
     check_arguments(arguments);
     return arguments.precision == "f32" ? Run<float>(arguments)() : Run<double>(arguments)();
 }

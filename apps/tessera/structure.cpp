@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -187,6 +188,8 @@ bool is_mesh_file(const std::string& path) {
     std::string lower = path;
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
     if (lower.ends_with(".msh") || lower.ends_with(".msh.gz")) return true;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return false;  // A pipe is read only once.
     constexpr std::string_view start = "$MeshFormat";
     std::string head(start.size(), ' ');
     return std::ifstream(path).read(head.data(), std::streamsize(head.size())) && head == start;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "interrupt.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"
 
@@ -90,7 +91,9 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
         throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +
                               ".msh.gz; '" + text + "' is none");
     }
-    if (std::filesystem::exists(text, error)) {
+    const bool there = std::filesystem::exists(text, error);
+    const InterruptNote note((there ? "reading " : "generating ") + text);
+    if (there) {
         if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
         system.matrix =
             io::read_matrix<T>(host, text, {.allow_empty_rows = allow_empty_rows}, &system.file);

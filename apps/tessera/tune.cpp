@@ -24,6 +24,8 @@ std::string text_of_bound(int bound) {
     return bound == 1 ? "jacobi" : "block_jacobi:" + std::to_string(bound);
 }
 
+bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("block_ldlt"); }
+
 /// One run of `tessera tune`, step by step.
 template <class T>
 class Tuning {
@@ -55,11 +57,15 @@ class Tuning {
                                  given_.right_hand_side.empty());
         check_system(system_, given_.allow_singular, given_.quiet);
         matrix_ = system_.matrix.view();
-        solver_ = Spec::parse(given_.solver);
-        if (solver_.name() == "auto") {
-            solver_ = Spec::parse(automatic_solver(looks_positive_definite(matrix_)));
+        symmetric_ = find_symmetry(matrix_, true).values;
+        positive_diagonal_ = find_diagonal(matrix_).positive();
+        Spec solver = Spec::parse(given_.solver);
+        chooses_solver_ = solver.name() == "auto";
+        if (chooses_solver_) {
+            solver = Spec::parse(automatic_solver(symmetric_ && positive_diagonal_));
         }
-        check_memory(need("jacobi"), context_.free_memory(), context_.on_gpu());
+        solver_ = solver.normalised();
+        check_memory(need("jacobi", solver_), context_.free_memory(), context_.on_gpu());
         rows_ = matrix_.rows;
         nonzeros_ = matrix_.nonzeros;
         if (context_.on_gpu()) {
@@ -70,9 +76,9 @@ class Tuning {
         matrix_is_there_ = true;
     }
 
-    MemoryNeed need(const std::string& preconditioner) const {
-        MemoryNeed memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), solver_,
-                                            Spec::parse(preconditioner));
+    MemoryNeed need(const std::string& preconditioner, const std::string& solver) const {
+        MemoryNeed memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                                            Spec::parse(solver), Spec::parse(preconditioner));
         if (matrix_is_there_ || !context_.on_gpu()) memory.matrix = 0;
         return memory;
     }
@@ -88,10 +94,11 @@ class Tuning {
 
     /// Seconds that a run which begins now may take, its setup included. What is cut short is never
     /// run again, so it must be slower by more than the noise, which is milliseconds at times.
-    double allowance() const {
+    double allowance(const Trial& trial) const {
         const Trial* best = fastest();
         if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
-        return left() / 2;  // Something must be left for the others.
+        // Something must be left for the others, of which block_ldlt has many.
+        return left() / (is_ldlt(trial) ? 4 : 2);
     }
 
     SolveOptions options(double seconds) const {
@@ -106,24 +113,27 @@ class Tuning {
         return options;
     }
 
-    SolveReport solve(const Preconditioner<T>& preconditioner, const SolveOptions& options) {
+    SolveReport solve(const Trial& trial, const Preconditioner<T>* preconditioner,
+                      const SolveOptions& options) {
         fill(context_, T(0), x_.view());
-        return tessera::solve(context_, solver_, *matrix_operator_,
-                              static_cast<const Operator<T>*>(&preconditioner),
+        return tessera::solve(context_, Spec::parse(trial.solver), *matrix_operator_,
+                              static_cast<const Operator<T>*>(preconditioner),
                               std::as_const(vectors_.b).view(), x_.view(), options);
     }
 
-    /// The first use of kernels and of memory takes longer.
-    void warm_up(const std::string& preconditioner) {
-        const auto first = make_preconditioner<T>(context_, Spec::parse(preconditioner), matrix_);
-        solve(*first, options(std::min(left() / 20, 0.1)));
+    /// The first use of kernels and of memory takes longer. A setup of block_ldlt takes too long to
+    /// be done for that.
+    void warm_up(const Trial& trial) {
+        const Spec preconditioner = Spec::parse(is_ldlt(trial) ? "none" : trial.preconditioner);
+        const auto first = make_preconditioner<T>(context_, preconditioner, matrix_);
+        solve(trial, first.get(), options(std::min(left() / 20, 0.1)));
     }
 
     /// Sets up and solves.
     void run(Trial& trial) {
         const double before = left();
         const bool chasing = fastest() != nullptr;
-        const double most = allowance();
+        const double most = allowance(trial);
         const Clock clock;
         const auto preconditioner =
             make_preconditioner<T>(context_, Spec::parse(trial.preconditioner), matrix_);
@@ -143,7 +153,7 @@ class Tuning {
         }
         trial.setup = std::min(trial.setup, setup);
         const double seconds = std::max(most - setup, 0.0);
-        trial.solve = solve(*preconditioner, options(seconds));
+        trial.solve = solve(trial, preconditioner.get(), options(seconds));
         trial.cut_short = trial.solve.status == Status::max_seconds && chasing && most < before;
         trial.totals.push_back(setup + trial.solve.seconds);
     }
@@ -165,31 +175,71 @@ class Tuning {
         return true;
     }
 
-    void try_one(const std::string& preconditioner) {
-        if (time_is_up()) {
-            untried_.push_back(preconditioner);
-            return;
-        }
+    void try_one(const std::string& preconditioner, const std::string& solver) {
         Trial trial;
         trial.preconditioner = preconditioner;
-        if (need(preconditioner).total() > context_.free_memory()) {
+        trial.solver = solver;
+        if (time_is_up() || setup_is_too_long(trial)) {
+            untried_.push_back(trial);
+            return;
+        }
+        if (need(preconditioner, solver).total() > context_.free_memory()) {
             trial.does_not_fit = true;
             trials_.push_back(trial);
             return;
         }
-        if (trials_.empty()) warm_up(preconditioner);
-        run(trial);
+        if (trials_.empty()) warm_up(trial);
+        try {
+            run(trial);
+        } catch (const OutOfMemory&) {  // block_ldlt knows its need late.
+            trial.does_not_fit = true;
+        }
         const bool again = trial.solve.status == Status::singular_block;
         trials_.push_back(std::move(trial));
         if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !time_is_up()) {
             run_again(trials_.back());
         }
         show(trials_.back());
-        if (again) try_one(preconditioner + ",singular=shift");
+        if (again) try_one(preconditioner + ",singular=shift", solver);
+    }
+
+    /// Nothing interrupts a setup, and one of block_ldlt may take as long as many solves.
+    bool setup_is_too_long(const Trial& trial) const {
+        if (!is_ldlt(trial)) return false;
+        return std::ranges::any_of(
+            trials_, [&](const Trial& other) { return is_ldlt(other) && other.setup > left(); });
+    }
+
+    /// Block LDL^T without fill and with little, exact on its pattern and by sweeps.
+    void try_ldlt() {
+        tried_ldlt_ = true;
+        const Spec given = Spec::parse(solver_);
+        const auto with_all = [&](const std::string& solver) {
+            const std::string absolute = given.name() == "minres" ? ",absolute" : "";
+            for (const char* fill : {"", ",fill=1"}) {
+                for (const char* block : {"8", "16"}) {
+                    for (const char* method : {"", ",method=level"}) {
+                        try_one(std::string("block_ldlt:") + block + fill + method + absolute,
+                                solver);
+                    }
+                }
+            }
+        };
+        if (!chooses_solver_) return with_all(solver_);
+        // sqmr takes the fewest products and vectors, but knows no left side and may break down.
+        if (given_.side == "right") with_all("sqmr");
+        const Trial* best = fastest();
+        if (best == nullptr) return with_all("gmres:25");
+        if (is_ldlt(*best)) try_one(std::string(best->preconditioner), "gmres:25");
     }
 
     void try_all() {
-        for (const int bound : arguments_.bounds) try_one(text_of_bound(bound));
+        if (symmetric_ && !positive_diagonal_) try_ldlt();
+        for (const int bound : arguments_.bounds) {
+            try_one(text_of_bound(bound), solver_);
+            const bool failed = !trials_.empty() && fastest() == nullptr;
+            if (symmetric_ && failed && !tried_ldlt_) try_ldlt();
+        }
         std::vector<Trial> ranked = trials_;
         std::erase_if(ranked,
                       [](const Trial& t) { return t.block_offsets.empty() || t.totals.empty(); });
@@ -200,7 +250,7 @@ class Tuning {
         // third fewer cycles; the order is the best by bench/tune_study.py where time is short.
         for (const char* refinement :
              {",blocks=similar", ",blocks=similar,precision=adaptive", ",precision=adaptive"}) {
-            for (const Trial& trial : ranked) try_one(trial.preconditioner + refinement);
+            for (const Trial& trial : ranked) try_one(trial.preconditioner + refinement, solver_);
         }
         repeat_the_fastest();
     }
@@ -230,8 +280,8 @@ class Tuning {
 
     void show(const Trial& trial) const {
         if (given_.quiet) return;
-        std::fprintf(stderr, "tessera: %s: %s", trial.preconditioner.c_str(),
-                     verdict(trial).c_str());
+        std::fprintf(stderr, "tessera: %s with %s: %s", trial.preconditioner.c_str(),
+                     trial.solver.c_str(), verdict(trial).c_str());
         if (!trial.totals.empty()) {
             std::fprintf(stderr, ", %.3f s, %lld iterations", trial.seconds(),
                          static_cast<long long>(trial.solve.iterations));
@@ -244,7 +294,6 @@ class Tuning {
                          system_.name,
                          rows_,
                          nonzeros_,
-                         solver_.normalised(),
                          context_.description(),
                          arguments_.seconds,
                          clock_.seconds(),
@@ -267,17 +316,22 @@ class Tuning {
     Index rows_ = 0;
     Offset nonzeros_ = 0;
     bool matrix_is_there_ = false;
-    Spec solver_;
+    bool symmetric_ = false;
+    bool positive_diagonal_ = false;
+    bool chooses_solver_ = false;
+    bool tried_ldlt_ = false;
+    std::string solver_;  ///< Of block Jacobi; normalised.
     Vectors<T> vectors_;
     Buffer<T> x_;
     Clock clock_;
     std::vector<Trial> trials_;
-    std::vector<std::string> untried_;
+    std::vector<Trial> untried_;
 };
 
 }  // namespace
 
 int tune(const TuneArguments& arguments) {
+    const InterruptNote note("preparing to tune " + arguments.solve.matrix);
     check_arguments(arguments.solve);
     return arguments.solve.precision == "f32" ? Tuning<float>(arguments)()
                                               : Tuning<double>(arguments)();

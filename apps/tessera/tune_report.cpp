@@ -17,7 +17,7 @@ std::string command(const TuneReport& report, const Trial& trial) {
     for (const auto& [option, value] : given.mesh.typed()) add(option.c_str(), value, true);
     add("--rhs", given.right_hand_side, !given.right_hand_side.empty());
     add("--seed", std::to_string(given.seed), given.seed != usual.seed);
-    add("--solver", report.solver, true);
+    add("--solver", trial.solver, true);
     add("--precond", trial.preconditioner, true);
     add("--side", given.side, given.side != usual.side);
     add("--rtol", format("%g", given.rtol), given.rtol != usual.rtol);
@@ -35,23 +35,30 @@ std::string command(const TuneReport& report, const Trial& trial) {
 }
 
 std::string trial_table(const TuneReport& report) {
-    std::size_t longest = std::string_view("preconditioner").size();
-    for (const Trial& trial : report.trials) {
-        longest = std::max(longest, trial.preconditioner.size());
+    int width = int(std::string_view("preconditioner").size());
+    int solver_width = int(std::string_view("solver").size());
+    for (const std::vector<Trial>* trials : {&report.trials, &report.untried}) {
+        for (const Trial& trial : *trials) {
+            width = std::max(width, int(trial.preconditioner.size()));
+            solver_width = std::max(solver_width, int(trial.solver.size()));
+        }
     }
-    for (const std::string& untried : report.untried) longest = std::max(longest, untried.size());
-    const int width = int(longest);
-    std::string text = format("  %-*s %9s %7s %10s %9s %10s %10s  %s\n", width, "preconditioner",
-                              "blocks", "largest", "setup s", "cycles", "solve s", "total s", "");
+    const auto name = [&](const std::string& preconditioner, const std::string& solver) {
+        return format("  %-*s %-*s", width, preconditioner.c_str(), solver_width, solver.c_str());
+    };
+    std::string text = name("preconditioner", "solver") + format(" %9s %7s %10s %9s %10s %10s\n",
+                                                                 "blocks", "largest", "setup s",
+                                                                 "cycles", "solve s", "total s");
     std::vector<Trial> ranked = report.trials;
     std::ranges::stable_sort(ranked, [](const Trial& a, const Trial& b) {
         if (a.converged() != b.converged()) return a.converged();
         return a.converged() && a.seconds() < b.seconds();
     });
     for (const Trial& trial : ranked) {
-        text += format("  %-*s %9lld %7lld %10.4f", width, trial.preconditioner.c_str(),
-                       static_cast<long long>(trial.blocks.count),
-                       static_cast<long long>(trial.blocks.largest), trial.setup);
+        const auto count = [](Offset n) { return n > 0 ? std::to_string(n) : "-"; };
+        text += name(trial.preconditioner, trial.solver) +
+                format(" %9s %7s %10.4f", count(trial.blocks.count).c_str(),
+                       count(trial.blocks.largest).c_str(), trial.setup);
         if (trial.totals.empty()) {
             text += format(" %9s %10s %10s", "-", "-", "-");
         } else {
@@ -60,9 +67,10 @@ std::string trial_table(const TuneReport& report) {
         }
         text += "  " + verdict(trial) + "\n";
     }
-    for (const std::string& preconditioner : report.untried) {
-        text += format("  %-*s not tried: %s\n", width, preconditioner.c_str(),
-                       report.interrupted ? "interrupted" : "there was no time left");
+    for (const Trial& trial : report.untried) {
+        text += name(trial.preconditioner, trial.solver) +
+                " not tried: " + (report.interrupted ? "interrupted" : "there was no time left") +
+                "\n";
     }
     return text;
 }
@@ -91,9 +99,9 @@ std::string verdict(const Trial& trial) {
 }
 
 std::string to_table(const TuneReport& report) {
-    std::string text = format("%s, %d rows, %lld nonzeros; %s on %s\n", report.matrix.c_str(),
-                              report.rows, static_cast<long long>(report.nonzeros),
-                              report.solver.c_str(), report.device.c_str());
+    std::string text =
+        format("%s, %d rows, %lld nonzeros on %s\n", report.matrix.c_str(), report.rows,
+               static_cast<long long>(report.nonzeros), report.device.c_str());
     text += trial_table(report);
     const Trial* best = best_of(report.trials);
     if (best == nullptr) return text + "Nothing could be tried.\n";
@@ -110,6 +118,7 @@ std::string to_json(const TuneReport& report) {
     for (const Trial& trial : report.trials) {
         JsonObject row;
         row.add("preconditioner", trial.preconditioner)
+            .add("solver", trial.solver)
             .add("blocks", trial.blocks.count)
             .add("largest", trial.blocks.largest)
             .add("setup_seconds", trial.setup)
@@ -128,14 +137,17 @@ std::string to_json(const TuneReport& report) {
         .add("matrix", report.matrix)
         .add("rows", Offset(report.rows))
         .add("nonzeros", report.nonzeros)
-        .add("solver", report.solver)
         .add("budget_seconds", report.budget)
         .add("seconds", report.seconds)
         .add("converged", best != nullptr && best->converged());
     if (best != nullptr) {
-        object.add("best", best->preconditioner).add("command", command(report, *best));
+        object.add("best", best->preconditioner)
+            .add("solver", best->solver)
+            .add("command", command(report, *best));
     }
-    return object.add("trials", rows).add("not_tried", report.untried).text() + "\n";
+    std::vector<std::string> untried;
+    for (const Trial& trial : report.untried) untried.push_back(trial.preconditioner);
+    return object.add("trials", rows).add("not_tried", untried).text() + "\n";
 }
 
 }  // namespace tessera::cli

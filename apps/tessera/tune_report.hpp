@@ -9,11 +9,12 @@
 
 namespace tessera::cli {
 
-/// One preconditioner on the system.
+/// One preconditioner and solver on the system.
 struct Trial {
     std::string preconditioner;
+    std::string solver;  ///< Normalised.
     RunReport::Blocks blocks;
-    std::vector<Index> block_offsets;  ///< Empty: jacobi.
+    std::vector<Index> block_offsets;  ///< Of block_jacobi, else empty.
     double setup = 0;                  ///< Seconds: finding blocks included.
     std::vector<double> totals;        ///< Seconds of setup and solve, of each run.
     SolveReport solve;
@@ -32,12 +33,11 @@ struct TuneReport {
     std::string matrix;
     Index rows = 0;
     Offset nonzeros = 0;
-    std::string solver;  ///< Normalised.
     std::string device;
     double budget = 0;  ///< Seconds.
     double seconds = 0;
     std::vector<Trial> trials;
-    std::vector<std::string> untried;  ///< Preconditioners for which there was no time.
+    std::vector<Trial> untried;  ///< For which there was no time.
     bool interrupted = false;
 };
 

@@ -8,6 +8,7 @@
 #include "base/phases.hpp"
 #include "krylov/left_preconditioned.hpp"
 #include "krylov/messages.hpp"
+#include "krylov/range_scaling.hpp"
 #include "tessera/polynomial.hpp"
 
 namespace tessera {
@@ -33,6 +34,7 @@ class Driver {
           b_(b),
           x_(x),
           options_(options),
+          scaling_(context),
           scalar_(context, 1),
           work_(context, Offset(x.size())),
           saved_(context, Offset(x.size())) {
@@ -54,7 +56,6 @@ class Driver {
     };
 
     double norm(std::span<const T> v);
-    void scale_right_hand_side();
     bool left() const { return options_.side == Side::left && preconditioner_ != nullptr; }
     bool singular_preconditioner();
     void prepare(const MethodFactory<T>& factory);
@@ -76,10 +77,9 @@ class Driver {
     std::span<const T> b_;
     std::span<T> x_;
     const SolveOptions& options_;
+    RangeScaling<T> scaling_;
     Buffer<T> scalar_, work_, saved_;
-    Buffer<T> scaled_b_, left_b_;
-    T scaling_ = 1;  ///< b and x are held multiplied by scaling_^scalings_, a power of two.
-    int scalings_ = 0;
+    Buffer<T> left_b_;
     std::unique_ptr<LeftPreconditioned<T>> left_matrix_;
     std::unique_ptr<Method<T>> method_;
     std::vector<Batch> batches_;
@@ -104,35 +104,6 @@ double Driver<T>::norm(std::span<const T> v) {
     return std::sqrt(double(square));
 }
 
-/// Keeps b^T b, and what the methods square, inside the range of T: where it would leave it, b and
-/// x are multiplied by a power of two, which changes no digit. Sets norm_b_.
-template <class T>
-void Driver<T>::scale_right_hand_side() {
-    using limits = std::numeric_limits<T>;
-    constexpr double epsilon = limits::epsilon();
-    const double low = std::sqrt(double(limits::min())) / (epsilon * epsilon);
-    const double high = std::sqrt(double(limits::max()) * epsilon);
-    norm_b_ = norm(b_);
-    if (std::isnan(norm_b_) || (low <= norm_b_ && norm_b_ <= high)) return;
-    const T factor =
-        T(std::ldexp(1.0, norm_b_ < low ? limits::max_exponent / 3 : -limits::max_exponent / 3));
-    Buffer<T> scaled(context_, Offset(b_.size()));
-    copy(context_, b_, scaled.view());
-    int rounds = 0;
-    // The smallest denormal number and the sum of the largest ones are within six factors.
-    while (rounds < 6 && !(low <= norm_b_ && norm_b_ <= high)) {
-        axpby<T>(context_, factor, scaled.view(), T(0), scaled.view());
-        norm_b_ = norm(scaled.view());
-        ++rounds;
-    }
-    if (norm_b_ == 0 || !std::isfinite(norm_b_)) return;
-    for (int k = 0; k < rounds; ++k) axpby<T>(context_, factor, x_, T(0), x_);
-    scaled_b_ = std::move(scaled);
-    b_ = scaled_b_.view();
-    scaling_ = factor;
-    scalings_ = rounds;
-}
-
 /// Whether M^-1 gives NaN because of blocks that could not be inverted.
 template <class T>
 bool Driver<T>::singular_preconditioner() {
@@ -144,9 +115,7 @@ bool Driver<T>::singular_preconditioner() {
 
 template <class T>
 void Driver<T>::prepare(const MethodFactory<T>& factory) {
-    double atol = options_.atol;
-    for (int k = 0; k < scalings_; ++k) atol *= double(scaling_);
-    target_ = std::max(options_.rtol * norm_b_, atol);
+    target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
     method_norm_b_ = norm_b_;
     if (left()) {
         left_matrix_ = std::make_unique<LeftPreconditioned<T>>(context_, matrix_, *preconditioner_);
@@ -348,8 +317,7 @@ void Driver<T>::run() {
 
 template <class T>
 SolveReport Driver<T>::conclude(Status status, const Norms& norms) {
-    T back = T(1) / scaling_;
-    for (int k = 0; k < scalings_; ++k) axpby<T>(context_, back, x_, T(0), x_);
+    scaling_.undo(x_);
     context_.synchronize();
     report_.status = status;
     report_.iterations = seen_.iterations;
@@ -365,7 +333,7 @@ SolveReport Driver<T>::conclude(Status status, const Norms& norms) {
 
 template <class T>
 SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
-    scale_right_hand_side();
+    norm_b_ = scaling_.scale([this](std::span<const T> v) { return norm(v); }, b_, x_);
     if (norm_b_ == 0) {
         fill(context_, T(0), x_);
         report_.residuals = {0};

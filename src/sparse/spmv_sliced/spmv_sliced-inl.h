@@ -72,17 +72,82 @@ static HWY_INLINE void prefetch_ahead(const Stored* values, const Column* column
     hwy::Prefetch(columns + blocks * line_lanes<T>);
 }
 
-/// Entry c of each block of x that `columns` name, in to[c], c < B. Blocks that follow each other
-/// are read in one piece: that takes less time than gathering them.
+/// Whether gathers are used: indices as wide as f64 cost more without AVX-512 than loads one by
+/// one.
+template <class T>
+inline constexpr bool gathers = HWY_TARGET <= HWY_AVX3 || sizeof(T) == 4;
+
+/// from[0][c], from[1][c], ..., loaded one by one.
+template <class D, class T = hn::TFromD<D>>
+static HWY_INLINE hn::Vec<D> load_each(D d, const T* const* from, int c) {
+    constexpr std::size_t lanes = hn::MaxLanes(D());
+    if constexpr (lanes == 1) {
+        return hn::LoadU(d, from[0] + c);
+    } else {
+        const hn::Half<D> half;
+        return hn::Combine(d, load_each(half, from + lanes / 2, c), load_each(half, from, c));
+    }
+}
+
+/// Whether the columns of the lanes of d follow each other.
+template <class D, class Column>
+static HWY_INLINE bool is_run(D d, const Column* columns) {
+    if constexpr (gathers<hn::TFromD<D>>) {
+        const hn::RebindToSigned<D> di;
+        using Signed = hn::TFromD<decltype(di)>;
+        return hn::AllTrue(di, hn::Eq(load_indices(d, columns), hn::Iota(di, Signed(columns[0]))));
+    } else {
+        bool run = true;
+        for (Index i = 1; i < Index(hn::MaxLanes(d)); ++i) run &= columns[i] == columns[0] + i;
+        return run;
+    }
+}
+
+/// Entry c of each block of x that `columns` name, in to[c], c < B; of a column past `last`, that
+/// of the last one.
+template <int B, class D, class Column, class T = hn::TFromD<D>>
+static HWY_INLINE void load_apart(D d, const Column* columns, Index last, const T* x,
+                                  hn::Vec<D>* to) {
+    if constexpr (gathers<T>) {
+        const hn::RebindToSigned<D> di;
+        using Signed = hn::TFromD<decltype(di)>;
+        const auto first = hn::Mul(load_indices(d, columns), hn::Set(di, Signed(B)));
+        for (int c = 0; c < B; ++c) {
+            const auto at =
+                hn::Min(hn::Add(first, hn::Set(di, Signed(c))), hn::Set(di, Signed(last)));
+            to[c] = hn::GatherIndex(d, x, at);
+        }
+    } else {
+        constexpr Index lanes = Index(hn::MaxLanes(D()));
+        const T* from[lanes];
+        bool whole = true;
+        for (Index i = 0; i < lanes; ++i) {
+            const Offset first = Offset(columns[i]) * B;
+            from[i] = x + first;
+            if constexpr (B > 1) whole &= first + B <= Offset(last) + 1;
+        }
+        if (HWY_LIKELY(whole)) {
+            for (int c = 0; c < B; ++c) to[c] = load_each(d, from, c);
+            return;
+        }
+        for (int c = 0; c < B; ++c) {
+            for (Index i = 0; i < lanes; ++i) {
+                const Offset at = Offset(columns[i]) * B + c;
+                from[i] = x + (at < last ? at : last);
+            }
+            to[c] = load_each(d, from, 0);
+        }
+    }
+}
+
+/// The same. Blocks that follow each other are read in one piece, which takes the least time.
+/// Columns past the matrix have zero values; so they may read the last one.
 template <int B, class D, class Column, class T = hn::TFromD<D>>
 static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const T* x,
                                    hn::Vec<D>* to) {
-    const hn::RebindToSigned<D> di;
-    using Signed = hn::TFromD<decltype(di)>;
-    const auto blocks = load_indices(d, columns);
     if constexpr (B <= 4) {
         const bool whole = (columns[0] + Offset(hn::Lanes(d))) * B <= Offset(last) + 1;
-        if (whole && hn::AllTrue(di, hn::Eq(blocks, hn::Iota(di, Signed(columns[0]))))) {
+        if (whole && is_run(d, columns)) {
             const T* const from = x + Offset(columns[0]) * B;
             if constexpr (B == 1) to[0] = hn::LoadU(d, from);
             if constexpr (B == 2) hn::LoadInterleaved2(d, from, to[0], to[1]);
@@ -91,12 +156,7 @@ static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const
             return;
         }
     }
-    const auto first = hn::Mul(blocks, hn::Set(di, Signed(B)));
-    for (int c = 0; c < B; ++c) {
-        // Columns past the matrix have zero values; so they read the last one.
-        const auto at = hn::Min(hn::Add(first, hn::Set(di, Signed(c))), hn::Set(di, Signed(last)));
-        to[c] = hn::GatherIndex(d, x, at);
-    }
+    load_apart<B>(d, columns, last, x, to);
 }
 
 /// The end of a product for the block row at position p, from the sums of its rows, `stride` apart.

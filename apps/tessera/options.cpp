@@ -1,0 +1,270 @@
+#include "options.hpp"
+
+#include <limits>
+
+#include "tessera/blocks.hpp"
+#include "tessera/spec.hpp"
+#include "text.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr const char* problems_help =
+    R"(Problems, all generated (N: size; DEFAULT after =):
+  poisson2d:N  poisson3d:N  tridiagonal:N  arrow:N
+  convection3d:N[,strength=10]
+  elasticity2d:N[,element=q4|t3][,jitter=0][,grading=1][,seed=1][,free]
+  elasticity3d:N[,element=hex8|tet4][,jitter=0][,grading=1][,seed=1][,free]
+                           jitter 0..0.99: nodes inside moved; grading 1e-6..1e6: last cell
+                           over first along each axis; free: nothing held, singular
+  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   element, jitter, grading, seed as above
+  plate_hole:N[,element=q4|t3]
+  block_diagonal:N,K[,seed=1]                    dense blocks of K rows
+  random_blocks:N[,sizes=1-32][,condition=10][,seed=1]
+Symmetric indefinite (but circuit, and shell without shift):
+  kkt:N[,spread=4][,delta=0][,entries=3][,seed=1]         interior point, N variables
+  qpband:N  bordered:N[,rows=20][,density=0.3][,spread=3][,seed=1]   quadratic programmes
+  stokes:N[,beta=0]  darcy:N[,contrast=4][,seed=1]         N x N cells; beta: stabilised
+  helmholtz:N[,kh=0.6]  shell:N[,thickness=0.01][,shift=0]           N x N points
+  schroedinger:N[,atoms=6][,shift=0.6][,seed=1]            N x N x N points
+  circuit:N[,spread=2][,leak=0.001][,seed=1]               N x N points
+)";
+
+constexpr const char* methods_help =
+    R"(Solvers (--solver):
+  cg, fcg                  symmetric positive definite
+  minres, sqmr             symmetric, also indefinite; minres with a positive definite
+                           preconditioner
+  bicgstab, richardson
+  gmres[:RESTART]          RESTART 1..10000 (30)
+  idr[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)
+  refinement[:SOLVER][,rtol=1e-3]  corrections in f32 by one of these (cg), without options
+Preconditioners (--precond):
+  none
+  jacobi[,singular=stop|identity|shift|generalised]
+  block_jacobi[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]
+              [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
+              [,singular=stop|identity|shift|generalised]
+                           BOUND 1..64 (32), FILE: sizes of blocks; precision: of the inverses
+  block_ldlt[:K][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=E][,delta=0.95]
+              [,epsilon_unit=max|norm1|block][,pivoting=complete|rook|bunch_kaufman|static]
+              [,matching=on|off][,ordering=auto|amd|metis|rcm|natural][,outer=on|off]
+              [,outer_threshold=0.01][,safeguard=on|off][,solve_sweeps=0][,absolute]
+                           incomplete LDL^T of a symmetric, possibly indefinite matrix, for
+                           gmres, sqmr, with absolute for minres; K 1, 4, 8, 16 or 32 (8): rows of
+                           a block; ordering=auto: rcm for fill=0, else amd; epsilon (0.1 for
+                           jacobi): lower bound of pivots; solve_sweeps: iterations in place of
+                           triangular solves
+  neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal
+              [:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
+              [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
+              [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
+                           polynomials of the scaled matrix, for cg and symmetric positive definite
+                           ones; DEGREE 1..16 (6): products an application, better even; bound and
+                           lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
+                           values: stored (then not csr); precision: of vectors and values, f32 for
+                           compact bodies to 1e-8 (contrasts, lower tolerances and slender ones take
+                           more iterations, even twice as many); format: that of --format
+Formats (--format):
+  csr[,lanes=N]
+  ell, ellr                ELLPACK, the second skips its pads
+  sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
+  bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (what reads the fewest bytes)
+  sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks and slices
+                           lanes=N: GPU threads that share a row; index=auto|16|32 (sell, sbell):
+                           bits of a block's column, 16 where each slice spans few of them
+)";
+
+const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";
+const char* const threads_help = "CPU threads; 0: all that may be used";
+constexpr std::int64_t most_threads = std::numeric_limits<int>::max();
+const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
+const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
+
+// CLI11 has checks of its own; these say what to do in our words.
+CLI::Validator whole_number(std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+    const auto check = [most](const std::string& text) -> std::string {
+        std::int64_t number = 0;
+        const std::string reason = parse_integer(text, number);
+        if (reason.empty() && number >= 0 && number <= most) return {};
+        if (!text.starts_with("-") && (reason.empty() || reason == "out of range")) {
+            return "'" + text + "' is too large; the most is " + std::to_string(most);
+        }
+        return "give a whole number that is 0 or more, not '" + text + "'";
+    };
+    return {check, "N"};
+}
+
+CLI::Validator number() {
+    const auto check = [](std::string& text) -> std::string {
+        double value = 0;
+        if (text == "inf") return {};
+        const std::string reason = parse_real(text, value);
+        if (reason == "out of range" && !text.starts_with("-")) {
+            return "'" + text + "' is too large";
+        }
+        if (!reason.empty() || value < 0) {
+            return "give a number that is 0 or more, not '" + text + "'";
+        }
+        text = format("%.17g", value);  // Also 1d-8 now reads as 1e-8.
+        return {};
+    };
+    return {check, "X"};
+}
+
+CLI::Validator file_name() {
+    const auto check = [](const std::string& text) -> std::string {
+        return text.empty() ? "the name of the file is empty; give one" : "";
+    };
+    return {check, "FILE"};
+}
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+    std::string name;
+    for (const std::string& word : words) name += (name.empty() ? "" : "|") + word;
+    const auto check = [words](const std::string& text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+        return unknown_word_message("value", text, words);
+    };
+    return {check, name};
+}
+
+/// What solve and tune have in common.
+void add_system(CLI::App& command, SolveArguments& to) {
+    command.add_option("A", to.matrix, matrix_help)->required();
+    const char* const rhs_help =
+        "ones, load, random[:SEED], solution:ones, solution:random[:SEED] (b = A x*, reports the "
+        "error of x), or a file; default: the problem's load, else ones";
+    auto* const b = command.add_option("b", to.right_hand_side, "The same as --rhs");
+    command.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
+    command.add_option("--seed", to.seed, "Of random right-hand sides that name none")
+        ->check(whole_number());
+    command.add_option("--solver", to.solver,
+                       "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], minres, sqmr, "
+                       "richardson, "
+                       "refinement[:SOLVER] (corrections in f32); auto: cg for a symmetric matrix "
+                       "with a positive diagonal, else idr:4");
+    command.add_option("--side", to.side, "Of the preconditioner")
+        ->check(one_of({"right", "left"}));
+    command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
+        ->check(number());
+    command.add_option("--atol", to.atol, "See --rtol")->check(number());
+    command.add_option("--max-iterations", to.max_iterations, "Stop after so many")
+        ->check(whole_number());
+    command
+        .add_option("--stagnation-window", to.stagnation_window,
+                    "Stop without progress in so many iterations; 0: never")
+        ->check(whole_number());
+    command.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
+    command.add_option("--threads", to.threads, threads_help)->check(whole_number(most_threads));
+    command.add_option("--precision", to.precision, "Of the whole solve")
+        ->check(one_of({"f64", "f32"}));
+    command.add_option("--json", to.json, json_help)->check(file_name());
+    command.add_flag("--quiet", to.quiet, "No notes, no progress, no table; errors only");
+    command.add_flag("--allow-singular", to.allow_singular, "Solve what is known to be singular");
+    command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
+}
+
+/// Options that a mesh needs to become a system.
+void add_mesh(CLI::App& command, MeshArguments& to) {
+    const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
+        command.add_option(name, value, help)
+            ->type_name(type)
+            ->allow_extra_args(false)
+            ->group("Meshes");
+    };
+    add("--fix", to.fix, "GROUP[=UX,UY[,UZ]]",
+        "Hold the nodes of a physical group at 0, or at these displacements; a component may be "
+        "the word free. Again for other groups; of two for one group or node the later counts");
+    add("--load", to.load, "GROUP=FX,FY[,FZ]",
+        "A force on a group in total, spread evenly over its edges, faces or points");
+    add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "A force per area on edges or faces");
+    add("--body-force", to.body_force, "FX,FY[,FZ]", "A force per volume");
+    add("--young", to.young, "[REGION=]E", "Young's modulus, of all regions or one; default 1");
+    add("--poisson", to.poisson, "[REGION=]NU", "Poisson's ratio, likewise; default 0.3");
+    add("--thickness", to.thickness, "T", "Of a plane mesh (plane stress); default 1");
+}
+
+void add_solve(CLI::App& app, SolveArguments& to) {
+    CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
+    solve.footer(std::string(problems_help) + methods_help);
+    add_system(solve, to);
+    add_mesh(solve, to.mesh);
+    solve
+        .add_option("--vtu", to.mesh.vtu,
+                    "Write displacements, stresses and von Mises stresses to a .vtu file")
+        ->check(file_name())
+        ->group("Meshes");
+    solve.add_option("--x0", to.start, "File with the start; default: zero");
+    solve.add_option("--precond", to.preconditioner,
+                     "none, jacobi, block_jacobi:BOUND[,...], or a polynomial; see below");
+    solve.add_option("--format", to.format,
+                     "Of the matrix in products: csr, sbell:3, sell:32, ...; see below");
+    solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
+        ->check(number());
+    solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
+        ->check(file_name());
+    solve
+        .add_option("--monitor", to.monitor,
+                    "Progress on stderr: bar, table, none; default: bar on a terminal")
+        ->check(one_of({"bar", "table", "none"}));
+}
+
+void add_tune(CLI::App& app, TuneArguments& to) {
+    CLI::App& tune =
+        *app.add_subcommand("tune", "Find the preconditioner that solves A x = b fastest");
+    tune.footer(problems_help);
+    add_system(tune, to.solve);
+    add_mesh(tune, to.solve.mesh);
+    tune.add_option("--seconds", to.seconds, "For all tries together")->check(number());
+    tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
+        ->delimiter(',')
+        ->check(CLI::Range(1, int(largest_block_bound)));
+}
+
+void add_others(CLI::App& app, Arguments& to) {
+    CLI::App& info =
+        *app.add_subcommand("info", "What a matrix or a mesh is like, and how to solve it");
+    info.footer(problems_help);
+    info.add_option("A", to.info.matrix, matrix_help)->required();
+    info.add_option("--json", to.info.json, json_help)->check(file_name());
+    info.add_option("--threads", to.info.threads, threads_help)->check(whole_number(most_threads));
+    info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
+
+    CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
+    convert.add_option("A", to.convert.matrix, matrix_help)->required();
+    convert.add_option("OUT", to.convert.out, "A .mtx, .mtx.gz or .petsc file")
+        ->required()
+        ->check(file_name());
+    convert
+        .add_option("--symmetry", to.convert.symmetry,
+                    "auto: one triangle of a symmetric matrix; general: every entry")
+        ->check(one_of({"auto", "general"}));
+    convert.add_option("--threads", to.convert.threads, threads_help)
+        ->check(whole_number(most_threads));
+    convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
+
+    CLI::App& devices = *app.add_subcommand("devices", "What there is to run on");
+    devices.add_flag("--test", to.devices.test, "Solve and invert something small on each");
+    devices.add_option("--json", to.devices.json, json_help)->check(file_name());
+
+    CLI::App& compare = *app.add_subcommand("compare", "Two results of tessera-bench, row by row");
+    compare.add_option("OLD", to.compare.before, "JSON of tessera-bench")->required();
+    compare.add_option("NEW", to.compare.after, "JSON of tessera-bench")->required();
+    compare.footer(
+        "SAME: within 3 %. UNCLEAR: more than that, but within half the sum of the interquartile\n"
+        "ranges. Exit code 1 when a row is SLOWER.\n");
+
+    app.add_subcommand("bench", "Runs tessera-bench; tessera bench --help lists its benchmarks");
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, Arguments& to) {
+    add_solve(app, to.solve);
+    add_tune(app, to.tune);
+    add_others(app, to);
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "commands.hpp"
+
+namespace tessera::cli {
+
+/// What the words of a command line fill.
+struct Arguments {
+    SolveArguments solve;
+    TuneArguments tune;
+    InfoArguments info;
+    ConvertArguments convert;
+    DevicesArguments devices;
+    CompareArguments compare;
+};
+
+/// The subcommands with their options and help, which fill `to`.
+void add_commands(CLI::App& app, Arguments& to);
+
+}  // namespace tessera::cli

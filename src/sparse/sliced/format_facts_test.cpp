@@ -1,0 +1,93 @@
+#include "sparse/test_sparse_matrices.hpp"
+
+namespace tessera {
+namespace {
+
+using test::format;
+
+TEST(format_facts, facts_of_a_matrix_known_by_hand) {
+    const Context context = test::context();
+    // Block rows of 3, 1, 0 and 2 full 2 x 2 blocks.
+    const std::vector<std::vector<Index>> blocks = {{0, 1, 2}, {3}, {}, {0, 3}};
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (const auto& row : blocks) {
+        for (int r = 0; r < 2; ++r) {
+            pattern.emplace_back();
+            for (const Index j : row) {
+                pattern.back().push_back(2 * j);
+                pattern.back().push_back(2 * j + 1);
+            }
+            values.emplace_back(pattern.back().size(), 1.0);
+        }
+    }
+    const CsrMatrix<double> matrix =
+        copy_to(context, test::make_csr<double>(8, 8, pattern, values).view());
+    const auto facts = [&](const std::string& text) {
+        return format_facts(context, matrix.view(), format(text));
+    };
+    EXPECT_EQ(facts("csr").stored_blocks, 24);
+    EXPECT_EQ(facts("csr").padding(), 1);
+    EXPECT_EQ(facts("csr").bytes, 24 * 12 + 9 * 8);
+    EXPECT_EQ(facts("bcsr:2").stored_blocks, 6);
+    EXPECT_EQ(facts("bcsr:2").padding(), 1);
+    EXPECT_EQ(facts("sbell:2,slice=2,sort_window=1").stored_blocks, 2 * 3 + 2 * 2);
+    EXPECT_EQ(facts("sbell:2,slice=2,sort_window=all").stored_blocks, 2 * 3 + 2 * 1);
+    EXPECT_EQ(facts("sbell:2,slice=2").stored_blocks, 2 * 3 + 2 * 1);  // Sorted: many pads.
+    EXPECT_EQ(facts("sbell:2,slice=4").padding(), 12 / 6.0);
+    EXPECT_EQ(facts("bell:2").stored_blocks, 32 * 3);  // One slice of a whole warp.
+    EXPECT_EQ(facts("ell").stored_blocks, 32 * 6);
+    EXPECT_EQ(facts("sell:2").stored_blocks, 2 * (6 + 2 + 0 + 4));
+    const FormatFacts three = facts("sbell:3,slice=1");
+    EXPECT_EQ(three.nonzeros, 24);
+    EXPECT_EQ(three.blocks, 3 + 1 + 2);
+    EXPECT_EQ(facts("bcsr").block, 2);
+    EXPECT_EQ(facts("sbell:2,slice=4").slice_height, 4);
+}
+
+TEST(format_facts, the_block_is_chosen_by_bytes) {
+    const Context context = test::context();
+    auto random = test::generator();
+    for (const Index block : {1, 2, 3, 4, 6}) {
+        const CsrMatrix<double> matrix =
+            copy_to(context, test::random_blocks<double>(random, 400, 400, block, 9).view());
+        const auto sliced = SlicedMatrix<double>::from_csr(context, matrix.view(), format("sbell"));
+        EXPECT_EQ(sliced.options().block, block);
+        EXPECT_EQ(sliced.facts().block, block);
+        EXPECT_EQ(sliced.facts().bytes,
+                  format_facts(context, matrix.view(), format("sbell")).bytes);
+    }
+}
+
+TEST(format_facts, format_texts) {
+    for (const std::string text :
+         {"csr", "csr,lanes=32", "ell", "sbell:2,sort_window=1", "ellr", "sell:32,sort_window=all",
+          "bell:3", "bcsr:3", "sbell:3,slice=64,sort_window=256", "sbell",
+          "sell,threads=96,values=f16", "sbell:6,lanes=4,slice=96,values=bf16", "ellr,values=f32",
+          "bcsr:2,lanes=8", "sbell:3,index=16", "sell:32,index=32,lanes=2"}) {
+        EXPECT_EQ(to_string(format(text)), text);
+    }
+    EXPECT_EQ(format("sbell:3,sort_window=all").sort_window, 0);
+    for (const std::string text :
+         {"sbel", "sbell:5", "sbell:7", "ell:3", "csr:1", "sbell:3,slice=0", "bell:3,slice=4",
+          "sell:32,threads=33", "sbell:3,lanes=3", "sbell:3,lanes=8", "ell,lanes=2",
+          "csr,values=f16", "sbell:3,values=f8", "sell:8,sort_window=some", "bcsr,sort_window=4",
+          "sbell:3,index=8", "bell:3,index=16", "sell:32,index=16,threads=32"}) {
+        EXPECT_THROW(format(text), InvalidArgument) << text;
+    }
+}
+
+TEST(format_facts, csr_is_no_sliced_format) {
+    const Context context = test::context();
+    auto random = test::generator();
+    const CsrMatrix<float> matrix =
+        copy_to(context, test::random_csr<float>(random, 9, 9, 3).view());
+    EXPECT_THROW(SlicedMatrix<float>::from_csr(context, matrix.view(), format("csr")),
+                 InvalidArgument);
+    FormatOptions options;
+    options.block = 5;
+    EXPECT_THROW(SlicedMatrix<float>::from_csr(context, matrix.view(), options), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace tessera
