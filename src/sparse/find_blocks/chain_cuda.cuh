@@ -95,15 +95,16 @@ __device__ inline Walk walk_to(int end, int item, const std::uint8_t* steps) {
 /// The part of a chunk in the chain 0, step, 2 step, ..; its totals. A thread block.
 __device__ inline void write_equal_chain(Index count, int step, Index first, int length,
                                          std::uint64_t* words, Index* starts) {
+    if (first == 0 && threadIdx.x == 0) {
+        const Index blocks = (count + step - 1) / step;
+        const unsigned long long last = count - (blocks - 1) * step;
+        const unsigned long long full = static_cast<unsigned long long>(blocks - 1) * (step * step);
+        tell_totals(words, {full + last * last, blocks, min(step, count)});
+        starts[blocks] = count;
+    }
     const Index begin = (first + step - 1) / step;
     const Index end = (first + length + step - 1) / step;
     for (Index b = begin + int(threadIdx.x); b < end; b += chain_threads) starts[b] = b * step;
-    if (first != 0 || threadIdx.x != 0) return;
-    const Index blocks = (count + step - 1) / step;
-    const unsigned long long last = count - (blocks - 1) * step;
-    starts[blocks] = count;
-    tell_totals(words, {static_cast<unsigned long long>(blocks - 1) * (step * step) + last * last,
-                        blocks, min(step, count)});
 }
 
 // These kernels run for a few microseconds, in which instructions come from far: loops that are not

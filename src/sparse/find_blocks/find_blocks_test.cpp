@@ -163,8 +163,9 @@ TEST(find_blocks, supervariables_of_one_size) {
         }
     };
     for (const Index size : {1, 2, 3, 8, 12, 31, 32, 33, 63, 64, 65, 128}) {
-        if (fewer_run() && size % 8 != 0) continue;
+        if (fewer_run() && size != 3 && size != 64) continue;
         for (const Index least : {1, 120, 128, 250, 2048, 4500}) {
+            if (fewer_run() && least != 128 && least != 4500) continue;
             const Index count = (least + size - 1) / size;
             Pattern pattern;
             for (Index i = 0; i < count * size; ++i) pattern.push_back({i / size});

@@ -110,7 +110,7 @@ __device__ bool quads_differ(const Index* columns, int first, int rows, int leng
     const int stride = length / 4;
     const auto* const quads = reinterpret_cast<const int4*>(columns);
     unsigned differ = 0;  // Lane k: quads 32 k .. 32 k + 31 of all rows.
-#pragma unroll 2
+#pragma unroll 1
     for (int k = 0; k < (rows * stride + 31) / 32; ++k) {
         const int q = 32 * k + lane;
         bool different = false;
@@ -158,47 +158,39 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     return at;
 }
 
-/// Marks::periods of the rows from `first` on. A warp.
-__device__ int period_of(const unsigned (&marks)[mark_warps], Offset first) {
-    static_assert(mark_warps == 4);
-    unsigned long long low = marks[0] | static_cast<unsigned long long>(marks[1]) << 32;
-    unsigned long long high = marks[2] | static_cast<unsigned long long>(marks[3]) << 32;
-    if (__popcll(low) + __popcll(high) < 2) return 0;
-    const auto take_first = [&] {
-        if (low == 0) {
-            const int at = 63 + __ffsll(static_cast<long long>(high));
-            high &= high - 1;
-            return at;
-        }
-        const int at = __ffsll(static_cast<long long>(low)) - 1;
-        low &= low - 1;
-        return at;
-    };
-    const int one = take_first();
-    const unsigned period = unsigned(take_first() - one);
-    if (period > 64) return 0;
-    const int lane = int(threadIdx.x) % 32;
-    unsigned rest = unsigned(first + lane) % period;
-    bool equal = true;
-#pragma unroll
-    for (int w = 0; w < mark_warps; ++w) {
-        equal &= (rest == 0) == ((marks[w] >> lane & 1u) != 0);
-        rest = (rest + 32) % period;
-    }
-    return __all_sync(full_warp, equal) ? int(period) : 0;
+/// Marks::periods of a group that starts with row `first`, by its marks: 0 .. 63 and 64 .. 127.
+/// What the thread block has is held meanwhile, for one warp: so this is kept short.
+__device__ int period_of(unsigned long long low, unsigned long long high, unsigned first) {
+    const int one = __ffsll(static_cast<long long>(low)) - 1;
+    const unsigned long long others = low & (low - 1);
+    const int two = others != 0 ? __ffsll(static_cast<long long>(others)) - 1
+                                : 63 + __ffsll(static_cast<long long>(high));
+    const int period = two - one;
+    if (one < 0 || period < 1 || period > 64) return 0;
+    // Each mark is repeated after `period` rows, and each is a repetition of the first.
+    const unsigned long long later_low = low >> (period - 1) >> 1 | high << (64 - period);
+    const unsigned long long later_high = high >> (period - 1) >> 1;
+    const unsigned long long inside = ~0ull >> (period - 1) >> 1;
+    const bool repeated = ((low ^ later_low) | ((high ^ later_high) & inside)) == 0;
+    return repeated && one < period && (first + unsigned(one)) % unsigned(period) == 0 ? period : 0;
+}
+
+__device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) {
+    return low | static_cast<unsigned long long>(high) << 32;
 }
 
 /// Word w, bit t: a supervariable starts at row 32 w + t, or that is `rows`. A warp a word: it
 /// copies the columns of its rows, and of the row before, to shared memory at once, if they fit
 /// there, and compares them there; `capacity` columns fit. `periods` as in Marks.
 template <int Lanes>
-__global__ void __launch_bounds__(32 * mark_warps, 12)
+__global__ void __launch_bounds__(32 * mark_warps)
     mark_kernel(Index rows, const Offset* row_offsets, const Index* columns, Offset words,
                 int capacity, unsigned* starts, std::uint8_t* periods) {
     extern __shared__ __align__(128) unsigned char stages[];
     __shared__ unsigned long long barriers[mark_warps];
-    __shared__ unsigned shared_long[mark_warps];
-    __shared__ unsigned shared_marks[mark_warps];
+    static_assert(mark_warps == 4);
+    __shared__ __align__(16) unsigned shared_long[mark_warps];
+    __shared__ __align__(16) unsigned shared_marks[mark_warps];
     const int warp = int(threadIdx.x) / 32;
     const int lane = int(threadIdx.x) % 32;
     const CopyBarrier copies(barriers + warp);
@@ -262,14 +254,11 @@ __global__ void __launch_bounds__(32 * mark_warps, 12)
     }
     if (lane == 0 && word < words) starts[word] = marks;
     if (warp > 0 || periods == nullptr) return;
-    unsigned group[mark_warps];
-    unsigned any_long = 0;  // Their marks are not in shared memory.
-#pragma unroll
-    for (int w = 0; w < mark_warps; ++w) {
-        group[w] = shared_marks[w];
-        any_long |= shared_long[w];
-    }
-    const int period = any_long == 0 ? period_of(group, Offset(blockIdx.x) * period_rows) : 0;
+    const uint4 m = *reinterpret_cast<const uint4*>(shared_marks);
+    const uint4 l = *reinterpret_cast<const uint4*>(shared_long);  // Their marks are not in m.
+    const int period = (l.x | l.y | l.z | l.w) != 0
+                           ? 0
+                           : period_of(both(m.x, m.y), both(m.z, m.w), blockIdx.x * period_rows);
     if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
