@@ -1,17 +1,24 @@
 #pragma once
 
+#include <cstdint>
+
 #include "base/context_state.hpp"
 
-/// The word of host_scratch with which a kernel tells that its result there is complete: the host
-/// sees it some microseconds before it sees the end of the kernel.
+/// Words of host_scratch in which a kernel gives its result: values of 63 bits, each with the top
+/// bit set once it is there. The host sees them some microseconds before the end of the kernel, and
+/// the kernel need not wait between a result and a word that tells of it.
 namespace tessera {
 
-inline constexpr Offset host_result_bytes = host_scratch_bytes - Offset(sizeof(unsigned));
+inline constexpr int host_words = int(host_scratch_bytes / 8);
+inline constexpr std::uint64_t host_word_told = std::uint64_t(1) << 63;
 
-/// The word, cleared, before the kernel is launched.
-unsigned* expect_signal(const Context& context);
+/// The first of `count` words, cleared, before the kernel is launched; at most host_words.
+std::uint64_t* expect_words(const Context& context, int count);
 
-/// Until the word is set, or all work of the Context has ended.
-void wait_for_signal(const Context& context);
+/// Until `count` words are told, or all work of the Context has ended.
+void wait_for_words(const Context& context, int count);
+
+/// The value of word `k`, waited for before.
+std::uint64_t told_word(const Context& context, int k);
 
 }  // namespace tessera

@@ -91,16 +91,34 @@ __global__ void __launch_bounds__(format_threads)
 /// A verdict on its way to the host.
 struct HostVerdict {
     SetupVerdict* there;  ///< In the memory of the GPU; left as it is before a setup.
-    SetupVerdict* here;
-    unsigned* signal;
+    std::uint64_t* words;
 };
+
+constexpr int verdict_words = 2;
 
 __device__ __forceinline__ void hand_over(const HostVerdict& verdict) {
     SetupVerdict& there = *verdict.there;
-    *verdict.here = {atomicExch(&there.singular, 0), atomicExch(&there.misfits, 0),
-                     atomicExch(&there.overflow, 0), atomicExch(&there.rows_from_end, 0u),
-                     atomicExch(&there.formats, 0u), atomicExch(&there.judged, 0u)};
-    signal_host(verdict.signal);
+    const SetupVerdict found{atomicExch(&there.singular, 0), atomicExch(&there.misfits, 0),
+                             atomicExch(&there.overflow, 0), atomicExch(&there.rows_from_end, 0u),
+                             atomicExch(&there.formats, 0u), atomicExch(&there.judged, 0u)};
+    tell_host(verdict.words, std::uint64_t(found.singular) | std::uint64_t(found.misfits) << 31);
+    tell_host(verdict.words + 1, std::uint64_t(found.rows_from_end) |
+                                     std::uint64_t(found.formats) << 32 |
+                                     std::uint64_t(found.overflow != 0) << 62);
+}
+
+/// What hand_over told; waits for it.
+SetupVerdict wait_for_verdict(const Context& context) {
+    wait_for_words(context, verdict_words);
+    const std::uint64_t blocks = told_word(context, 0);
+    const std::uint64_t rest = told_word(context, 1);
+    SetupVerdict found;
+    found.singular = Index(blocks & 0x7fffffff);
+    found.misfits = Index(blocks >> 31);
+    found.rows_from_end = unsigned(rest);
+    found.formats = unsigned(rest >> 32 & 0x3fffffff);
+    found.overflow = Index(rest >> 62);
+    return found;
 }
 
 /// The thread block that is the last one to judge hands the verdict over.
@@ -150,8 +168,7 @@ __global__ void take_verdict_kernel(HostVerdict verdict) {
 }
 
 HostVerdict host_verdict(const Context& context, SetupVerdict* verdict) {
-    static_assert(sizeof(SetupVerdict) <= host_result_bytes);
-    return {verdict, static_cast<SetupVerdict*>(host_scratch(context)), expect_signal(context)};
+    return {verdict, expect_words(context, verdict_words)};
 }
 
 /// f(lanes a block as a constant, thread blocks).
@@ -181,8 +198,7 @@ SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
     const HostVerdict to = host_verdict(context, verdict);
     launch_dependent(judge_kernel<T>, blocks_for(blocks.count, 4 * format_threads), format_threads,
                      0, stream_of(context), blocks, formats, to);
-    wait_for_signal(context);
-    return *to.here;
+    return wait_for_verdict(context);
 }
 
 template <class T>
@@ -217,8 +233,7 @@ void clear(const Context& context, void* memory, Offset bytes) {
 SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict) {
     const HostVerdict to = host_verdict(context, verdict);
     launch_dependent(take_verdict_kernel, 1, 1, 0, stream_of(context), to);
-    wait_for_signal(context);
-    return *to.here;
+    return wait_for_verdict(context);
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                   \

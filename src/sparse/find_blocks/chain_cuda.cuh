@@ -48,8 +48,13 @@ struct ChainTotals {
     int count;
     int largest;
 };
-static_assert(sizeof(ChainTotals) <= host_result_bytes && chain_runs == 32 &&
-              chain_tile <= 32 * chain_runs);
+static_assert(chain_runs == 32 && chain_tile <= 32 * chain_runs);
+inline constexpr int chain_words = 2;  ///< That these are told in.
+
+__device__ inline void tell_totals(std::uint64_t* words, const ChainTotals& totals) {
+    tell_host(words, totals.squares);
+    tell_host(words + 1, std::uint64_t(totals.count) | std::uint64_t(totals.largest) << 32);
+}
 
 /// What the kernels hand on; of all chunks.
 struct ChainScratch {
@@ -64,8 +69,8 @@ struct ChainScratch {
     Walk* walks;            ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;  ///< [chunk]
     Index* bases;           ///< [chunk]: items of the chain before it; behind the last: all.
-    ChainTotals* totals;    ///< In host memory, as is:
-    unsigned* signal;       ///< That they are complete.
+    int* equal_step;        ///< Of all items but the last, if that is known; then no more is to do.
+    std::uint64_t* words;   ///< Where the host waits for the totals.
 };
 
 /// Items of the chunk that starts with item `first`.
@@ -87,23 +92,42 @@ __device__ inline Walk walk_to(int end, int item, const std::uint8_t* steps) {
     return {std::uint16_t(item), std::uint16_t(walked), squares * 256 + largest};
 }
 
+/// The part of a chunk in the chain 0, step, 2 step, ..; its totals. A thread block.
+__device__ inline void write_equal_chain(Index count, int step, Index first, int length,
+                                         std::uint64_t* words, Index* starts) {
+    if (first == 0 && threadIdx.x == 0) {
+        const Index blocks = (count + step - 1) / step;
+        const unsigned long long last = count - (blocks - 1) * step;
+        const unsigned long long full = static_cast<unsigned long long>(blocks - 1) * (step * step);
+        tell_totals(words, {full + last * last, blocks, min(step, count)});
+        starts[blocks] = count;
+    }
+    const Index begin = (first + step - 1) / step;
+    const Index end = (first + length + step - 1) / step;
+    for (Index b = begin + int(threadIdx.x); b < end; b += chain_threads) starts[b] = b * step;
+}
+
 // These kernels run for a few microseconds, in which instructions come from far: loops that are not
 // unrolled are faster.
 
 /// A thread block a chunk; 1 << entry_bits entries are possible.
 template <class Next>
 __global__ void __launch_bounds__(chain_threads)
-    chain_map_kernel(Index count, Next next, int entry_bits, ChainScratch scratch) {
+    chain_map_kernel(Index count, Next next, int entry_bits, ChainScratch scratch, Index* starts) {
     __shared__ __align__(8) std::uint8_t steps[chain_chunk];
     __shared__ Walk walks[chain_parts * chain_reach];
     begin_dependent();
     const Offset first = Offset(blockIdx.x) * chain_chunk;
     const int length = chunk_length(first, count);
     const int thread = int(threadIdx.x);
+    int equal_step = 0;
     if constexpr (requires { Next::staged_words; }) {
         __shared__ unsigned staged[Next::staged_words];
-        next.stage(Index(first), count, staged);
-        __syncthreads();
+        equal_step = next.stage(Index(first), count, staged);
+    }
+    if (first == 0 && thread == 0) *scratch.equal_step = equal_step;
+    if (equal_step > 0) {
+        return write_equal_chain(count, equal_step, Index(first), length, scratch.words, starts);
     }
 #pragma unroll 2
     for (int k = 0; k < chain_items; ++k) {
@@ -172,6 +196,7 @@ static __global__ void __launch_bounds__(32 * chain_runs)
     __shared__ std::uint8_t run_entries[chain_runs + 1];
     __shared__ ChainTotals run_totals[chain_runs];
     begin_dependent();
+    if (chunks > 0 && *scratch.equal_step > 0) return;
     const int lane = int(threadIdx.x) % 32;
     const int run = int(threadIdx.x) / 32;
     ChainTotals total{0, 0, 0};
@@ -237,8 +262,7 @@ static __global__ void __launch_bounds__(32 * chain_runs)
     }
     if (threadIdx.x != 0) return;
     scratch.bases[chunks] = total.count;
-    *scratch.totals = total;
-    signal_host(scratch.signal);
+    tell_totals(scratch.words, total);
 }
 
 /// A thread block a chunk, whose entry is known: the items of its chain, a bit each, by a lane a
@@ -255,6 +279,7 @@ static __global__ void __launch_bounds__(chain_threads)
     const Offset first = Offset(blockIdx.x) * chain_chunk;
     const int length = chunk_length(first, count);
     const int thread = int(threadIdx.x);
+    if (chunks > 0 && *scratch.equal_step > 0) return;
     if (first == 0 && thread == 0) starts[scratch.bases[chunks]] = count;
     if (length <= 0) return;
     reinterpret_cast<uint2*>(steps)[thread] =
@@ -323,6 +348,7 @@ Chain follow_chain(const Context& context, Index count, int reach, Next next) {
     const Offset walks = place(chunks * chain_reach * Offset(sizeof(Walk)));
     const Offset entries = place(chunks);
     const Offset bases = place((chunks + 1) * Offset(sizeof(Index)));
+    const Offset equal_step = place(Offset(sizeof(int)));
     Buffer<std::uint8_t> memory(context, bytes);
     // The chain's length is not known; to allocate for it once it is, and to launch the kernel that
     // writes it only then, would leave the GPU idle.
@@ -333,21 +359,21 @@ Chain follow_chain(const Context& context, Index count, int reach, Next next) {
                                reinterpret_cast<Walk*>(memory.data() + walks),
                                memory.data() + entries,
                                reinterpret_cast<Index*>(memory.data() + bases),
-                               static_cast<ChainTotals*>(host_scratch(context)),
-                               expect_signal(context)};
+                               reinterpret_cast<int*>(memory.data() + equal_step),
+                               expect_words(context, chain_words)};
     if (chunks > 0) {
         launch_dependent(chain_map_kernel<Next>, unsigned(chunks), chain_threads, 0, stream, count,
-                         next, entry_bits, scratch);
+                         next, entry_bits, scratch, chain.starts.data());
     }
     launch_dependent(chain_compose_kernel, 1, 32 * chain_runs, 0, stream, chunks, scratch);
     launch_dependent(chain_write_kernel, unsigned(std::max<Offset>(chunks, 1)), chain_threads, 0,
                      stream, count, entry_bits, chunks, scratch, chain.starts.data());
     memory = Buffer<std::uint8_t>();
-    wait_for_signal(context);
-    const ChainTotals found = *scratch.totals;
-    chain.largest = found.largest;
-    chain.squares = Offset(found.squares);
-    chain.starts.truncate(Offset(found.count) + 1);
+    wait_for_words(context, chain_words);
+    const std::uint64_t counts = told_word(context, 1);
+    chain.largest = Index(counts >> 32);
+    chain.squares = Offset(told_word(context, 0));
+    chain.starts.truncate(Offset(counts & 0xffffffff) + 1);
     return chain;
 }
 

@@ -12,22 +12,49 @@ struct NextStart {
     static constexpr int staged_words = chain_chunk / 32 + 3;
 
     StartMask mask;
+    const std::uint8_t* periods;  ///< As in Marks.
     int bound;
     bool agglomerate;
     Index first = 0;  ///< Row that the mask begins with.
 
-    /// Takes the words that a chunk needs to shared memory.
-    __device__ void stage(Index chunk, Index rows, unsigned* staged) {
+    /// The rows of all blocks, of which the last one may have fewer, if all supervariables have
+    /// equally many; else, or where that is not known, 0. Takes the words that a chunk needs to
+    /// shared memory. All threads of the thread block.
+    __device__ int stage(Index chunk, Index rows, unsigned* staged) {
         const int t = int(threadIdx.x);
-        if (t < staged_words && chunk / 32 + t < rows / 32 + 3) {
-            staged[t] = mask.words[chunk / 32 + t];
-        }
+        const bool inside = t < staged_words && chunk / 32 + t < rows / 32 + 3;
+        const unsigned word = inside ? mask.words[chunk / 32 + t] : 0;
+        const int period = periods != nullptr ? periods[0] : 0;
+        const bool equal = period > 0 && all_have_period(rows, period);
+        if (inside) staged[t] = word;
         mask.words = staged;
         first = chunk;
+        if (__syncthreads_and(equal) == 0) return 0;
+        if (period <= bound) return agglomerate ? bound / period * period : period;
+        return period % bound == 0 ? bound : 0;
     }
     __device__ Index operator()(Index row) const {
         const auto ends = static_cast<long long>(mask.ends(row - first, bound));
         return row + (agglomerate ? 64 - __clzll(ends) : __ffsll(ends));
+    }
+
+  private:
+    /// Whether the starts, and so the end of the matrix, are the multiples of `period`: what this
+    /// thread sees of it.
+    __device__ bool all_have_period(Index rows, int period) const {
+        static_assert(period_rows < chain_threads);
+        const int t = int(threadIdx.x);
+        const Index groups = rows / period_rows;
+        bool equal = true;
+#pragma unroll 4
+        for (Index k = t; k < groups / 4; k += chain_threads) {
+            const auto four = reinterpret_cast<const unsigned*>(periods)[k];
+            equal &= four == unsigned(period) * 0x01010101u;
+        }
+        if (t < groups % 4) equal &= periods[groups / 4 * 4 + t] == period;
+        const Index row = groups * period_rows + t;
+        if (row <= rows) equal &= mask.starts(row) == (row % period == 0);
+        return equal;
     }
 };
 
@@ -73,14 +100,17 @@ struct BlockEntries {
 Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
                   Blocking blocking) {
     const Index rows = pattern.rows;
-    const Buffer<unsigned> starts = mark_supervariables(context, pattern);
-    const StartMask mask{starts.data()};
-    if (blocking == Blocking::similar) {
-        const Buffer<std::uint8_t> steps = similar_steps(context, pattern, mask, int(bound));
+    // All thread blocks read all of the periods: not of more rows than that.
+    constexpr Index most_rows = Index(1) << 22;
+    const bool similar = blocking == Blocking::similar;
+    const Marks marks = mark_supervariables(context, pattern, !similar && rows <= most_rows);
+    if (similar) {
+        const Buffer<std::uint8_t> steps = similar_steps(context, pattern, marks.mask, int(bound));
         return follow_chain(context, rows, int(bound), NextStep{steps.data()});
     }
     const bool agglomerate = blocking == Blocking::supervariable;
-    return follow_chain(context, rows, int(bound), NextStart{mask, int(bound), agglomerate});
+    return follow_chain(context, rows, int(bound),
+                        NextStart{marks.mask, marks.periods, int(bound), agglomerate});
 }
 
 Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows) {

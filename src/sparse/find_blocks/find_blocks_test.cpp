@@ -150,6 +150,72 @@ TEST(find_blocks, rows_of_many_lengths) {
     }
 }
 
+/// Where all supervariables have as many rows, the GPU need not follow the chain; nearly all must
+/// not be taken for all.
+TEST(find_blocks, supervariables_of_one_size) {
+    auto random = generator();
+    const auto expect = [&](const Pattern& pattern, Index size) {
+        const Index drawn = 1 + Index(random() % 64);
+        for (const Index bound : {size, 2 * size + 1, (size + 1) / 2, size / 4, drawn}) {
+            if (bound < 1 || bound > 64) continue;
+            expect_reference(context(), pattern, bound, Blocking::supervariable);
+            expect_reference(context(), pattern, bound, Blocking::natural);
+        }
+    };
+    for (const Index size : {1, 2, 3, 8, 12, 31, 32, 33, 63, 64, 65, 128}) {
+        if (fewer_run() && size != 3 && size != 64) continue;
+        for (const Index least : {1, 120, 128, 250, 2048, 4500}) {
+            if (fewer_run() && least != 128 && least != 4500) continue;
+            const Index count = (least + size - 1) / size;
+            Pattern pattern;
+            for (Index i = 0; i < count * size; ++i) pattern.push_back({i / size});
+            expect(pattern, size);
+            const auto expect_changed = [&](std::size_t at, std::size_t rows) {
+                Pattern changed = pattern;
+                for (std::size_t i = at; i < at + rows && i < changed.size(); ++i) {
+                    changed[i].clear();
+                }
+                expect(changed, size);
+            };
+            expect_changed(0, 1);
+            expect_changed(pattern.size() - 1, 1);
+            expect_changed(random() % pattern.size(), 1);
+            expect_changed(random() % pattern.size(), std::size_t(size));
+            Pattern longer = pattern;
+            longer.push_back(pattern.back());  // The end is no multiple.
+            expect(longer, size);
+            longer = pattern;
+            longer.insert(longer.begin(), pattern.front());
+            expect(longer, size);
+            longer = pattern;  // Two sizes, each from a multiple on.
+            for (Index i = 0; i < 2 * size * count; ++i) longer.push_back({count + i / (2 * size)});
+            expect(longer, size);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(find_blocks, rows_that_differ_in_one_column) {
+    auto random = generator();
+    const Index rows = 700;
+    for (const Index length : {3, 4, 8, 12, 20, 28, 32, 64, 124, 128, 132, 200}) {
+        for (const Index shift : {0, 1, 2, 4}) {  // Columns before the first of these rows.
+            std::vector<Index> columns;
+            for (Index k = 0; k < length; ++k) columns.push_back(2 * k);
+            Pattern pattern{columns};
+            pattern.front().resize(std::size_t(std::min(shift, length)));
+            while (Index(pattern.size()) < rows) {
+                if (random() % 3 == 0) columns[random() % columns.size()] ^= 1;
+                pattern.push_back(columns);
+                if (random() % 50 == 0) pattern.push_back({});
+            }
+            pattern.resize(std::size_t(rows));
+            expect_reference(context(), pattern, 64, Blocking::natural);
+            expect_reference(context(), pattern, 9, Blocking::supervariable);
+        }
+    }
+}
+
 TEST(find_blocks, entry_offsets) {
     auto random = generator();
     for (const int threads : {1, 2, 7}) {

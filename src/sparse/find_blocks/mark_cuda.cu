@@ -11,8 +11,8 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int mark_warps = 4;         ///< A thread block.
-constexpr Offset long_row = 1 << 14;  ///< Compared by the whole thread block.
+constexpr int mark_warps = period_rows / 32;  ///< A thread block.
+constexpr Offset long_row = 1 << 14;          ///< Compared by the whole thread block.
 
 /// Whether a thread finds `count` columns from `begin` on to differ from the `count` before them;
 /// thread `thread` of `threads` looks at every threads-th, and stops at a difference.
@@ -100,6 +100,37 @@ __device__ bool rows_differ(const Index* columns, StagedRow row) {
     return compared && !row.compared;
 }
 
+constexpr int most_quads = 32;  ///< Of columns, in a row that quads_differ compares.
+
+/// True in the lanes first .. first + rows - 1 of rows that differ from the row before, as all have
+/// `length` columns, a multiple of 4 up to 4 * most_quads, and `columns`, aligned to 16 bytes,
+/// those of lane `first` - 1 on: each of four columns is compared with what is `length` before it.
+__device__ bool quads_differ(const Index* columns, int first, int rows, int length) {
+    const int lane = int(threadIdx.x) % 32;
+    const int stride = length / 4;
+    const auto* const quads = reinterpret_cast<const int4*>(columns);
+    unsigned differ = 0;  // Lane k: quads 32 k .. 32 k + 31 of all rows.
+#pragma unroll 1
+    for (int k = 0; k < (rows * stride + 31) / 32; ++k) {
+        const int q = 32 * k + lane;
+        bool different = false;
+        if (q < rows * stride) {
+            const int4 before = quads[q];
+            const int4 here = quads[q + stride];
+            different = ((before.x ^ here.x) | (before.y ^ here.y) | (before.z ^ here.z) |
+                         (before.w ^ here.w)) != 0;
+        }
+        const unsigned word = __ballot_sync(full_warp, different);
+        if (lane == k) differ = word;
+    }
+    const int row = lane - first;
+    const int bit = max(row, 0) * stride;
+    const unsigned low = __shfl_sync(full_warp, differ, bit / 32 % 32);
+    const unsigned high = __shfl_sync(full_warp, differ, (bit / 32 + 1) % 32);
+    const unsigned mine = __funnelshift_r(low, high, bit % 32) & (~0u >> (32 - stride));
+    return row >= 0 && row < rows && mine != 0;
+}
+
 /// Copies columns from `from` to `to` to shared memory; returns where the first one is. A warp;
 /// `copies` is waited for by its phase, if there was something to wait for.
 __device__ const Index* stage_columns(const Index* from, const Index* to, unsigned char* stage,
@@ -127,16 +158,39 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     return at;
 }
 
+/// Marks::periods of a group that starts with row `first`, by its marks: 0 .. 63 and 64 .. 127.
+/// What the thread block has is held meanwhile, for one warp: so this is kept short.
+__device__ int period_of(unsigned long long low, unsigned long long high, unsigned first) {
+    const int one = __ffsll(static_cast<long long>(low)) - 1;
+    const unsigned long long others = low & (low - 1);
+    const int two = others != 0 ? __ffsll(static_cast<long long>(others)) - 1
+                                : 63 + __ffsll(static_cast<long long>(high));
+    const int period = two - one;
+    if (one < 0 || period < 1 || period > 64) return 0;
+    // Each mark is repeated after `period` rows, and each is a repetition of the first.
+    const unsigned long long later_low = low >> (period - 1) >> 1 | high << (64 - period);
+    const unsigned long long later_high = high >> (period - 1) >> 1;
+    const unsigned long long inside = ~0ull >> (period - 1) >> 1;
+    const bool repeated = ((low ^ later_low) | ((high ^ later_high) & inside)) == 0;
+    return repeated && one < period && (first + unsigned(one)) % unsigned(period) == 0 ? period : 0;
+}
+
+__device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) {
+    return low | static_cast<unsigned long long>(high) << 32;
+}
+
 /// Word w, bit t: a supervariable starts at row 32 w + t, or that is `rows`. A warp a word: it
 /// copies the columns of its rows, and of the row before, to shared memory at once, if they fit
-/// there, and compares them there; `capacity` columns fit.
+/// there, and compares them there; `capacity` columns fit. `periods` as in Marks.
 template <int Lanes>
 __global__ void __launch_bounds__(32 * mark_warps)
     mark_kernel(Index rows, const Offset* row_offsets, const Index* columns, Offset words,
-                int capacity, unsigned* starts) {
+                int capacity, unsigned* starts, std::uint8_t* periods) {
     extern __shared__ __align__(128) unsigned char stages[];
     __shared__ unsigned long long barriers[mark_warps];
-    __shared__ unsigned shared_long[mark_warps];
+    static_assert(mark_warps == 4);
+    __shared__ __align__(16) unsigned shared_long[mark_warps];
+    __shared__ __align__(16) unsigned shared_marks[mark_warps];
     const int warp = int(threadIdx.x) / 32;
     const int lane = int(threadIdx.x) % 32;
     const CopyBarrier copies(barriers + warp);
@@ -170,6 +224,15 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const Offset to = __shfl_sync(full_warp, end, 31 - __clz(int(fitting)));
         const Index* const staged = stage_columns(
             columns + from, columns + to, stages + warp * (4 * capacity + 128), copies, phase);
+        // Adjacent rows are as long as each other, as they are as long as those before them.
+        const int rows_here = __popc(int(fitting));
+        const bool adjacent = 32 - __clz(int(fitting)) - row == rows_here;
+        const int length = __shfl_sync(full_warp, int(end - begin), row);
+        if (adjacent && length % 4 == 0 && length <= 4 * most_quads &&
+            reinterpret_cast<unsigned long long>(staged) % 16 == 0) {
+            start |= quads_differ(staged, row, rows_here, length);
+            continue;
+        }
         start |= rows_differ<Lanes>(
             staged, {int(begin - from), int(before - from), int(end - begin), fits});
     }
@@ -177,6 +240,7 @@ __global__ void __launch_bounds__(32 * mark_warps)
     const unsigned long_rows = __ballot_sync(full_warp, equal_lengths && end - begin > long_row);
     unsigned marks = __ballot_sync(full_warp, start);
     if (lane == 0) shared_long[warp] = long_rows;
+    if (lane == 0) shared_marks[warp] = marks;
     __syncthreads();
     for (int w = 0; w < mark_warps; ++w) {
         for (unsigned more = shared_long[w]; more != 0; more &= more - 1) {
@@ -189,23 +253,38 @@ __global__ void __launch_bounds__(32 * mark_warps)
         }
     }
     if (lane == 0 && word < words) starts[word] = marks;
+    if (warp > 0 || periods == nullptr) return;
+    const uint4 m = *reinterpret_cast<const uint4*>(shared_marks);
+    const uint4 l = *reinterpret_cast<const uint4*>(shared_long);  // Their marks are not in m.
+    const int period = (l.x | l.y | l.z | l.w) != 0
+                           ? 0
+                           : period_of(both(m.x, m.y), both(m.z, m.w), blockIdx.x * period_rows);
+    if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
 }  // namespace
 
-Buffer<unsigned> mark_supervariables(const Context& context, const CsrPattern& pattern) {
+Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool want_periods) {
     const Offset words = Offset(pattern.rows) / 32 + 3;
-    Buffer<unsigned> starts(context, words);
+    const unsigned grid = blocks_for(words, mark_warps);
+    Marks marks;
+    marks.memory = Buffer<unsigned>(context, words + blocks_for(grid, sizeof(unsigned)));
+    unsigned* const starts = marks.memory.data();
+    marks.mask.words = starts;
+    std::uint8_t* const periods = want_periods && pattern.rows >= period_rows
+                                      ? reinterpret_cast<std::uint8_t*>(starts + words)
+                                      : nullptr;
+    marks.periods = periods;
     // A warp's rows and the row before fit, if they are not much longer than most; two rows always
     // do, or are read from where they are.
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
     const int capacity =
         bulk_copies() ? int(std::clamp(33 * 1.125 * mean, 128.0, 4096.0)) / 32 * 32 : 0;
     const auto kernel = mean <= 24 ? mark_kernel<8> : mark_kernel<32>;
-    launch_dependent(kernel, blocks_for(words, mark_warps), 32 * mark_warps,
-                     mark_warps * (4 * capacity + 128), stream_of(context), pattern.rows,
-                     pattern.row_offsets, pattern.column_indices, words, capacity, starts.data());
-    return starts;
+    launch_dependent(kernel, grid, 32 * mark_warps, mark_warps * (4 * capacity + 128),
+                     stream_of(context), pattern.rows, pattern.row_offsets, pattern.column_indices,
+                     words, capacity, starts, periods);
+    return marks;
 }
 
 }  // namespace tessera::cuda

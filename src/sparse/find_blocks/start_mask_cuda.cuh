@@ -9,6 +9,8 @@ namespace tessera::cuda {
 struct StartMask {
     const unsigned* words;
 
+    __device__ bool starts(Index row) const { return (words[row / 32] >> (row % 32) & 1u) != 0; }
+
     /// Where a block that starts with row `row` may end: bit t stands for row + 1 + t. At the
     /// starts of supervariables, or after `bound` (1..64) rows if there is none among these.
     __device__ unsigned long long ends(Index row, int bound) const {
