@@ -27,7 +27,8 @@ Assignment ShortestPaths::solve(bool symmetric) {
     std::erase_if(left, is_matched);
     for (const Index i : left) move_one_owner(i);
     std::erase_if(left, is_matched);
-    Offset budget = 16 * costs_.row_offsets[costs_.rows];
+    // Of what bids of pairs leave, transfers settle little.
+    Offset budget = (symmetric ? 2 : 16) * costs_.row_offsets[costs_.rows];
     for (int round = 0; round < 2; ++round) left = transfer_reductions(left, budget);
     for (const Index row : left) augment(row);
     tighten_matched();

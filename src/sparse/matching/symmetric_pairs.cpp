@@ -13,7 +13,7 @@ namespace {
 /// A row that has bid so often goes round an odd cycle, or could as well.
 constexpr Index most_bids = 32;
 /// Bids look at each entry so many times on average.
-constexpr Offset most_looks = 16;
+constexpr Offset most_looks = 8;
 /// Rows that are displaced without a gain, by ties, are looked at again so many times.
 constexpr int most_rounds = 4;
 /// Chains of bids side by side: while one waits for memory, others go on.

@@ -44,6 +44,7 @@ class SymmetricPairs {
     Nearest nearest(Index i) const;
     Index bid(Index i, std::vector<Index>& left);
     Index take(Index i, Index j);
+    /// Inlined, as compilers drop calls that only ask for memory.
     [[gnu::always_inline]] inline void prefetch(Index i, int stage) const;
 
     bool is_at_home(Index j) const { return vertices_[j].partner < 0 || vertices_[j].partner == j; }
