@@ -5,6 +5,7 @@
 
 #include "base/dispatch.hpp"
 #include "base/parallel.hpp"
+#include "sparse/prefetch_rows.hpp"
 
 namespace tessera::block_ldlt {
 
@@ -184,6 +185,8 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
             }
             item_of_column[std::size_t(i)] = blocks + i;
             for (Index slot = i * k; slot < (i + 1) * k; ++slot) {
+                prefetch_rows(matrix, slot, Offset(grid.slots.size()),
+                              [&](Offset s) { return grid.slots[std::size_t(s)]; });
                 const Index row = grid.slots[std::size_t(slot)];
                 if (row < 0) f(blocks + i, slot, slot, Offset(-1));
                 if (row < 0) continue;

@@ -5,6 +5,7 @@
 
 #include "base/parallel.hpp"
 #include "precond/block_ldlt/block_pattern.hpp"
+#include "sparse/prefetch_rows.hpp"
 
 namespace tessera::block_ldlt {
 
@@ -67,39 +68,36 @@ void check_count(Offset blocks, Offset most, int fill, Index k) {
 template <class T>
 BlockRows matrix_pattern(const Grid& grid, const CsrView<T>& matrix, Offset most, int threads) {
     const Index k = grid.k;
-    const auto gather = [&](Offset i, std::vector<Index>& found) {
-        found.clear();
+    BlockRows blocks;
+    blocks.offsets.assign(std::size_t(grid.block_rows) + 1, 0);
+    const auto gather = [&](Offset i, std::vector<Index>& all) {
+        const Offset before = Offset(all.size());
         for (Offset slot = i * k; slot < (i + 1) * k; ++slot) {
+            prefetch_rows(matrix, slot, Offset(grid.slots.size()),
+                          [&](Offset s) { return grid.slots[std::size_t(s)]; });
             const Index row = grid.slots[std::size_t(slot)];
             if (row < 0) continue;
             for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
                 const Index j = grid.slot_of_row[std::size_t(matrix.column_indices[e])] / k;
-                if (j < i) found.push_back(j);
+                if (j < i) all.push_back(j);
             }
         }
-        std::ranges::sort(found);
-        found.erase(std::unique(found.begin(), found.end()), found.end());
+        const auto found = all.begin() + before;
+        std::sort(found, all.end());
+        all.erase(std::unique(found, all.end()), all.end());
+        blocks.offsets[std::size_t(i) + 1] = Offset(all.size()) - before;
     };
-    const auto for_rows = [&](auto&& f) {
-        const auto rows = [&](Offset first, Offset last) {
-            std::vector<Index> found;
-            for (Offset i = first; i < last; ++i) {
-                gather(i, found);
-                f(i, found);
-            }
-        };
-        parallel_ranges(threads, grid.block_rows, rows, 1024);
-    };
-    BlockRows blocks;
-    blocks.offsets.assign(std::size_t(grid.block_rows) + 1, 0);
-    for_rows([&](Offset i, const std::vector<Index>& found) {
-        blocks.offsets[std::size_t(i) + 1] = Offset(found.size());
+    const Offset parts = std::clamp<Offset>(grid.block_rows / 1024, 1, threads);
+    std::vector<std::vector<Index>> found(static_cast<std::size_t>(parts));
+    parallel_parts(threads, grid.block_rows, parts, [&](Offset part, Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) gather(i, found[std::size_t(part)]);
     });
     std::partial_sum(blocks.offsets.begin(), blocks.offsets.end(), blocks.offsets.begin());
     check_count(blocks.offsets.back(), most, 0, k);
     blocks.columns.resize(std::size_t(blocks.offsets.back()));
-    for_rows([&](Offset i, const std::vector<Index>& found) {
-        std::ranges::copy(found, blocks.columns.begin() + blocks.offsets[std::size_t(i)]);
+    parallel_parts(threads, grid.block_rows, parts, [&](Offset part, Offset first, Offset) {
+        std::ranges::copy(found[std::size_t(part)],
+                          blocks.columns.begin() + blocks.offsets[std::size_t(first)]);
     });
     return blocks;
 }

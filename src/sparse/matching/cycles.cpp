@@ -1,8 +1,8 @@
 #include "sparse/matching/cycles.hpp"
 
 #include <cmath>
-#include <numeric>
 
+#include "base/parallel.hpp"
 #include "sparse/matching/entries.hpp"
 
 namespace tessera::matching {
@@ -58,21 +58,30 @@ std::size_t best_cut(const CsrView<T>& matrix, std::span<const double> scaling,
 }  // namespace
 
 template <class T>
-std::vector<Index> cut_cycles(const CsrView<T>& matrix, std::span<const double> scaling,
+std::vector<Index> cut_cycles(int threads, const CsrView<T>& matrix,
+                              std::span<const double> scaling,
                               std::span<const Index> column_of_row) {
-    std::vector<Index> partner(column_of_row.size());
-    std::iota(partner.begin(), partner.end(), 0);
-    std::vector<char> seen(column_of_row.size(), 0);
+    const auto rows = column_of_row.size();
+    std::vector<Index> partner(rows);
+    std::vector<char> done(rows);
+    const auto take_pairs = [&](Offset begin, Offset end) {
+        for (auto i = std::size_t(begin); i < std::size_t(end); ++i) {
+            const Index j = column_of_row[i];
+            done[i] = j >= 0 && column_of_row[j] == Index(i);
+            partner[i] = done[i] ? j : Index(i);
+        }
+    };
+    parallel_ranges(threads, Offset(rows), take_pairs);
     std::vector<Index> cycle;
     for (Index start = 0; start < matrix.rows; ++start) {
         cycle.clear();
-        for (Index i = start; i >= 0 && !seen[i]; i = column_of_row[i]) {
-            seen[i] = 1;
+        for (Index i = start; i >= 0 && !done[i]; i = column_of_row[i]) {
+            done[i] = 1;
             cycle.push_back(i);
         }
         const std::size_t n = cycle.size();
         if (n < 2) continue;
-        const std::size_t cut = n == 2 ? 0 : best_cut(matrix, scaling, cycle);
+        const std::size_t cut = best_cut(matrix, scaling, cycle);
         for (std::size_t p = 0; p + 1 < n; p += 2) {
             const Index i = cycle[(cut + p) % n], j = cycle[(cut + p + 1) % n];
             partner[i] = j;
@@ -82,9 +91,9 @@ std::vector<Index> cut_cycles(const CsrView<T>& matrix, std::span<const double> 
     return partner;
 }
 
-template std::vector<Index> cut_cycles<float>(const CsrView<float>&, std::span<const double>,
+template std::vector<Index> cut_cycles<float>(int, const CsrView<float>&, std::span<const double>,
                                               std::span<const Index>);
-template std::vector<Index> cut_cycles<double>(const CsrView<double>&, std::span<const double>,
+template std::vector<Index> cut_cycles<double>(int, const CsrView<double>&, std::span<const double>,
                                                std::span<const Index>);
 
 }  // namespace tessera::matching

@@ -41,8 +41,8 @@ std::vector<double> log_costs(const Context& cpu, std::span<const T> values) {
     return costs;
 }
 
-ProductMatching product_matching(const matching::Costs& costs, bool symmetric) {
-    matching::Assignment assigned = matching::ShortestPaths(costs).solve(symmetric);
+ProductMatching product_matching(const Context& cpu, const matching::Costs& costs, bool symmetric) {
+    matching::Assignment assigned = matching::ShortestPaths(costs, cpu.threads()).solve(symmetric);
     return {std::move(assigned.column_of_row), std::move(assigned.row_dual),
             std::move(assigned.column_dual), assigned.cardinality};
 }
@@ -50,8 +50,8 @@ ProductMatching product_matching(const matching::Costs& costs, bool symmetric) {
 template <class T>
 ProductMatching match_all(const Context& cpu, const CsrView<T>& matrix, bool symmetric) {
     const std::vector<double> costs = log_costs(cpu, matrix.values_span());
-    return product_matching({matrix.rows, matrix.row_offsets, matrix.column_indices, costs.data()},
-                            symmetric);
+    return product_matching(
+        cpu, {matrix.rows, matrix.row_offsets, matrix.column_indices, costs.data()}, symmetric);
 }
 
 double clamped_power(double exponent) { return std::exp2(std::clamp(exponent, -1000., 1000.)); }
@@ -99,7 +99,7 @@ ProductMatching match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
     }
     const std::vector<double> costs = log_costs<T>(cpu, values);
     const ProductMatching part = product_matching(
-        {Index(kept.size()), row_offsets.data(), columns.data(), costs.data()}, true);
+        cpu, {Index(kept.size()), row_offsets.data(), columns.data(), costs.data()}, true);
     ProductMatching whole;
     whole.cardinality = part.cardinality;
     whole.column_of_row.assign(std::size_t(matrix.rows), -1);
@@ -134,13 +134,18 @@ SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) 
     SymmetricMatching result;
     result.structural_rank = found.cardinality;
     result.scaling.resize(std::size_t(matrix.rows));
-    for (Index i = 0; i < matrix.rows; ++i) {
-        result.scaling[i] = clamped_power((found.row_exponents[i] + found.column_exponents[i]) / 2);
-    }
+    const auto scale = [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            result.scaling[i] =
+                clamped_power((found.row_exponents[i] + found.column_exponents[i]) / 2);
+        }
+    };
+    parallel_ranges(cpu.threads(), matrix.rows, scale);
     if (found.cardinality < matrix.rows) {
         scale_unmatched(matrix, found.column_of_row, result.scaling);
     }
-    result.partner = matching::cut_cycles(matrix, result.scaling, found.column_of_row);
+    result.partner =
+        matching::cut_cycles(cpu.threads(), matrix, result.scaling, found.column_of_row);
     for (Index i = 0; i < matrix.rows; ++i) result.pairs += result.partner[i] > i;
     return result;
 }

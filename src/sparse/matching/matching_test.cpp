@@ -176,23 +176,23 @@ TEST(matching, cycles_are_cut_where_pairs_are_best) {
     const std::vector<double> scaling(4, 1);
     const std::vector<Index> cycle{1, 2, 3, 0};
     const auto matrix = entries.matrix();
-    EXPECT_EQ(matching::cut_cycles<double>(matrix.view(), scaling, cycle),
+    EXPECT_EQ(matching::cut_cycles<double>(1, matrix.view(), scaling, cycle),
               (std::vector<Index>{1, 0, 3, 2}));
     entries.add(1, 1, 0).add(2, 2, 0).add(0, 0, 1);
     const auto other = entries.add(1, 1, -1).matrix();  // Now (0, 1) and (2, 3): -2; -1 otherwise.
-    EXPECT_EQ(matching::cut_cycles<double>(other.view(), scaling, cycle),
+    EXPECT_EQ(matching::cut_cycles<double>(1, other.view(), scaling, cycle),
               (std::vector<Index>{1, 0, 3, 2}));
     const auto turned = entries.add(1, 1, 0).add(3, 3, -1).matrix();  // (3, 0): -2.
-    EXPECT_EQ(matching::cut_cycles<double>(turned.view(), scaling, cycle),
+    EXPECT_EQ(matching::cut_cycles<double>(1, turned.view(), scaling, cycle),
               (std::vector<Index>{3, 2, 1, 0}));
 
     test::SymmetricEntries odd(5);
     for (Index i = 0; i < 5; ++i) odd.add(i, (i + 1) % 5, 1);
     odd.add(2, 2, 0.5).add(4, 4, -0.75).add(1, 1, 0.75);
-    EXPECT_EQ(matching::cut_cycles<double>(odd.matrix().view(), std::vector<double>(5, 1),
+    EXPECT_EQ(matching::cut_cycles<double>(1, odd.matrix().view(), std::vector<double>(5, 1),
                                            std::vector<Index>{1, 2, 3, 4, 0}),
               (std::vector<Index>{4, 1, 3, 2, 0}));  // 1 alone, the first of the largest.
-    EXPECT_EQ(matching::cut_cycles<double>(odd.matrix().view(), std::vector<double>(5, 1),
+    EXPECT_EQ(matching::cut_cycles<double>(1, odd.matrix().view(), std::vector<double>(5, 1),
                                            std::vector<Index>{-1, 1, 3, 2, 4}),
               (std::vector<Index>{0, 1, 3, 2, 4}));  // A row that is not matched stays alone.
 }

@@ -3,26 +3,32 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+
+#include "base/parallel.hpp"
+#include "sparse/matching/symmetric_pairs.hpp"
 
 namespace tessera::matching {
 
-ShortestPaths::ShortestPaths(const Costs& costs)
+ShortestPaths::ShortestPaths(const Costs& costs, int threads)
     : costs_(costs),
+      threads_(threads),
       columns_(std::size_t(costs.rows)),
       column_of_row_(std::size_t(costs.rows), -1),
       row_dual_(std::size_t(costs.rows), 0) {}
 
 Assignment ShortestPaths::solve(bool symmetric) {
     symmetric ? start_symmetric() : start();
-    for (Index i = 0; i < costs_.rows; ++i) take_free_column(i);
-    for (Index i = 0; i < costs_.rows; ++i) {
-        if (column_of_row_[i] < 0) move_one_owner(i);
-    }
-    std::vector<Index> left;
-    for (Index i = 0; i < costs_.rows; ++i) {
-        if (column_of_row_[i] < 0) left.push_back(i);
-    }
-    Offset budget = 16 * costs_.row_offsets[costs_.rows];
+    std::vector<Index> left(std::size_t(costs_.rows));
+    std::iota(left.begin(), left.end(), 0);
+    const auto is_matched = [&](Index i) { return column_of_row_[i] >= 0; };
+    std::erase_if(left, is_matched);
+    for (const Index i : left) take_free_column(i);
+    std::erase_if(left, is_matched);
+    for (const Index i : left) move_one_owner(i);
+    std::erase_if(left, is_matched);
+    // Of what bids of pairs leave, transfers settle little.
+    Offset budget = (symmetric ? 2 : 16) * costs_.row_offsets[costs_.rows];
     for (int round = 0; round < 2; ++round) left = transfer_reductions(left, budget);
     for (const Index row : left) augment(row);
     tighten_matched();
@@ -33,6 +39,7 @@ Assignment ShortestPaths::solve(bool symmetric) {
         costs_.rows - Index(std::count(column_of_row_.begin(), column_of_row_.end(), -1));
     result.column_of_row = std::move(column_of_row_);
     result.row_dual = std::move(row_dual_);
+    result.column_dual.reserve(columns_.size());
     for (const Column& column : columns_) result.column_dual.push_back(column.dual);
     return result;
 }
@@ -62,41 +69,39 @@ void ShortestPaths::start() {
     for (Index i = 0; i < costs_.rows; ++i) row_dual_[i] = least_left(i);
 }
 
-/// Equal duals of rows and columns, one after the other as large as those before allow; first half
-/// the cost of the diagonal where there is one, as in most saddle-point systems nearly all of
-/// those rows keep it. Rows with few entries come first: of many, one takes the least.
+/// Takes the duals and the pairs of SymmetricPairs over, but for what costs that are not quite
+/// symmetric spoil: the duals of rows are made feasible, and rows that then have no tight entry are
+/// free.
 void ShortestPaths::start_symmetric() {
-    std::vector<double> diagonal(columns_.size(), infinite);
-    std::vector<std::pair<Offset, Index>> order;
-    order.reserve(columns_.size());
-    for (Index i = 0; i < costs_.rows; ++i) {
-        const Offset first = costs_.row_offsets[i], last = costs_.row_offsets[i + 1];
-        for (Offset k = first; k < last; ++k) {
-            if (costs_.columns[k] == i) diagonal[i] = costs_.costs[k];
-        }
-        const bool behind = diagonal[i] == infinite;
-        order.emplace_back((behind ? costs_.rows : 0) + last - first, i);
-    }
-    std::ranges::sort(order);
-    for (const auto& [key, i] : order) {
-        double dual = diagonal[i] / 2, least = infinite;
-        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            const Index j = costs_.columns[k];
-            least = std::min(least, costs_.costs[k]);
-            if (columns_[j].dual < infinite) {
-                dual = std::min(dual, costs_.costs[k] - columns_[j].dual);
+    const SymmetricPairs pairs(costs_, threads_);
+    const auto& vertices = pairs.vertices();
+    const auto take_over = [&](Offset begin, Offset end) {
+        for (Index i = Index(begin); i < Index(end); ++i) {
+            columns_[i].dual = vertices[i].dual;
+            double least = infinite, matched = infinite;
+            for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
+                const Index j = costs_.columns[k];
+                const double left = costs_.costs[k] - vertices[j].dual;
+                least = std::min(least, left);
+                if (j == vertices[i].partner) matched = costs_.costs[k];
             }
+            row_dual_[i] = least < infinite ? least : 0;
+            const Index j = vertices[i].partner;
+            if (j >= 0 && is_tight(matched, row_dual_[i], vertices[j].dual)) match(i, j);
         }
-        if (dual == infinite) dual = least < infinite ? least / 2 : 0;
-        row_dual_[i] = columns_[i].dual = dual;
-    }
+    };
+    parallel_ranges(threads_, costs_.rows, take_over, 1024);
+}
+
+/// Whether a cost is the sum of two duals but for rounding.
+bool ShortestPaths::is_tight(double cost, double row_dual, double column_dual) {
+    if (cost == infinite) return false;
+    const double sizes = std::abs(cost) + std::abs(row_dual) + std::abs(column_dual);
+    return cost - column_dual - row_dual <= 2 * std::numeric_limits<double>::epsilon() * sizes;
 }
 
 bool ShortestPaths::is_tight(Index row, Offset k) const {
-    if (costs_.costs[k] == infinite) return false;
-    const double sizes = std::abs(costs_.costs[k]) + std::abs(row_dual_[row]) +
-                         std::abs(columns_[costs_.columns[k]].dual);
-    return reduced(row, k) <= 2 * std::numeric_limits<double>::epsilon() * sizes;
+    return is_tight(costs_.costs[k], row_dual_[row], columns_[costs_.columns[k]].dual);
 }
 
 /// Matches a free row with a free column where their entry is tight.
@@ -271,14 +276,17 @@ void ShortestPaths::flip(Index root, Index end) {
 
 /// Matched entries become tight but for one rounding.
 void ShortestPaths::tighten_matched() {
-    for (Index i = 0; i < costs_.rows; ++i) {
-        const Index j = column_of_row_[i];
-        if (j < 0) continue;
-        const Index* const first = costs_.columns + costs_.row_offsets[i];
-        const Index* const last = costs_.columns + costs_.row_offsets[i + 1];
-        const Offset k = std::lower_bound(first, last, j) - costs_.columns;
-        row_dual_[i] = costs_.costs[k] - columns_[j].dual;
-    }
+    const auto tighten = [&](Offset begin, Offset end) {
+        for (Index i = Index(begin); i < Index(end); ++i) {
+            const Index j = column_of_row_[i];
+            if (j < 0) continue;
+            const Index* const first = costs_.columns + costs_.row_offsets[i];
+            const Index* const last = costs_.columns + costs_.row_offsets[i + 1];
+            const Offset k = std::lower_bound(first, last, j) - costs_.columns;
+            row_dual_[i] = costs_.costs[k] - columns_[j].dual;
+        }
+    };
+    parallel_ranges(threads_, costs_.rows, tighten);
 }
 
 /// Later searches did not look at dead columns. Entries lead from dead rows to columns that died

@@ -1,24 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "tessera/types.hpp"
+#include "sparse/matching/costs.hpp"
 
 namespace tessera::matching {
-
-inline constexpr double infinite = std::numeric_limits<double>::infinity();
-
-/// The assignment problem: costs of entries in compressed rows; an infinite cost is no entry.
-struct Costs {
-    Index rows;
-    const Offset* row_offsets;
-    const Index* columns;
-    const double* costs;
-};
 
 /// A matching of least cost among those of the largest cardinality, and duals with
 /// row_dual_i + column_dual_j <= cost_ij, = on matched entries.
@@ -34,8 +23,9 @@ struct Assignment {
 /// and sparse linear assignment problems", Computing 38, 1987), then shortest augmenting paths.
 class ShortestPaths {
   public:
-    explicit ShortestPaths(const Costs& costs);
-    /// `symmetric`: so are the costs, and the first duals are chosen for that.
+    /// The result is the same for every number of threads.
+    ShortestPaths(const Costs& costs, int threads);
+    /// `symmetric`: so are the costs, and what SymmetricPairs finds comes first.
     Assignment solve(bool symmetric);
 
   private:
@@ -57,6 +47,7 @@ class ShortestPaths {
 
     void start();
     void start_symmetric();
+    static bool is_tight(double cost, double row_dual, double column_dual);
     bool is_tight(Index row, Offset k) const;
     bool take_free_column(Index row);
     bool move_one_owner(Index row);
@@ -79,6 +70,7 @@ class ShortestPaths {
     }
 
     Costs costs_;
+    int threads_;
     std::vector<Column> columns_;
     std::vector<Index> column_of_row_;
     std::vector<double> row_dual_;

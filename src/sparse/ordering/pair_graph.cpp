@@ -1,8 +1,10 @@
 #include "sparse/ordering/pair_graph.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/parallel.hpp"
+#include "sparse/prefetch_rows.hpp"
 
 namespace tessera::ordering {
 
@@ -20,37 +22,34 @@ PairGraph make_pair_graph(const Context& cpu, const CsrView<T>& matrix,
     }
 
     const Index vertices = graph.vertices();
-    const auto gather = [&](Index vertex, std::vector<Index>& found) {
-        found.clear();
+    graph.offsets.assign(std::size_t(vertices) + 1, 0);
+    const auto gather = [&](Index vertex, std::vector<Index>& all) {
+        const Offset before = Offset(all.size());
         for (const Index row : {graph.first_row[vertex], graph.second_row[vertex]}) {
             if (row < 0) continue;
             for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
                 const Index to = vertex_of_row[matrix.column_indices[k]];
-                if (to != vertex) found.push_back(to);
+                if (to != vertex) all.push_back(to);
             }
         }
-        std::ranges::sort(found);
-        found.erase(std::unique(found.begin(), found.end()), found.end());
+        const auto found = all.begin() + before;
+        std::sort(found, all.end());
+        all.erase(std::unique(found, all.end()), all.end());
+        graph.offsets[vertex + 1] = Offset(all.size()) - before;
     };
-    graph.offsets.assign(std::size_t(vertices) + 1, 0);
-    const auto count = [&](Offset first, Offset last) {
-        std::vector<Index> found;
+    const Offset parts = std::clamp<Offset>(vertices / 1024, 1, cpu.threads());
+    std::vector<std::vector<Index>> found(static_cast<std::size_t>(parts));
+    parallel_parts(cpu.threads(), vertices, parts, [&](Offset part, Offset first, Offset last) {
         for (Offset v = first; v < last; ++v) {
-            gather(Index(v), found);
-            graph.offsets[v + 1] = Offset(found.size());
+            prefetch_rows(matrix, v, vertices, [&](Offset w) { return graph.second_row[w]; });
+            gather(Index(v), found[part]);
         }
-    };
-    parallel_ranges(cpu.threads(), vertices, count, 1024);
-    for (Index v = 0; v < vertices; ++v) graph.offsets[v + 1] += graph.offsets[v];
+    });
+    std::partial_sum(graph.offsets.begin(), graph.offsets.end(), graph.offsets.begin());
     graph.neighbours.resize(std::size_t(graph.offsets[vertices]));
-    const auto fill = [&](Offset first, Offset last) {
-        std::vector<Index> found;
-        for (Offset v = first; v < last; ++v) {
-            gather(Index(v), found);
-            std::ranges::copy(found, graph.neighbours.begin() + graph.offsets[v]);
-        }
-    };
-    parallel_ranges(cpu.threads(), vertices, fill, 1024);
+    parallel_parts(cpu.threads(), vertices, parts, [&](Offset part, Offset first, Offset) {
+        std::ranges::copy(found[part], graph.neighbours.begin() + graph.offsets[first]);
+    });
     return graph;
 }
 
