@@ -240,14 +240,7 @@ __device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n],
         again();
         info = eliminate(std::true_type());
     }
-    invert_order<Lanes>(table, info == 0 ? n : 0, lane);
-    if (info != 0) {
-        for (int k = lane; k < n; k += Lanes) {
-            table[k] = {std::numeric_limits<T>::quiet_NaN(), decltype(table->row)(k),
-                        decltype(table->step)(k)};
-        }
-    }
-    __syncwarp();
+    close_steps<Lanes>(table, n, lane, info);
     // X(step of row r, row of step k) = D(r, k) / pivot of row r.
     T scale[Rows];
     T* to[Rows];
