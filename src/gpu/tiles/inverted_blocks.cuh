@@ -128,6 +128,20 @@ __device__ __forceinline__ BlockFacts<T> examine_blocks(const WarpBlocks<T, Tile
     return {lanes_max<Lanes>(norm), !any_of_lanes<Lanes>(differs)};
 }
 
+/// What the inverse of this group's block of n rows is read by: fills in `step` of its table; where
+/// info is not 0, all reciprocals become NaN, each row that of its own step.
+template <int Lanes, class T>
+__device__ __forceinline__ void close_steps(PivotStep<T>* table, int n, int lane, int info) {
+    invert_order<Lanes>(table, info == 0 ? n : 0, lane);
+    if (info != 0) {
+        for (int k = lane; k < n; k += Lanes) {
+            table[k] = {std::numeric_limits<T>::quiet_NaN(), decltype(table->row)(k),
+                        decltype(table->step)(k)};
+        }
+    }
+    __syncwarp();
+}
+
 /// Inverts the blocks in registers, of n rows each, `steps` the largest n of the warp; all other
 /// registers and rows are +0; and writes them to shared memory, row-major with rows of `stride`.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; all
@@ -142,14 +156,7 @@ __device__ __forceinline__ int invert_blocks(const WarpBlocks<T, Tile, Lanes>& s
     T none = T(0);
     const int info =
         gauss_jordan<Lanes, true, false, true>(a, n, steps, lane, shared_address(table), none);
-    invert_order<Lanes>(table, info == 0 ? n : 0, lane);
-    if (info != 0) {
-        for (int k = lane; k < n; k += Lanes) {
-            table[k] = {std::numeric_limits<T>::quiet_NaN(), decltype(table->row)(k),
-                        decltype(table->step)(k)};
-        }
-    }
-    __syncwarp();
+    close_steps<Lanes>(table, n, lane, info);
     // X(step of row r, row of step k) = D(r, k) / pivot of row r.
     T scale[Rows];
     T* to[Rows];
