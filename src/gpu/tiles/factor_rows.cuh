@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "gpu/load.cuh"
+#include "gpu/load_written.cuh"
 #include "gpu/tiles/factor_team.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "tessera/types.hpp"
@@ -87,7 +87,8 @@ class RegisterRows {
         const bool inside = given && team.lane() < n;
         a += team.lane();
 #pragma unroll
-        for (int j = 0; j < Width; ++j, a += line) a_[j] = load_if(inside && j < n, a, T(0));
+        for (int j = 0; j < Width; ++j, a += line)
+            a_[j] = load_written_if(inside && j < n, a, T(0));
     }
     /// Puts the lower triangle in the place of the upper one.
     template <class Team>
