@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "batched/factor_tile.cuh"
+#include "batched/factor_job.hpp"
 #include "gpu/staged_batch.cuh"
 #include "gpu/store.cuh"
+#include "gpu/tiles/factor_tile.cuh"
 #include "gpu/tiles/rotating_rows.cuh"
 
 /// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
@@ -234,16 +235,6 @@ template <class Method>
 constexpr int rows_a_lane(int width) {
     if (!Method::ordered || Method::kind == Factorisation::ldlt || width < 8) return 1;
     return width < 32 ? 4 : 2;
-}
-
-/// Whether shared memory is the faster place, where the caller leaves the choice: measured, see
-/// docs/decisions/batched-factorisations-gpu.md.
-template <class Method, class T>
-constexpr bool shared_is_faster(int width) {
-    if (sizeof(T) == 4 || Method::kind == Factorisation::llt) return false;
-    const bool ldlt = Method::kind == Factorisation::ldlt;
-    if (width == 16) return ldlt || Method::full;
-    return width == 8 && ldlt && (Method::full || Method::ordered);
 }
 
 /// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.

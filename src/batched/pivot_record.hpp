@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "batched/pivot_pair.hpp"
+#include "base/pivot_pair.hpp"
 #include "tessera/types.hpp"
 
 // What a factorisation in plain loops notes about its pivots, on the host.

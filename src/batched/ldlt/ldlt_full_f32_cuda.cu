@@ -1,4 +1,4 @@
-#include "batched/ldlt/ldlt_tile.cuh"
+#include "batched/ldlt/ldlt_launch.cuh"
 
 namespace tessera::batched::cuda {
 

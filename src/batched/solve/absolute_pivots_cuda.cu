@@ -1,4 +1,4 @@
-#include "batched/pivot_pair.hpp"
+#include "base/pivot_pair.hpp"
 #include "batched/solve/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/staged_batch.cuh"

@@ -130,7 +130,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "batched/factor_sets.hpp"
-#include "batched/pivot_pair.hpp"
+#include "base/pivot_pair.hpp"
 #include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {

@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "batched/test_torture.hpp"
 
 namespace tessera::test {
@@ -212,6 +214,65 @@ TEST(solve, inverses) {
             expect_inverses_from_factors(method, batch, false);
             expect_inverses_from_factors(method, batch, true);
             expect_inverses_from_factors(method, large_batch<T>(random, method, 2), true);
+        }
+    });
+}
+
+// Divisions are replaced by products with reciprocals where that is exact: so for all numbers.
+TEST(solve, pivots_divide_with_one_rounding) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+        using Limits = std::numeric_limits<T>;
+        auto random = generator();
+        const std::vector<T> odd = {T(0),
+                                    -T(0),
+                                    T(1),
+                                    Limits::min(),
+                                    Limits::max(),
+                                    Limits::denorm_min(),
+                                    Limits::infinity(),
+                                    -Limits::infinity(),
+                                    Limits::quiet_NaN()};
+        const Index count = fewer_run() ? 1000 : 100000;
+        std::vector<T> given[2];
+        for (Index i = 0; i < 2 * count; ++i) {
+            const T any = std::bit_cast<T>(Word(random()));
+            const T near = T(1) + T(random() % 4096) / T(4096);
+            const auto which = random() % 8;
+            given[i % 2].push_back(which == 0   ? odd[random() % odd.size()]
+                                   : which <= 4 ? any
+                                                : near);
+        }
+        const auto factors = copy_to_buffer(context(), given[0]);
+        const auto right = copy_to_buffer(context(), given[1]);
+        auto result = copy_to_buffer(context(), given[1]);
+        const auto places = copy_to_buffer(context(), std::vector<Index>(std::size_t(count), 0));
+        batched::VectorsView<const T> b;
+        b.stride = 1;
+        b.values = right.data();
+        batched::VectorsView<T> x;
+        x.stride = 1;
+        x.values = result.data();
+        batched::PermutationsView<const Index> permutations;
+        permutations.rows = permutations.columns = places.data();
+        permutations.stride = 1;
+        for (const auto factorisation : {Factorisation::ldu, Factorisation::ldlt}) {
+            batched::solve<T>(context(), factorisation, Transpose::no,
+                              batched::BatchView<const T>::uniform(count, 1, factors.data()),
+                              permutations, b, x);
+            const auto quotients = copy_to_host(context(), result);
+            int different = 0;
+            for (std::size_t i = 0; i < quotients.size(); ++i) {
+                const T exact = given[1][i] / given[0][i];
+                const bool equal = std::isnan(exact) ? std::isnan(quotients[i])
+                                                     : std::bit_cast<Word>(exact) ==
+                                                           std::bit_cast<Word>(quotients[i]);
+                if (!equal && ++different < 4) {
+                    ADD_FAILURE() << given[1][i] << " / " << given[0][i] << ": " << quotients[i];
+                }
+            }
+            EXPECT_EQ(different, 0);
         }
     });
 }

@@ -2,98 +2,11 @@
 
 #include "batched/factor_launch.cuh"
 #include "batched/solve/kernels.hpp"
+#include "gpu/tiles/staged_factors.cuh"
 
 namespace tessera::batched::cuda {
 
 namespace {
-
-constexpr int vectors_at_once = 4;  ///< But for a single one.
-
-/// The factors of a matrix in the shared memory of a team, element (i, j) at f[j pitch + i]; thread
-/// s has element s of each vector. Transposed: of ldu, for the transpose of A.
-template <Factorisation kind, bool transposed, class T, class Team>
-class StagedFactors {
-  public:
-    __device__ __forceinline__ StagedFactors(const Team& team, const T* from, Offset line,
-                                             const TeamMemory<T>& memory, int n)
-        : team_(team), memory_(memory), n_(n) {
-        const int s = team.lane();
-        from += s;
-        for (int j = 0; j < n && s < n; ++j, from += line) {
-            copy_to_shared<int(sizeof(T))>(&memory.at(s, j), from);
-        }
-        wait_for_copies();
-        team.sync();
-        const bool inside = s < n;
-        diagonal_ = inside ? memory.at(s, s) : T(1);
-        if (kind == Factorisation::llt) diagonal_ = T(1) / diagonal_;  // Finite: it is a root.
-        if constexpr (kind == Factorisation::ldlt) {
-            if (s + 1 < n) partner_ = memory.at(s, s + 1);
-            const T before = inside && s > 0 ? memory.at(s - 1, s) : T(0);
-            if (partner_ != T(0)) {
-                pair_ = {diagonal_, partner_, memory.at(s + 1, s + 1)};
-            } else if (before != T(0)) {
-                second_ = true;
-                pair_ = {memory.at(s - 1, s - 1), before, diagonal_};
-            }
-        }
-    }
-
-    /// y = op(A)^-1 y in the coordinates of the factors.
-    template <int Vectors>
-    __device__ __forceinline__ void solve(T (&y)[Vectors]) const {
-        const int s = team_.lane();
-        for (int j = 0; j < n_; ++j) {  // L, or U^T.
-            const T entry = s > j && s < n_ ? at(s, j) : T(0);
-#pragma unroll
-            for (int v = 0; v < Vectors; ++v) {
-                if (kind == Factorisation::llt && s == j) y[v] *= diagonal_;
-                const T value = team_.from(y[v], j);
-                if (s > j) y[v] = fma(-entry, value, y[v]);
-            }
-        }
-        if constexpr (kind != Factorisation::llt) {
-#pragma unroll
-            for (int v = 0; v < Vectors; ++v) y[v] = divided(y[v]);
-        }
-        for (int j = n_ - 1; j >= 0; --j) {  // U, or L^T.
-            const T entry = s < j ? (kind == Factorisation::ldu ? at(s, j) : at(j, s)) : T(0);
-#pragma unroll
-            for (int v = 0; v < Vectors; ++v) {
-                if (kind == Factorisation::llt && s == j) y[v] *= diagonal_;
-                const T value = team_.from(y[v], j);
-                if (s < j) y[v] = fma(-entry, value, y[v]);
-            }
-        }
-    }
-
-  private:
-    __device__ __forceinline__ T at(int i, int j) const {
-        return transposed ? memory_.at(j, i) : memory_.at(i, j);
-    }
-    /// Element s of D^-1 y.
-    __device__ __forceinline__ T divided(T y) const {
-        if constexpr (kind != Factorisation::ldlt) return y / diagonal_;
-        const int s = team_.lane();
-        team_.sync();
-        memory_.stage[s] = y;
-        team_.sync();
-        if (pair_.e21 == T(0)) return y / diagonal_;
-        const T f1 = pair_.e11 / pair_.e21;
-        const T f2 = pair_.e22 / pair_.e21;
-        const T y1 = memory_.stage[second_ ? s - 1 : s] / pair_.e21;
-        const T y2 = memory_.stage[second_ ? s : s + 1] / pair_.e21;
-        return (second_ ? f1 * y2 - y1 : f2 * y1 - y2) / (f1 * f2 - T(1));
-    }
-
-    const Team& team_;
-    const TeamMemory<T>& memory_;
-    int n_;
-    T diagonal_;  ///< Of llt its reciprocal.
-    T partner_ = T(0);
-    PivotPair<T> pair_{T(0), T(0), T(0)};
-    bool second_ = false;
-};
 
 /// A solve with the factors of a batch, or their inverses.
 template <class T>
@@ -119,37 +32,35 @@ __device__ __forceinline__ void solve_matrix(const Team& team, const TeamMemory<
     const int s = team.lane();
     const bool inside = here && s < n;
     const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
-    const StagedFactors<kind, transposed, T, Team> factors(team, start_of(job.f, b), line, memory,
-                                                           n);
+    stage_factors(team, start_of(job.f, b), line, memory, n);
+    const StagedFactors<kind, transposed, T, Team> factors(team, memory, n);
     const Index* const p = job.permutations.rows;
     const Index* const q = kind == Factorisation::ldu ? job.permutations.columns : p;
     const int from = inside ? permuted(job.permutations, transposed ? q : p, b, s) : 0;
     const int to = inside ? permuted(job.permutations, transposed ? p : q, b, s) : 0;
-    const int vectors = inverse ? n : job.b.vectors;
-    const Offset line_x = job.inverse.sizes != nullptr ? n : job.inverse.leading_dimension;
-    for (int v0 = 0; v0 < vectors; v0 += together) {
+    if constexpr (inverse) {
+        const Offset line_x = job.inverse.sizes != nullptr ? n : job.inverse.leading_dimension;
+        T* const x = start_of(job.inverse, b);
+        for (int v0 = 0; v0 < n; v0 += together) {
+            inverse_columns<kind, together>(
+                factors, inside, from, to, n, v0,
+                [&](int row, int column, T value) { x[row + column * line_x] = value; });
+            team.sync();
+        }
+    }
+    for (int v0 = 0; !inverse && v0 < job.b.vectors; v0 += together) {
         T y[together];
 #pragma unroll
         for (int v = 0; v < together; ++v) {
-            if constexpr (inverse) {
-                y[v] = T(inside && from == v0 + v ? 1 : 0);
-            } else {
-                const bool given = inside && v0 + v < vectors;
-                y[v] = given ? start_of(job.b, b)[from + (v0 + v) * job.b.leading_dimension] : T(0);
-            }
+            const bool given = inside && v0 + v < job.b.vectors;
+            y[v] = given ? start_of(job.b, b)[from + (v0 + v) * job.b.leading_dimension] : T(0);
         }
         factors.solve(y);
 #pragma unroll
         for (int v = 0; v < together; ++v) {
             const int column = v0 + v;
-            if (!inside || column >= vectors) continue;
-            if constexpr (!inverse) {
-                start_of(job.x, b)[to + column * job.x.leading_dimension] = y[v];
-            } else {
-                T* const x = start_of(job.inverse, b);
-                if (kind == Factorisation::ldu || to >= column) x[to + column * line_x] = y[v];
-                if (kind != Factorisation::ldu && to > column) x[column + to * line_x] = y[v];
-            }
+            if (!inside || column >= job.b.vectors) continue;
+            start_of(job.x, b)[to + column * job.x.leading_dimension] = y[v];
         }
         team.sync();
     }

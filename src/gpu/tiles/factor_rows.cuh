@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "gpu/load.cuh"
+#include "gpu/load_written.cuh"
 #include "gpu/tiles/factor_team.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "tessera/types.hpp"
@@ -87,7 +87,16 @@ class RegisterRows {
         const bool inside = given && team.lane() < n;
         a += team.lane();
 #pragma unroll
-        for (int j = 0; j < Width; ++j, a += line) a_[j] = load_if(inside && j < n, a, T(0));
+        for (int j = 0; j < Width; ++j, a += line)
+            a_[j] = load_written_if(inside && j < n, a, T(0));
+    }
+    /// Of a matrix that is in f already.
+    template <class Team>
+    __device__ __forceinline__ RegisterRows(const Team& team, int n, const T* f, int pitch)
+        : n_(n) {
+        f += team.lane();
+#pragma unroll
+        for (int j = 0; j < Width; ++j) a_[j] = team.lane() < n && j < n ? f[j * pitch] : T(0);
     }
     /// Puts the lower triangle in the place of the upper one.
     template <class Team>
@@ -214,6 +223,9 @@ class SharedRows {
         wait_for_copies();
         team.sync();
     }
+    template <class Team>
+    __device__ __forceinline__ SharedRows(const Team& team, int n, T* f, int pitch)
+        : row_(f + team.lane()), pitch_(pitch), n_(n), inside_(team.lane() < n) {}
     template <class Team>
     __device__ __forceinline__ void mirror(const Team& team, T* f, int pitch) {
         const int lane = team.lane();

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "gpu/load.cuh"
+#include "gpu/load_written.cuh"
 #include "gpu/tiles/factor_rows.cuh"
 
 namespace tessera::cuda {
@@ -53,7 +53,7 @@ struct RotatingRows {
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
                 const bool wanted = given && live[i] && j < n && (!lower || j <= row(i));
-                a[i][j] = load_if(wanted, from + Lanes * i, T(0));
+                a[i][j] = load_written_if(wanted, from + Lanes * i, T(0));
             }
             from += line;
         }

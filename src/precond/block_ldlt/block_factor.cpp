@@ -65,7 +65,18 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     BlockEntries entries = find_entries(grid_, pattern, matrix, context.threads());
 
     const Offset blocks = pattern.blocks(), square = Offset(k) * k, slots = Offset(m) * k;
-    if (context.on_gpu()) cut_long_lists(context, pattern);
+    if (context.on_gpu()) {
+        cut_long_lists(context, pattern);
+        spans_ = level_spans(pattern, k);
+        std::vector<LevelStart> starts;
+        for (const Index row : pattern.level_offsets) {
+            starts.push_back({row, pattern.column_offsets[std::size_t(row)]});
+        }
+        level_starts_ = copy_to_buffer(context, starts);
+        bytes_ += level_starts_.size() * Offset(sizeof(LevelStart));
+    } else {
+        spans_.assign(1, {0, pattern.levels(), false});
+    }
     level_offsets_ = pattern.level_offsets;
     column_offsets_host_ = pattern.column_offsets;
     column_offsets_ = to_buffer(context, std::move(pattern.column_offsets));
@@ -222,17 +233,38 @@ void BlockFactor<T>::factor_blocks(const Context& context, Index first, Index la
 }
 
 template <class T>
+void BlockFactor<T>::factor_level(const Context& context, Index level) {
+    Set& set = sets_[0];
+    T* const w = w_[0].data();
+    const Index first = level_offsets_[std::size_t(level)];
+    const Index last = level_offsets_[std::size_t(level) + 1];
+    schur_diagonals(context, view_, first, last, set.v.data(), w, set.factors.data());
+    factor_blocks(context, first, last, set);
+    schur_blocks(context, view_, column_offsets_host_[std::size_t(first)],
+                 column_offsets_host_[std::size_t(last)], set.v.data(), w, set.inverses.data(),
+                 set.v.data(), w);
+}
+
+template <class T>
 void BlockFactor<T>::factor_by_levels(const Context& context) {
     current_ = kept_ = current_w_ = 0;
     Set& set = sets_[0];
-    T* w = w_[0].data();
-    for (std::size_t l = 0; l + 1 < level_offsets_.size(); ++l) {
-        const Index first = level_offsets_[l], last = level_offsets_[l + 1];
-        schur_diagonals(context, view_, first, last, set.v.data(), w, set.factors.data());
-        factor_blocks(context, first, last, set);
-        schur_blocks(context, view_, column_offsets_host_[std::size_t(first)],
-                     column_offsets_host_[std::size_t(last)], set.v.data(), w, set.inverses.data(),
-                     set.v.data(), w);
+    const LevelFactor<T> all{level_starts_.data(),
+                             set.v.data(),
+                             w_[0].data(),
+                             set.factors.data(),
+                             set.permutations.data(),
+                             set.inverses.data(),
+                             thresholds_.data(),
+                             perturbed_.data(),
+                             smallest_.data(),
+                             pivoting_};
+    for (const LevelSpan& span : spans_) {
+        if (span.run) {
+            factor_run(context, view_, all, span.first, span.last);
+        } else {
+            for (Index l = span.first; l < span.last; ++l) factor_level(context, l);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "precond/block_ldlt/block_pattern.hpp"
 #include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/level_runs.hpp"
 #include "tessera/block_ldlt.hpp"
 
 namespace tessera::block_ldlt {
@@ -75,6 +76,7 @@ class BlockFactor {
     };
     void cut_long_lists(const Context& context, const BlockPattern& pattern);
     void factor_blocks(const Context& context, Index first, Index last, Set& set);
+    void factor_level(const Context& context, Index level);
     /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.
     void iterate(const Context& context, bool upper, int sweeps, const Set& set, T* x) const;
 
@@ -108,6 +110,8 @@ class BlockFactor {
     };
     CutSumsThere cut_rows_, cut_columns_, cut_blocks_;
     Buffer<T> partial_blocks_, partial_columns_;
+    std::vector<LevelSpan> spans_;
+    Buffer<LevelStart> level_starts_;
     Buffer<T> sums_;
     /// The largest entry of the matrix and its 1-norm, once it was asked for; parts of a search.
     Buffer<T> sizes_, partial_;

@@ -80,19 +80,13 @@ __device__ __forceinline__ void subtract_products(const LongSums<T>& sums, Offse
     }
 }
 
+/// A_ii - sum_k V_ik W_ik^T in `staged`, k x k values of a team in a warp whose lanes are all here,
+/// which has the entries of A.
 template <int k, class T>
-__global__ void __launch_bounds__(schur_threads)
-    schur_diagonals_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* w,
-                           T* b) {
-    using Team = SchurTeam<T, k>;
-    __shared__ __align__(16) T memory[Team::teams][k * k];
-    begin_dependent();
-    const Team at;
-    T* const staged = memory[at.team];
-    const Offset i = first + at.item;
-    const bool active = i < last;
-    stage_entries<k, Team::lanes>(a, a.blocks + i, active, at.lane, staged);
-    typename Team::Tile c(at.lane);
+__device__ __forceinline__ void schur_diagonal(const PatternView<T>& a, Offset i, bool active,
+                                               int lane, T* staged, const T* v, const T* w) {
+    using Tile = BlockTile<T, k>;
+    Tile c(lane);
     c.visit([&](int row, int column, T& value) {
         value = staged[max(row, column) + min(row, column) * k];
     });
@@ -103,12 +97,64 @@ __global__ void __launch_bounds__(schur_threads)
     __syncwarp();
     c.visit([&](int row, int column, T& value) { staged[row + column * k] = value; });
     __syncwarp();
-    if (!active) return;
+}
+
+/// Element e of the mean of a k x k block and its transpose.
+template <int k, class T>
+__device__ __forceinline__ T symmetric_mean(const T* block, int e) {
+    const int small = min(e % k, e / k), large = max(e % k, e / k);
+    return T(0.5) * block[small + large * k] + T(0.5) * block[large + small * k];
+}
+
+template <int k, class T>
+__global__ void __launch_bounds__(schur_threads)
+    schur_diagonals_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* w,
+                           T* b) {
+    using Team = SchurTeam<T, k>;
+    __shared__ __align__(16) T memory[Team::teams][k * k];
+    begin_dependent();
+    const Team at;
+    const Offset i = first + at.item;
+    T* const staged = memory[at.team];
+    stage_entries<k, Team::lanes>(a, a.blocks + i, i < last, at.lane, staged);
+    schur_diagonal<k>(a, i, i < last, at.lane, staged, v, w);
+    if (i >= last) return;
     for (int e = at.lane; e < k * k; e += Team::lanes) {
-        const int small = min(e % k, e / k), large = max(e % k, e / k);
-        b[i * (k * k) + e] =
-            T(0.5) * staged[small + large * k] + T(0.5) * staged[large + small * k];
+        b[i * (k * k) + e] = symmetric_mean<k>(staged, e);
     }
+}
+
+/// W_ij of a block, likewise; `staged` has it too.
+template <int k, class T>
+__device__ __forceinline__ void schur_block(const PatternView<T>& a, Offset block, bool active,
+                                            int lane, T* staged, const T* v, const T* w, T* w_out) {
+    using Tile = BlockTile<T, k>;
+    Tile c(lane);
+    c.visit([&](int row, int column, T& value) { value = staged[row + column * k]; });
+    if (active) {
+        subtract_products<k>(a.long_blocks, block, a.left, a.right, a.triple_offsets[block],
+                             a.triple_offsets[block + 1], v, w, c);
+    }
+    __syncwarp();
+    c.visit([&](int row, int column, T& value) { staged[row + column * k] = value; });
+    __syncwarp();
+    if (!active) return;
+    for (int e = lane; e < k * k; e += Tile::lanes) w_out[block * (k * k) + e] = staged[e];
+}
+
+/// V_ij = W_ij X_j of a block, likewise; w may be `staged`, and w and x in any memory.
+template <int k, class T>
+__device__ __forceinline__ void divide_block(Offset block, bool active, int lane, T* staged,
+                                             const T* w, const T* x, T* v_out) {
+    using Tile = BlockTile<T, k>;
+    Tile c(lane);
+    c.visit([&](int, int, T& value) { value = T(0); });
+    if (active) c.subtract_product(w, x);  // X_j is symmetric, so that this is -W X.
+    __syncwarp();
+    c.visit([&](int row, int column, T& value) { staged[row + column * k] = -value; });
+    __syncwarp();
+    if (!active) return;
+    for (int e = lane; e < k * k; e += Tile::lanes) v_out[block * (k * k) + e] = staged[e];
 }
 
 template <int k, class T>
@@ -119,32 +165,13 @@ __global__ void __launch_bounds__(schur_threads)
     __shared__ __align__(16) T memory[Team::teams][k * k];
     begin_dependent();
     const Team at;
-    T* const staged = memory[at.team];
     const Offset block = first + at.item;
-    const bool active = block < last;
-    stage_entries<k, Team::lanes>(a, block, active, at.lane, staged);
-    typename Team::Tile c(at.lane);
-    c.visit([&](int row, int column, T& value) { value = staged[row + column * k]; });
-    if (active) {
-        subtract_products<k>(a.long_blocks, block, a.left, a.right, a.triple_offsets[block],
-                             a.triple_offsets[block + 1], v, w, c);
-    }
-    __syncwarp();
-    c.visit([&](int row, int column, T& value) {
-        staged[row + column * k] = value;
-        value = T(0);
-    });
-    __syncwarp();
-    if (active) {
-        for (int e = at.lane; e < k * k; e += Team::lanes) w_out[block * (k * k) + e] = staged[e];
-        // The inverse is symmetric, so that this is -W X.
-        c.subtract_product(staged, inverses + Offset(a.columns[block]) * (k * k));
-    }
-    __syncwarp();
-    c.visit([&](int row, int column, T& value) { staged[row + column * k] = -value; });
-    __syncwarp();
-    if (!active) return;
-    for (int e = at.lane; e < k * k; e += Team::lanes) v_out[block * (k * k) + e] = staged[e];
+    T* const staged = memory[at.team];
+    stage_entries<k, Team::lanes>(a, block, block < last, at.lane, staged);
+    schur_block<k>(a, block, block < last, at.lane, staged, v, w, w_out);
+    const Offset column = block < last ? a.columns[block] : 0;
+    divide_block<k>(block, block < last, at.lane, staged, staged, inverses + column * (k * k),
+                    v_out);
 }
 
 template <int k, class T>

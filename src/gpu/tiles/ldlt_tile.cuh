@@ -1,11 +1,14 @@
 #pragma once
 
-#include "batched/factor_entries.hpp"
-#include "batched/factor_launch.cuh"
+#include "gpu/tiles/factor_tile.cuh"
 
 namespace tessera::batched::cuda {
 
 namespace {
+
+/// The largest number whose reciprocal overflows.
+template <class T>
+constexpr T largest_without_reciprocal = sizeof(T) == 8 ? T(0x1p-1024) : T(0x1p-128);
 
 /// The pivot of a step: row and column p, or a 2 x 2 one with q; and a thread's entries in these
 /// columns. Equal in all threads of a team but for the entries.
@@ -45,7 +48,7 @@ struct Ldlt {
         /// Whether a pivot that needs no partner is at hand, from the two sizes looked at.
         __device__ __forceinline__ bool single(T diagonal_size, T other) const {
             return waiting || s + 1 >= n || !(diagonal_size < pivot_alpha<T> * other) ||
-                   fmax(diagonal_size, other) < tau || !isfinite(T(1) / other);
+                   fmax(diagonal_size, other) < tau || !(other > largest_without_reciprocal<T>);
         }
     };
     template <class T>
@@ -185,7 +188,7 @@ struct Ldlt {
                 if (pivot.is_pair()) {
                     second_mine = state.live ? pivot.of_q : T(0);
                     const PivotPair<T> used = raised(e, tau);
-                    const PivotPair<T> g = inverse(used);
+                    const PivotPair<T> g = used.e21 == T(0) ? inverse(used) : pair_inverse(used);
                     l = state.live ? g.e11 * mine + g.e21 * second_mine : T(0);
                     second_l = state.live ? g.e21 * mine + g.e22 * second_mine : T(0);
                     if (lane < n) {
@@ -230,10 +233,5 @@ struct Ldlt {
 };
 
 }  // namespace
-
-template <Pivoting pivoting, class T>
-void ldlt_with(const Context& context, const FactorJob<T>& job) {
-    factorise_batch<Ldlt<pivoting>>(context, job);
-}
 
 }  // namespace tessera::batched::cuda

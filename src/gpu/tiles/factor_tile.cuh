@@ -2,10 +2,10 @@
 
 #include <limits>
 
-#include "batched/factor_job.hpp"
-#include "batched/pivot_pair.hpp"
+#include "base/pivot_pair.hpp"
 #include "gpu/tiles/factor_rows.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
+#include "tessera/factor.hpp"
 
 /// What a team of threads that factorises a matrix keeps and tells.
 namespace tessera::batched::cuda {
@@ -75,6 +75,39 @@ struct Divisor {
     __device__ __forceinline__ T odd_quotient(T a) const { return d == T(0) ? a * T(0) : a / d; }
 };
 
+/// a / d of many a, correctly rounded whatever they are; the division of the compiler goes a long
+/// way for a = 0.
+template <class T>
+class Quotients {
+  public:
+    __device__ __forceinline__ explicit Quotients(T d)
+        : d_(d), reciprocal_(fast_reciprocal(d)), moderate_(is_moderate(d)) {}
+    __device__ __forceinline__ T of(T a) const {
+        const bool quick = moderate_ && (a == T(0) || is_moderate(a));
+        return quick ? -minus_quotient(a, d_, -reciprocal_) : a / d_;
+    }
+
+  private:
+    /// Whether nothing that two such numbers give over- or underflows.
+    static __device__ __forceinline__ bool is_moderate(T x) {
+        constexpr unsigned one = sizeof(T) == 8 ? 0x3ff00000u : 0x3f800000u;
+        constexpr unsigned reach = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Of the exponent.
+        return (high_word(x) & 0x7fffffffu) - (one - reach) < 2 * reach;
+    }
+    T d_, reciprocal_;
+    bool moderate_;
+};
+
+/// As inverse(e) of pivot_pair.hpp; e21 is not 0.
+template <class T>
+__device__ __forceinline__ PivotPair<T> pair_inverse(const PivotPair<T>& e) {
+    const Quotients<T> by_e21(e.e21);
+    const T f1 = by_e21.of(e.e11);
+    const T f2 = by_e21.of(e.e22);
+    const T scale = Quotients<T>((f1 * f2 - T(1)) * e.e21).of(T(1));
+    return {f2 * scale, -scale, f1 * scale};
+}
+
 template <class T>
 __device__ __forceinline__ T raised(T d, T tau) {
     return fabs(d) < tau ? copysign(tau, d == T(0) ? T(1) : d) : d;
@@ -84,6 +117,9 @@ __device__ __forceinline__ T raised(T d, T tau) {
 template <class T>
 __device__ __forceinline__ PivotPair<T> raised(const PivotPair<T>& e, T tau) {
     if (!(tau > T(0))) return e;
+    // The smaller one is |e11 e22 - e21^2| over the larger one, at least e21^2 / (2 |E|).
+    const T norm = fmax(fabs(e.e11), fabs(e.e22)) + fabs(e.e21);
+    if (e.e21 * e.e21 > T(4) * tau * norm) return e;
     const PivotEigen<T> v = eigenpairs(e);
     if (!(fmin(fabs(v.first), fabs(v.second)) < tau)) return e;
     return with_eigenvalues(e, v, raised(v.first, tau), raised(v.second, tau));
@@ -191,6 +227,16 @@ __device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memo
         results.determinant_sign[b] = failed || zeros > 0 ? 0 : sign;
     }
     return failed;
+}
+
+/// Whether shared memory is the faster place, where the caller leaves the choice: measured, see
+/// docs/decisions/batched-factorisations-gpu.md.
+template <class Method, class T>
+constexpr bool shared_is_faster(int width) {
+    if (sizeof(T) == 4 || Method::kind == Factorisation::llt) return false;
+    const bool ldlt = Method::kind == Factorisation::ldlt;
+    if (width == 16) return ldlt || Method::full;
+    return width == 8 && ldlt && (Method::full || Method::ordered);
 }
 
 }  // namespace

@@ -1,0 +1,140 @@
+#pragma once
+
+#include "gpu/tiles/factor_tile.cuh"
+
+/// Solves and inverses with factors in shared memory.
+namespace tessera::batched::cuda {
+
+namespace {
+
+constexpr int vectors_at_once = 4;  ///< But for a single one.
+
+/// The factors of a matrix in the shared memory of a team, element (i, j) at f[j pitch + i]; thread
+/// s has element s of each vector. Transposed: of ldu, for the transpose of A.
+template <Factorisation kind, bool transposed, class T, class Team>
+class StagedFactors {
+  public:
+    using Value = T;
+    /// The factors must be there.
+    __device__ __forceinline__ StagedFactors(const Team& team, const TeamMemory<T>& memory, int n)
+        : team_(team), memory_(memory), n_(n) {
+        const int s = team.lane();
+        const bool inside = s < n;
+        T divisor = inside ? memory.at(s, s) : T(1);
+        if constexpr (kind == Factorisation::llt) {
+            reciprocal_ = T(1) / divisor;  // Finite: it is a root.
+            return;
+        }
+        if constexpr (kind == Factorisation::ldlt) {
+            const T after = s + 1 < n ? memory.at(s, s + 1) : T(0);
+            const T before = inside && s > 0 ? memory.at(s - 1, s) : T(0);
+            second_ = after == T(0) && before != T(0);
+            pair_ = after != T(0) || second_;
+            if (pair_) {
+                const int first = second_ ? s - 1 : s;
+                divisor = second_ ? before : after;
+                f1_ = memory.at(first, first);
+                f2_ = memory.at(first + 1, first + 1);
+            }
+        }
+        quotients_ = Quotients<T>(divisor);
+        if constexpr (kind == Factorisation::ldlt) {
+            f1_ = quotients_.of(f1_);
+            f2_ = quotients_.of(f2_);
+            last_ = Quotients<T>(f1_ * f2_ - T(1));
+        }
+    }
+
+    /// y = op(A)^-1 y in the coordinates of the factors.
+    template <int Vectors>
+    __device__ __forceinline__ void solve(T (&y)[Vectors]) const {
+        const int s = team_.lane();
+        for (int j = 0; j < n_; ++j) {  // L, or U^T.
+            const T entry = s > j && s < n_ ? at(s, j) : T(0);
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                if (kind == Factorisation::llt && s == j) y[v] *= reciprocal_;
+                const T value = team_.from(y[v], j);
+                if (s > j) y[v] = fma(-entry, value, y[v]);
+            }
+        }
+        if constexpr (kind != Factorisation::llt) {
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) y[v] = divided(y[v]);
+        }
+        for (int j = n_ - 1; j >= 0; --j) {  // U, or L^T.
+            const T entry = s < j ? (kind == Factorisation::ldu ? at(s, j) : at(j, s)) : T(0);
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                if (kind == Factorisation::llt && s == j) y[v] *= reciprocal_;
+                const T value = team_.from(y[v], j);
+                if (s < j) y[v] = fma(-entry, value, y[v]);
+            }
+        }
+    }
+
+  private:
+    __device__ __forceinline__ T at(int i, int j) const {
+        return transposed ? memory_.at(j, i) : memory_.at(i, j);
+    }
+    /// Element s of D^-1 y.
+    __device__ __forceinline__ T divided(T y) const {
+        if constexpr (kind != Factorisation::ldlt) return quotients_.of(y);
+        const int s = team_.lane();
+        team_.sync();
+        memory_.stage[s] = y;
+        team_.sync();
+        if (!pair_) return quotients_.of(y);
+        const T y1 = quotients_.of(memory_.stage[second_ ? s - 1 : s]);
+        const T y2 = quotients_.of(memory_.stage[second_ ? s : s + 1]);
+        return last_.of(second_ ? f1_ * y2 - y1 : f2_ * y1 - y2);
+    }
+
+    const Team& team_;
+    const TeamMemory<T> memory_;
+    int n_;
+    T reciprocal_ = T(1);           ///< Of the diagonal of llt.
+    bool pair_ = false;             ///< Whether this thread has a row of a 2 x 2 pivot,
+    bool second_ = false;           ///< its second one.
+    T f1_ = T(1), f2_ = T(2);       ///< Its diagonal over e21.
+    Quotients<T> quotients_{T(1)};  ///< By the diagonal, or e21,
+    Quotients<T> last_{T(1)};       ///< and by f1 f2 - 1.
+};
+
+/// Copies factors to the memory of a team.
+template <class T, class Team>
+__device__ __forceinline__ void stage_factors(const Team& team, const T* from, Offset line,
+                                              const TeamMemory<T>& memory, int n) {
+    const int s = team.lane();
+    from += s;
+    for (int j = 0; j < n && s < n; ++j, from += line) {
+        copy_to_shared<int(sizeof(T))>(&memory.at(s, j), from);
+    }
+    wait_for_copies();
+    team.sync();
+}
+
+/// put(row, column, value) for the columns first .. first + together - 1 of an inverse below n (of
+/// symmetric matrices for their lower triangle and its mirror image), by a team whose thread
+/// `inside` has row `to` of the inverse and column `from` of the unit matrix.
+template <Factorisation kind, int together, class Factors, class Put>
+__device__ __forceinline__ void inverse_columns(const Factors& factors, bool inside, int from,
+                                                int to, int n, int first, Put&& put) {
+    typename Factors::Value y[together];
+#pragma unroll
+    for (int v = 0; v < together; ++v) {
+        y[v] = typename Factors::Value(inside && from == first + v ? 1 : 0);
+    }
+    factors.solve(y);
+#pragma unroll
+    for (int v = 0; v < together; ++v) {
+        const int column = first + v;
+        if (!inside || column >= n) continue;
+        if (kind == Factorisation::ldu || to >= column) put(to, column, y[v]);
+        if (kind != Factorisation::ldu && to > column) put(column, to, y[v]);
+    }
+}
+
+}  // namespace
+
+}  // namespace tessera::batched::cuda
