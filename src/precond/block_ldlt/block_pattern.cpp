@@ -5,7 +5,7 @@
 
 #include "base/dispatch.hpp"
 #include "base/parallel.hpp"
-#include "sparse/prefetch_rows.hpp"
+#include "base/prefetch_rows.hpp"
 
 namespace tessera::block_ldlt {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/parallel.hpp"
+#include "base/prefetch_rows.hpp"
 #include "precond/block_ldlt/block_pattern.hpp"
-#include "sparse/prefetch_rows.hpp"
 
 namespace tessera::block_ldlt {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/parallel.hpp"
-#include "sparse/prefetch_rows.hpp"
+#include "base/prefetch_rows.hpp"
 
 namespace tessera::ordering {
 
