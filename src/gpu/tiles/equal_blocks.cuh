@@ -1,9 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
-#include "gpu/tiles/gauss_jordan_panels.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/staging.cuh"
 
@@ -37,12 +35,8 @@ struct EqualBlocks {
     static constexpr int rows = blocks * n;
     static constexpr int steps_a_block = n + 1;  ///< One more, to spread groups over banks.
     static constexpr int value_bytes = blocks * block_values * int(sizeof(T));
-    static constexpr int step_bytes = blocks * steps_a_block * int(sizeof(PivotStep<T>));
-    static constexpr bool panels = std::is_same_v<T, float> && n == 32 && Lanes == 8;
-    using Pivots = PivotRows<n, blocks>;
-    static constexpr int pivot_bytes = panels ? Pivots::bytes : 0;
     static constexpr int table_bytes =
-        std::max((step_bytes + 15) / 16 * 16 + pivot_bytes, rows* int(sizeof(BlockRow)));
+        std::max(blocks * steps_a_block * int(sizeof(PivotStep<T>)), rows* int(sizeof(BlockRow)));
     static constexpr int bytes = value_bytes + (table_bytes + 15) / 16 * 16;
     static_assert(blocks * block_values <= 1 << BlockRow::place_bits);
 
@@ -67,11 +61,6 @@ struct EqualBlocks {
     /// The steps of the elimination of block s; takes the place of the row table.
     __device__ PivotStep<T>* steps(int s) const {
         return reinterpret_cast<PivotStep<T>*>(row) + s * steps_a_block;
-    }
-    /// Shared address of the rows of pivots of block s, behind all steps.
-    __device__ unsigned pivot_rows(int s) const {
-        return shared_address(row) +
-               unsigned((step_bytes + 15) / 16 * 16 + s * Pivots::group_bytes);
     }
 };
 
@@ -212,33 +201,20 @@ __device__ __forceinline__ BlockFacts<T> examine_equal_block(const T* block,
     return {lanes_max<Lanes>(norm), !any_of_lanes<Lanes>(differs)};
 }
 
-/// Inverts the blocks in registers and writes the inverse of this group, block `group` of `shared`,
-/// to its place there, column-major.
+/// Inverts the blocks in registers and writes the inverse of this group to `block`, column-major.
 /// `again`() takes the rows once more. Returns 0, or k where the k-th pivot (1-based), or its
 /// reciprocal, is zero or not finite; all values are NaN then.
 template <int Lanes, class T, int n, int Rows, class Again>
-__device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n],
-                                                   const EqualBlocks<T, n, Lanes>& shared,
-                                                   int group, Again&& again) {
+__device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n], PivotStep<T>* table, T* block,
+                                                   Again&& again) {
     using Warp = EqualBlocks<T, n, Lanes>;
     const int lane = int(threadIdx.x % Lanes);
-    T* const block = shared.value + group * Warp::block_values;
-    PivotStep<T>* const table = shared.steps(group);
     const unsigned steps = shared_address(table);
-    const auto eliminate = [&](auto careful) {
-        if constexpr (Warp::panels) {
-            return PanelElimination<Lanes, careful.value, Rows, n>(lane, steps,
-                                                                   shared.pivot_rows(group))
-                .invert(a);
-        } else {
-            T none = T(0);
-            return gauss_jordan<Lanes, careful.value, false, false>(a, n, n, lane, steps, none);
-        }
-    };
-    int info = eliminate(std::false_type());
+    T none = T(0);
+    int info = gauss_jordan<Lanes, false, false, false>(a, n, n, lane, steps, none);
     if (__any_sync(full_warp, info != 0)) {
         again();
-        info = eliminate(std::true_type());
+        info = gauss_jordan<Lanes, true, false, false>(a, n, n, lane, steps, none);
     }
     close_steps<Lanes>(table, n, lane, info);
     // X(step of row r, row of step k) = D(r, k) / pivot of row r.

@@ -18,23 +18,20 @@ struct EqualShape {
     int lanes;  ///< A block, each with n / lanes rows; 0: by the kernel for blocks of any size.
     int warps;  ///< A thread block.
     int thread_blocks;  ///< A multiprocessor, that registers are limited for.
-    /// Clocks between the starts of the first thread blocks of a multiprocessor, 0: all at once.
-    /// All take the same time: those that start together load together, turn after turn.
-    int apart = 0;
 };
 
 /// Of double, float.
 template <class T, int n>
 constexpr EqualShape equal_shape() {
     constexpr EqualShape table[8][2] = {
-        {{2, 2, 20}, {2, 2, 20}},       // 4
-        {{4, 2, 12}, {4, 2, 16}},       // 8
-        {{4, 2, 6}, {4, 4, 6}},         // 12
-        {{8, 2, 8}, {8, 2, 12}},        // 16
-        {{4, 1, 7}, {4, 2, 6}},         // 20
-        {{8, 2, 4}, {8, 2, 8}},         // 24
-        {{0, 0, 0}, {0, 0, 0}},         // 28
-        {{16, 2, 6}, {8, 1, 8, 2500}},  // 32
+        {{2, 2, 20}, {2, 2, 20}},  // 4
+        {{4, 2, 12}, {4, 2, 16}},  // 8
+        {{4, 2, 6}, {4, 4, 6}},    // 12
+        {{8, 2, 8}, {8, 2, 12}},   // 16
+        {{4, 1, 7}, {4, 2, 6}},    // 20
+        {{8, 2, 4}, {8, 2, 8}},    // 24
+        {{0, 0, 0}, {0, 0, 0}},    // 28
+        {{16, 2, 6}, {8, 1, 11}},  // 32
     };
     return table[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
 }
@@ -89,24 +86,11 @@ __device__ __forceinline__ InverseFacts<T> keep_inverse(const NarrowStore& store
     return facts;
 }
 
-/// Waits until the thread block of the first turn may start; multiprocessors: 0 where all may at
-/// once.
-template <class T, int n>
-__device__ __forceinline__ void start_apart(unsigned multiprocessors) {
-    constexpr EqualShape shape = equal_shape<T, n>();
-    if constexpr (shape.apart > 0) {
-        if (blockIdx.x >= multiprocessors * shape.thread_blocks) return;
-        const long long start = clock64();
-        const long long wait = (long long)(blockIdx.x / multiprocessors) * shape.apart;
-        while (clock64() - start < wait) __nanosleep(100);
-    }
-}
-
 /// Extracts, inverts and stores 32 / lanes blocks a warp. Store: PlainStore or NarrowStore.
 template <class T, int n, class Store>
 __global__ void __launch_bounds__(32 * equal_shape<T, n>().warps, equal_shape<T, n>().thread_blocks)
     setup_equal_kernel(CsrView<T> matrix, Index count, Store store, CountedBlocks counted,
-                       Index* info, T* reciprocal_condition, T* largest, unsigned multiprocessors) {
+                       Index* info, T* reciprocal_condition, T* largest) {
     constexpr EqualShape shape = equal_shape<T, n>();
     constexpr int lanes = shape.lanes;
     using Warp = EqualBlocks<T, n, lanes>;
@@ -117,7 +101,6 @@ __global__ void __launch_bounds__(32 * equal_shape<T, n>().warps, equal_shape<T,
         (Index(blockIdx.x) * shape.warps + Index(threadIdx.x / 32)) * Warp::blocks;
     begin_dependent();
     if (first_block >= count) return;
-    start_apart<T, n>(multiprocessors);
     const int here = min(Warp::blocks, count - first_block);
 
     const bool full = copy_full_blocks(matrix, first_block * n, shared);
@@ -129,7 +112,7 @@ __global__ void __launch_bounds__(32 * equal_shape<T, n>().warps, equal_shape<T,
     take_equal_block<T, n, lanes>(given, a);
     const BlockFacts<T> block = examine_equal_block<T, n, lanes>(given, a);
     T* const inverse = shared.value + group * Warp::block_values;
-    int failure = invert_equal_blocks<lanes>(a, shared, group,
+    int failure = invert_equal_blocks<lanes>(a, shared.steps(group), inverse,
                                              [&] { take_equal_block<T, n, lanes>(given, a); });
     const bool mine = group < here;
     const InverseFacts<T> facts =
@@ -147,19 +130,10 @@ template <class T, int n, class Store>
 void launch_equal_to(const Context& context, const SetupJob<T>& job, const Store& store) {
     constexpr EqualShape shape = equal_shape<T, n>();
     using Warp = EqualBlocks<T, n, shape.lanes>;
-    const cudaStream_t stream = stream_of(context);
-    const unsigned grid = blocks_for(job.blocks.count, shape.warps * Warp::blocks);
-    int multiprocessors = 0;
-    if constexpr (shape.apart > 0) {
-        TESSERA_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
-                                            context.device()));
-        // Few turns would not win back what the waiting takes.
-        if (grid < unsigned(4 * multiprocessors * shape.thread_blocks)) multiprocessors = 0;
-    }
-    launch_dependent(setup_equal_kernel<T, n, Store>, grid, 32 * shape.warps,
-                     shape.warps * Warp::bytes, stream, job.matrix, job.blocks.count, store,
-                     job.counted, job.info, job.reciprocal_condition, job.largest,
-                     unsigned(multiprocessors));
+    launch_dependent(setup_equal_kernel<T, n, Store>,
+                     blocks_for(job.blocks.count, shape.warps * Warp::blocks), 32 * shape.warps,
+                     shape.warps * Warp::bytes, stream_of(context), job.matrix, job.blocks.count,
+                     store, job.counted, job.info, job.reciprocal_condition, job.largest);
 }
 
 /// Launches the kernel for `largest` rows, if that is n or more and there is one.
