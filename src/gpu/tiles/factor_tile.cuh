@@ -75,8 +75,8 @@ struct Divisor {
     __device__ __forceinline__ T odd_quotient(T a) const { return d == T(0) ? a * T(0) : a / d; }
 };
 
-/// a / d of many a, correctly rounded whatever they are; the division of the compiler goes a long
-/// way for a = 0.
+/// a / d of many a, correctly rounded whatever they are, but that -0 over a negative d gives -0;
+/// the division of the compiler goes a long way for a = 0.
 template <class T>
 class Quotients {
   public:
