@@ -347,14 +347,16 @@ def real(claims, document):
 
 def check_sizes(claims, documents):
     """A million rows on a GPU and on a CPU."""
-    lines, rows, cut = [], {}, []
+    lines, rows, commits, cut = [], {}, {}, []
     for document in documents:
         row = by_system(document["rows"])["KKT hard"]["jacobi"][0]
         if not is_whole(row):
             cut.append(document["device"])
             lines.append([document["device"], "cut"] + [""] * 8)
             continue
-        rows["CPU" if document["device"].startswith("cpu") or "CPU" in document["device"] else "GPU"] = row
+        place = "CPU" if "CPU" in document["device"].upper() else "GPU"
+        rows[place] = row
+        commits[place] = document["commit"]
         lines.append([
             document["device"], f"{row['symbolic_seconds']:.2f}",
             f"{row['setup_seconds']:.2f}", number(row["numeric_milliseconds"], "{:.4g}"),
@@ -371,7 +373,9 @@ def check_sizes(claims, documents):
         claims.add(
             faster, min(gain["numeric_milliseconds"], gain["apply_milliseconds"]) >= 3,
             f"{gain['numeric_milliseconds']:.1f} and {gain['apply_milliseconds']:.1f} times (with "
-            f"matching and ordering, on the host in both: {gain['setup_seconds']:.1f})",
+            f"matching and ordering, on the host in both: {gain['setup_seconds']:.1f}"
+            + ("" if len(set(commits.values())) == 1
+               else f"; CPU at commit {commits['CPU']}, GPU at {commits['GPU']}") + ")",
         )
     elif cut:
         claims.add(faster, False, judged=0, cut=cut)
