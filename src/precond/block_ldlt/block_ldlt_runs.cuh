@@ -158,8 +158,8 @@ __device__ __forceinline__ void stage_item(const PatternView<T>& a, LevelStart s
 
 /// A level: the diagonal blocks, a warp each, and at the same time the blocks of W; then those of
 /// V. Where there is one for each warp at most, all is in shared memory until V is there, and a
-/// warp writes F_i when the next level, which starts with other warps, is under way; those have
-/// the entries of A by then.
+/// warp writes F_i when the next level is under way, or when it has a block of that one itself; it
+/// starts with other warps, which have the entries of A by then, where there are enough.
 template <int k, Pivoting pivoting, class T>
 __global__ void __launch_bounds__(RunShape<T, k>::threads, 1)
     run_kernel(const __grid_constant__ PatternView<T> a,
