@@ -23,6 +23,14 @@ wanted() { ((${#only[@]} == 0)) || [[ " ${only[*]} " == *" $1 "* ]]; }
 # shellcheck source=find_bench.sh
 source "$here/find_bench.sh"
 mkdir -p "$folder"
+for name in "${only[@]}"; do
+    if ! awk -v name="$name" -v device="$device" \
+        '$1 == name && index($0 " ", " " device " ") { found = 1 } END { exit !found }' \
+        "$here/study_matrices.txt"; then
+        echo "study.sh: study_matrices.txt has no $name for $device" >&2
+        exit 2
+    fi
+done
 
 names=()
 while read -r name devices; do
@@ -36,6 +44,10 @@ while read -r name devices; do
     fi
     names+=("$name")
 done <"$here/study_matrices.txt"
+if ((${#names[@]} == 0)); then
+    echo "study.sh: no matrix is there; name the folder that has them" >&2
+    exit 2
+fi
 paper=()
 for name in bcsstk18 bcsstk38 s3rmt3m3 saylr4 dw2048 dw8192; do
     if wanted "$name" && [[ -f $matrices/$name.mtx.gz ]]; then paper+=("$name.mtx.gz"); fi
@@ -47,5 +59,5 @@ count() {
         --device "$device" --threads 1 --folder "$matrices" --json "$folder/study.json" --resume \
         </dev/null
 }
-if ((${#names[@]})); then count right "${names[@]}" --precisions working,adaptive; fi
+count right "${names[@]}" --precisions working,adaptive
 if [[ $device == cuda ]] && ((${#paper[@]})); then count left "${paper[@]}" --seeds 1; fi

@@ -193,9 +193,20 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     EXPECT_EQ(late.code, 3);
     expect_contains(late.out, "not tried: there was no time left");
     expect_contains(late.out, "Nothing could be tried.");
+    // It is over in the first setup.
+    const Outcome short_time = tune({"poisson2d:100", "--seconds", "1e-4"});
+    EXPECT_EQ(short_time.code, 3) << short_time.err;
+    expect_contains(short_time.out, "not tried: there was no time left");
     const Outcome wrong = tune({"poisson2d:40", "--bounds", "0"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_EQ(wrong.out, "");
+}
+
+TEST_F(cli_tune, refinement_is_refused_before_anything_is_read) {
+    const Outcome outcome = tune({"nowhere.mtx", "--solver", "refinement:minres"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    expect_contains(outcome.err, "tune does not try --solver refinement");
 }
 
 TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {

@@ -198,7 +198,8 @@ void add_solve(CLI::App& app, SolveArguments& to) {
         ->group("Meshes");
     solve.add_option("--x0", to.start, "File with the start; default: zero");
     solve.add_option("--precond", to.preconditioner,
-                     "none, jacobi, block_jacobi:BOUND[,...], or a polynomial; see below");
+                     "none, jacobi, block_jacobi:BOUND[,...], block_ldlt:K[,...], or a polynomial; "
+                     "see below");
     solve.add_option("--format", to.format,
                      "Of the matrix in products: csr, sbell:3, sell:32, ...; see below");
     solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
@@ -213,7 +214,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
 
 void add_tune(CLI::App& app, TuneArguments& to) {
     CLI::App& tune =
-        *app.add_subcommand("tune", "Find the preconditioner that solves A x = b fastest");
+        *app.add_subcommand("tune", "Find what preconditioner and solver solve A x = b fastest");
     tune.footer(problems_help);
     add_system(tune, to.solve);
     add_mesh(tune, to.solve.mesh);

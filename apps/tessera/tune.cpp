@@ -126,7 +126,7 @@ class Tuning {
     void warm_up(const Trial& trial) {
         const Spec preconditioner = Spec::parse(is_ldlt(trial) ? "none" : trial.preconditioner);
         const auto first = make_preconditioner<T>(context_, preconditioner, matrix_);
-        solve(trial, first.get(), options(std::min(left() / 20, 0.1)));
+        solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
     }
 
     /// Sets up and solves.
@@ -333,6 +333,10 @@ class Tuning {
 int tune(const TuneArguments& arguments) {
     const InterruptNote note("preparing to tune " + arguments.solve.matrix);
     check_arguments(arguments.solve);
+    if (Spec::parse(arguments.solve.solver).name() == "refinement") {
+        throw InvalidArgument(
+            "tune does not try --solver refinement: give another solver or leave it out");
+    }
     return arguments.solve.precision == "f32" ? Tuning<float>(arguments)()
                                               : Tuning<double>(arguments)();
 }

@@ -14,9 +14,9 @@
 /// every number of threads.
 namespace tessera {
 
-/// A matching of rows and columns of a square matrix that has the largest product of |a_ij| among
-/// those of the largest cardinality, with the dual variables that prove it as scalings:
-///   |a_ij| 2^(r_i + c_j) <= 1 for all entries, = 1 for matched ones, up to rounding.
+/// A matching of largest cardinality of rows and columns of a square matrix, that of the largest
+/// product of |a_ij| where all rows are matched, else among those of the same rows with the same
+/// columns; as a proof scalings: |a_ij| 2^(r_i + c_j) <= 1, = 1 for matched ones, up to rounding.
 struct ProductMatching {
     std::vector<Index> column_of_row;      ///< -1: the row is not matched.
     std::vector<double> row_exponents;     ///< r_i.

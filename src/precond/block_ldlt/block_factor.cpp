@@ -65,18 +65,8 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
     BlockEntries entries = find_entries(grid_, pattern, matrix, context.threads());
 
     const Offset blocks = pattern.blocks(), square = Offset(k) * k, slots = Offset(m) * k;
-    if (context.on_gpu()) {
-        cut_long_lists(context, pattern);
-        spans_ = level_spans(pattern, k);
-        std::vector<LevelStart> starts;
-        for (const Index row : pattern.level_offsets) {
-            starts.push_back({row, pattern.column_offsets[std::size_t(row)]});
-        }
-        level_starts_ = copy_to_buffer(context, starts);
-        bytes_ += level_starts_.size() * Offset(sizeof(LevelStart));
-    } else {
-        spans_.assign(1, {0, pattern.levels(), false});
-    }
+    if (context.on_gpu()) cut_long_lists(context, pattern);
+    find_spans(context, pattern);
     level_offsets_ = pattern.level_offsets;
     column_offsets_host_ = pattern.column_offsets;
     column_offsets_ = to_buffer(context, std::move(pattern.column_offsets));
@@ -130,6 +120,22 @@ BlockFactor<T>::BlockFactor(const Context& context, Grid grid, BlockPattern patt
              view_.long_rows,
              view_.long_columns,
              view_.long_blocks};
+}
+
+/// Runs of levels on a GPU; on a CPU there are none.
+template <class T>
+void BlockFactor<T>::find_spans(const Context& context, const BlockPattern& pattern) {
+    if (!context.on_gpu()) {
+        spans_.assign(1, {0, pattern.levels(), false});
+        return;
+    }
+    spans_ = level_spans(pattern, grid_.k);
+    std::vector<LevelStart> starts;
+    for (const Index row : pattern.level_offsets) {
+        starts.push_back({row, pattern.column_offsets[std::size_t(row)]});
+    }
+    level_starts_ = copy_to_buffer(context, starts);
+    bytes_ += level_starts_.size() * Offset(sizeof(LevelStart));
 }
 
 template <class T>

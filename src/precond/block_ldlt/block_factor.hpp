@@ -75,6 +75,7 @@ class BlockFactor {
         Buffer<Index> permutations;
     };
     void cut_long_lists(const Context& context, const BlockPattern& pattern);
+    void find_spans(const Context& context, const BlockPattern& pattern);
     void factor_blocks(const Context& context, Index first, Index last, Set& set);
     void factor_level(const Context& context, Index level);
     /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.

@@ -72,14 +72,15 @@ bool SymmetricPairs::depends_on_order(Index i) const {
     return false;
 }
 
-/// As large as the duals of the neighbours that have theirs allow.
+/// As large as the duals of the neighbours that have theirs allow; who has none yet looks at this
+/// one later.
 void SymmetricPairs::choose_dual(Index i) {
     double dual = vertices_[i].dual, least = infinite;
     for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
         const Index j = costs_.columns[k];
         if (costs_.costs[k] == infinite || j == i) continue;
         least = std::min(least, costs_.costs[k]);
-        if (waiting_[j]) continue;
+        if (waiting_[j] || vertices_[j].dual == infinite) continue;
         dual = std::min(dual, costs_.costs[k] - vertices_[j].dual);
     }
     if (dual == infinite) dual = least < infinite ? least / 2 : 0;

@@ -104,6 +104,23 @@ TEST(symmetric_pairs, equal_entries_end) {
     EXPECT_GE(expect_feasible(Problem(entries)), 6 * 40);
 }
 
+/// Odd cycles use up what bids may look at, so the rows behind them keep their first duals.
+TEST(symmetric_pairs, rows_without_bids_have_feasible_duals) {
+    constexpr Index cycles = 300, behind = 3 * cycles;
+    test::SymmetricEntries entries(behind + 12);
+    for (Index i = 0; i < behind; i += 3) {
+        entries.add(i, i + 1, 1).add(i + 1, i + 2, 1.25).add(i, i + 2, 1.5);
+    }
+    // Two diagonals that are too small for the entry between them, each beside a row without one.
+    for (Index i = behind; i < behind + 12; i += 4) {
+        entries.add(i, i, 1).add(i + 1, i + 1, 1).add(i, i + 1, 32);
+        entries.add(i, i + 2, 0.5).add(i + 1, i + 3, 0.5);
+    }
+    expect_feasible(Problem(entries));
+    const auto matrix = entries.matrix();
+    EXPECT_EQ(match_symmetric(test::host(), matrix.view()).structural_rank, matrix.rows());
+}
+
 TEST(symmetric_pairs, threads_do_not_matter) {
     auto random = test::generator();
     for (const auto& entries : {test::random_kkt(random, 40000, 20000, 6),
