@@ -153,7 +153,9 @@ std::vector<T> applied(const Context& context, const StoredBlocks& blocks, Trans
         context, blocks, transpose, vectors, r_there.data() + before, leading,
         z_there.data() + before, leading);
     z = copy_to_host(context, z_there);
-    if (before > 0) EXPECT_EQ(z[std::size_t(before - 1)], T(-77));
+    if (before > 0) {
+        EXPECT_EQ(z[std::size_t(before - 1)], T(-77));
+    }
     z.erase(z.begin(), z.begin() + before);
     for (Index v = 0; v < vectors; ++v) {
         for (Offset k = blocks.rows; k < leading; ++k) {
