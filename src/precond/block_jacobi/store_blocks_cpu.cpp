@@ -131,10 +131,9 @@ bool narrow_values(BlockFormat format, Offset count, const T* from, std::byte* t
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
 #include <atomic>
 
-#include "base/parallel.hpp"
+#include "precond/block_jacobi/for_blocks.hpp"
 
 namespace tessera::cpu {
 
@@ -143,21 +142,11 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
                   const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict) {
     const auto narrow_them = TESSERA_SIMD(context, narrow_values<T>);
     std::atomic<bool> overflow{false};
-    const Offset grain =
-        parallel_grain / std::max<Offset>(Offset(blocks.largest) * blocks.largest, 1);
-    parallel_ranges(
-        context.threads(), blocks.count,
-        [&](Offset first, Offset last) {
-            for (Offset b = first; b < last; ++b) {
-                const Offset entry = blocks.entry_offsets[b];
-                if (narrow_them(stored.formats != nullptr ? stored.formats[b] : stored.format,
-                                blocks.entry_offsets[b + 1] - entry, inverses + entry,
-                                bytes + stored.starts[b] * stored.unit)) {
-                    overflow = true;
-                }
-            }
-        },
-        grain);
+    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
+        const BlockFormat format = stored.formats != nullptr ? stored.formats[b] : stored.format;
+        std::byte* const to = bytes + stored.starts[b] * stored.unit;
+        if (narrow_them(format, Offset(n) * n, inverse, to)) overflow = true;
+    });
     verdict->add({.overflow = overflow});
 }
 
