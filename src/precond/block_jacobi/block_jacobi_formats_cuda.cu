@@ -98,13 +98,14 @@ constexpr int verdict_words = 2;
 
 __device__ __forceinline__ void hand_over(const HostVerdict& verdict) {
     SetupVerdict& there = *verdict.there;
-    const SetupVerdict found{atomicExch(&there.singular, 0), atomicExch(&there.misfits, 0),
-                             atomicExch(&there.overflow, 0), atomicExch(&there.rows_from_end, 0u),
-                             atomicExch(&there.formats, 0u), atomicExch(&there.judged, 0u)};
+    const SetupVerdict found{__ldcg(&there.singular), __ldcg(&there.misfits),
+                             __ldcg(&there.overflow), __ldcg(&there.rows_from_end),
+                             __ldcg(&there.formats)};
     tell_host(verdict.words, std::uint64_t(found.singular) | std::uint64_t(found.misfits) << 31);
     tell_host(verdict.words + 1, std::uint64_t(found.rows_from_end) |
                                      std::uint64_t(found.formats) << 32 |
                                      std::uint64_t(found.overflow != 0) << 62);
+    there = {};
 }
 
 /// What hand_over told; waits for it.

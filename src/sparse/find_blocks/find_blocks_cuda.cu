@@ -24,12 +24,11 @@ struct NextStart {
         const int t = int(threadIdx.x);
         const bool inside = t < staged_words && chunk / 32 + t < rows / 32 + 3;
         const unsigned word = inside ? mask.words[chunk / 32 + t] : 0;
-        const int period = periods != nullptr ? periods[0] : 0;
-        const bool equal = period > 0 && all_have_period(rows, period);
+        const int period = periods != nullptr ? common_period(rows) : 0;
         if (inside) staged[t] = word;
         mask.words = staged;
         first = chunk;
-        if (__syncthreads_and(equal) == 0) return 0;
+        if (__syncthreads_and(period > 0) == 0) return 0;
         if (period <= bound) return agglomerate ? bound / period * period : period;
         return period % bound == 0 ? bound : 0;
     }
@@ -39,22 +38,43 @@ struct NextStart {
     }
 
   private:
-    /// Whether the starts, and so the end of the matrix, are the multiples of `period`: what this
-    /// thread sees of it.
-    __device__ bool all_have_period(Index rows, int period) const {
+    /// The period of the first group if the starts, and so the end of the matrix, are its
+    /// multiples, as far as this thread sees; else 0. All is read before anything is waited for.
+    __device__ int common_period(Index rows) const {
         static_assert(period_rows < chain_threads);
+        constexpr int under_way = 4;  // Words of four periods.
         const int t = int(threadIdx.x);
         const Index groups = rows / period_rows;
-        bool equal = true;
-#pragma unroll 4
-        for (Index k = t; k < groups / 4; k += chain_threads) {
-            const auto four = reinterpret_cast<const unsigned*>(periods)[k];
-            equal &= four == unsigned(period) * 0x01010101u;
-        }
-        if (t < groups % 4) equal &= periods[groups / 4 * 4 + t] == period;
+        const auto* const fours = reinterpret_cast<const unsigned*>(periods);
+        const int period = periods[0];
         const Index row = groups * period_rows + t;
-        if (row <= rows) equal &= mask.starts(row) == (row % period == 0);
-        return equal;
+        const unsigned word = row <= rows ? mask.words[row / 32] : 0;
+        const Index byte = groups / 4 * 4 + t;
+        const int last = byte < groups ? periods[byte] : 0;
+        unsigned most = 0;  // Bits of any, and of all.
+        unsigned least = ~0u;
+#pragma unroll 1
+        for (Index first = t; first < groups / 4; first += under_way * chain_threads) {
+            unsigned four[under_way];
+#pragma unroll
+            for (int u = 0; u < under_way; ++u) {
+                const Index k = first + u * chain_threads;
+                four[u] = fours[k < groups / 4 ? k : first];
+            }
+#pragma unroll
+            for (int u = 0; u < under_way; ++u) {
+                most |= four[u];
+                least &= four[u];
+            }
+        }
+        const unsigned each = unsigned(period) * 0x01010101u;
+        bool equal = t >= groups / 4 || (most == each && least == each);
+        if (byte < groups) equal &= last == period;
+        if (row <= rows) {
+            const bool multiple = unsigned(row) % unsigned(max(period, 1)) == 0;
+            equal &= ((word >> (row % 32) & 1u) != 0) == multiple;
+        }
+        return equal ? period : 0;
     }
 };
 

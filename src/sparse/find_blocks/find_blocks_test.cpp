@@ -195,6 +195,38 @@ TEST(find_blocks, supervariables_of_one_size) {
     }
 }
 
+/// Where nonzeros are a multiple of the rows, the GPU expects all rows to have as many; some warps'
+/// rows may, and others' not.
+TEST(find_blocks, rows_of_a_whole_mean_length) {
+    auto random = generator();
+    const Index rows = 700;
+    for (const Index length : {1, 2, 3, 4, 5, 8, 12, 31, 32, 40, 124, 130}) {
+        std::vector<Index> columns;
+        for (Index k = 0; k < length; ++k) columns.push_back(2 * k);
+        Pattern pattern;
+        while (Index(pattern.size()) < rows) {
+            if (random() % 3 == 0) columns[random() % columns.size()] ^= 1;
+            pattern.push_back(columns);
+        }
+        const auto expect = [&](std::size_t shorter, std::size_t longer) {
+            Pattern changed = pattern;
+            if (shorter != longer) {
+                changed[shorter].pop_back();
+                changed[longer].push_back(rows - 1);
+            }
+            expect_reference(context(), changed, 64, Blocking::natural);
+            expect_reference(context(), changed, 9, Blocking::supervariable);
+        };
+        expect(0, 0);
+        expect(0, 699);
+        expect(699, 0);
+        expect(95, 96);
+        expect(33, 31);
+        expect(random() % 700, random() % 700);
+        if (HasFatalFailure()) return;
+    }
+}
+
 TEST(find_blocks, rows_that_differ_in_one_column) {
     auto random = generator();
     const Index rows = 700;
