@@ -268,8 +268,10 @@ class Run {
         attempt(!arguments_.json.empty(), [&] { write_text(arguments_.json, to_json(report_)); });
         attempt(!arguments_.quiet && arguments_.json != "-",
                 [&] { write_text("-", to_table(report_)); });
-        attempt(solved_ && !arguments_.out.empty(),
-                [&] { io::write_vector<T>(host_, arguments_.out, x); });
+        attempt(solved_ && !arguments_.out.empty(), [&] {
+            const WritingNote note(arguments_.out);
+            io::write_vector<T>(host_, arguments_.out, x);
+        });
         if (!failures.empty()) throw InvalidArgument(failures);
     }
 
