@@ -109,14 +109,18 @@ TEST_F(cli, misspelt_words_name_the_nearest) {
     }
 }
 
-TEST_F(cli, wrong_use_gives_exit_code_2_and_no_json) {
+TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     const std::string broken = write("broken.mtx",
                                      "%%MatrixMarket matrix coordinate real general\n"
                                      "2 2 1\n1 x 1\n");
     const std::vector<Words> cases = {{"solve"},
                                       {"solve", broken},
                                       {"solve", "."},
+                                      {"solve", "poisson2d:"},
                                       {"solve", "poisson2d:0"},
+                                      {"solve", "poisson2d:4,jitter=1"},
+                                      {"solve", "convection3d:3", "--precond", "block_ldlt:4"},
+                                      {"solve", "poisson2d:4", "--fix", "left"},
                                       {"solve", "poisson2d:4", "--rtol", "few"},
                                       {"solve", "poisson2d:4", "--rtol", "inf"},
                                       {"solve", "poisson2d:4", "--max-iterations", "-1"},
@@ -140,10 +144,19 @@ TEST_F(cli, wrong_use_gives_exit_code_2_and_no_json) {
         std::string line;
         for (const std::string& word : words) line += word + " ";
         EXPECT_EQ(outcome.code, 2) << line << outcome.err;
-        expect_contains(outcome.err, "tessera: ");
+        EXPECT_TRUE(outcome.err.starts_with("tessera: ")) << outcome.err;
+        EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
         EXPECT_FALSE(std::filesystem::exists(path("run.json"))) << line;
     }
     expect_contains(run({"solve", broken}).err, "broken.mtx:3:");
+    EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol"}).err,
+              "tessera: --rtol needs a value (see tessera solve --help)\n");
+    // Nothing like an option of tune.
+    EXPECT_EQ(run({"tune", "poisson2d:4", "--precond", "jacobi"}).err,
+              "tessera: unknown option '--precond'; tessera tune --help lists all\n");
+    const Outcome bench = run({"bench", "spmv"});
+    EXPECT_EQ(bench.code, 2);
+    EXPECT_EQ(bench.err, "tessera-bench: matrices is required (see tessera-bench spmv --help)\n");
 }
 
 TEST_F(cli, not_square_and_wrong_sizes) {

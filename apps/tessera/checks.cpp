@@ -101,19 +101,19 @@ void check_arguments(const SolveArguments& arguments) {
     check_files(arguments);
 }
 
-Context open_context(const std::string& device, int threads, bool quiet) {
+Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {
     try {
-        std::string why_not_cuda;
-        Context context = Context::from_name(device, threads, &why_not_cuda);
-        if (!why_not_cuda.empty() && !quiet) {
-            std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
-        }
-        return context;
+        return Context::from_name(device, threads, &why_not_cuda);
     } catch (const DeviceError& error) {
         throw DeviceUnavailable(error.what());
     } catch (const NotBuilt& error) {
         throw DeviceUnavailable(error.what());
     }
+}
+
+void note_fallback(const std::string& why_not_cuda, bool quiet) {
+    if (why_not_cuda.empty() || quiet) return;
+    std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
 }
 
 template <class T>

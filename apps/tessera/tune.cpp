@@ -35,7 +35,7 @@ class Tuning {
         : arguments_(arguments),
           given_(arguments.solve),
           wish_(RightHandSide::parse(given_.right_hand_side, given_.seed)),
-          context_(open_context(given_.device, given_.threads, given_.quiet)),
+          context_(open_context(given_.device, given_.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
 
     int operator()() {
@@ -44,6 +44,7 @@ class Tuning {
         matrix_operator_ = &matrix;
         vectors_ = make_vectors<T>(context_, host_, wish_, matrix, system_.load);
         x_ = Buffer<T>(context_, matrix_.rows);
+        note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
         clock_ = Clock();
         try_all();
@@ -315,6 +316,7 @@ class Tuning {
     const TuneArguments& arguments_;
     const SolveArguments& given_;
     RightHandSide wish_;
+    std::string why_not_cuda_;
     Context context_;
     Context host_;
     System<T> system_;
