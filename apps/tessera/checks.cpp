@@ -65,6 +65,13 @@ void check_files(const SolveArguments& arguments) {
     }
 }
 
+/// None: beyond the rows.
+template <class T>
+Index first_empty_row(const CsrView<T>& matrix) {
+    const auto offsets = matrix.row_offsets_span();
+    return Index(std::adjacent_find(offsets.begin(), offsets.end()) - offsets.begin());
+}
+
 }  // namespace
 
 void check_arguments(const SolveArguments& arguments) {
@@ -129,6 +136,13 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
         throw InvalidArgument("'" + system.name +
                               "' has no nonzeros, so it can be solved with for b = 0 alone; check "
                               "how it was written");
+    }
+    if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {
+        std::fprintf(
+            stderr,
+            "tessera: row %d (counted from 0) of '%s' is empty, so the matrix is singular; "
+            "there is a solution only if b is 0 in empty rows\n",
+            empty, system.name.c_str());
     }
     if (!system.known_singular) return;
     if (!allow_singular && system.structure) {
