@@ -33,6 +33,29 @@ class cli_interrupt : public test::CommandLineTest {
         return -1;
     }
 
+    /// Interrupts a program once a byte has come out of the pipe that it writes to.
+    Outcome interrupt_once_written(pid_t child, int end) const {
+        char byte = 0;
+        for (int k = 0; k < 6000 && ::read(end, &byte, 1) != 1; ++k) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        EXPECT_EQ(byte, '%') << "nothing was written";
+        ::kill(child, SIGINT);
+        return wait(child);
+    }
+
+    /// Interrupts a program that writes a file of this name, a megabyte or more: its ".part" is a
+    /// pipe here, which holds less and so is written to until somebody reads it.
+    Outcome interrupt_writing(const std::string& name, Words words) const {
+        const std::string part = path(name + ".part");
+        EXPECT_EQ(::mkfifo(part.c_str(), 0600), 0);
+        const int end = ::open(part.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        words.insert(words.begin(), program());
+        const Outcome outcome = interrupt_once_written(start(words), end);
+        ::close(end);
+        return outcome;
+    }
+
     /// Interrupts a program once it reads the pipe.
     Outcome interrupt(Words words) const {
         words.insert(words.begin(), program());
@@ -79,6 +102,34 @@ TEST_F(cli_interrupt, before_and_between_says_what_was_prepared) {
         interrupt({"solve", "poisson2d:5", "--device", "cpu", "--x0", "pipe", "--quiet"});
     EXPECT_EQ(outcome.code, 130);
     EXPECT_EQ(outcome.err, "tessera: interrupted while preparing to solve poisson2d:5\n");
+}
+
+TEST_F(cli_interrupt, of_writing_leaves_what_was_there_and_nothing_else) {
+    const std::string before = "what was there\n";
+    for (const Words& words : {Words{"convert", "poisson2d:200", "out.mtx"},
+                               Words{"solve", "poisson2d:300", "--device", "cpu",
+                                     "--max-iterations", "1", "--quiet", "--out", "out.mtx"}}) {
+        write("out.mtx", before);
+        const Outcome outcome = interrupt_writing("out.mtx", words);
+        EXPECT_EQ(outcome.code, 130) << words[0];
+        EXPECT_EQ(outcome.out, "") << words[0];
+        EXPECT_EQ(outcome.err,
+                  "tessera: interrupted while writing out.mtx, which was not touched\n");
+        EXPECT_EQ(test::text_of(path("out.mtx")), before) << words[0];
+        EXPECT_FALSE(std::filesystem::exists(path("out.mtx.part"))) << words[0];
+    }
+}
+
+TEST_F(cli_interrupt, of_writing_in_place_says_so_and_leaves_a_file_beside_it_alone) {
+    ASSERT_EQ(::mkfifo(path("out.mtx").c_str(), 0600), 0);
+    const std::string other = write("out.mtx.part", "of somebody else\n");
+    const int end = ::open(path("out.mtx").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const pid_t child = start({program(), "convert", "poisson2d:200", "out.mtx"});
+    const Outcome outcome = interrupt_once_written(child, end);
+    ::close(end);
+    EXPECT_EQ(outcome.code, 130);
+    EXPECT_EQ(outcome.err, "tessera: interrupted while writing out.mtx\n");
+    EXPECT_EQ(test::text_of(other), "of somebody else\n");
 }
 
 }  // namespace

@@ -262,6 +262,26 @@ TEST_F(cli_solve, matrix_without_nonzeros_is_refused) {
     EXPECT_EQ(info.out.find("Try"), std::string::npos);
 }
 
+TEST_F(cli_solve, an_empty_row_is_named) {
+    const std::string file =
+        write("rows.mtx",
+              "%%MatrixMarket matrix coordinate real general\n4 4 4\n1 1 2\n1 3 1\n3 3 2\n4 4 1\n");
+    const Words words{file, "--precond", "jacobi,singular=identity", "--solver", "gmres"};
+    Words solvable = words;
+    solvable.insert(solvable.end(), {"--rhs", "solution:ones"});
+    const std::string note = "tessera: row 1 (counted from 0) of '" + file + "' is empty";
+    const Outcome solved = solve(solvable);
+    EXPECT_EQ(solved.code, 0) << solved.out;
+    expect_contains(solved.err, note);
+    const Outcome unsolvable = solve(words);
+    EXPECT_NE(unsolvable.code, 0);
+    expect_contains(unsolvable.err, note);
+    const std::string whole =
+        write("last.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 2\n");
+    expect_contains(solve({whole, "--precond", "jacobi,singular=identity"}).err, "row 1 ");
+    EXPECT_EQ(solve({"poisson2d:4"}).err, "");
+}
+
 TEST_F(cli_solve, x_of_a_solve_that_does_not_converge_is_explained) {
     const Outcome outcome = solve({"poisson2d:20", "--max-iterations", "1", "--out", "x.mtx"});
     EXPECT_EQ(outcome.code, 3);

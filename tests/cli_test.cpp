@@ -12,7 +12,17 @@ using test::program;
 using test::text_of;
 using test::Words;
 
-using cli = test::CommandLineTest;
+class cli : public test::CommandLineTest {
+  protected:
+    /// The command that `info` ends with, without its first word.
+    std::string suggested(const std::string& matrix) const {
+        const Outcome outcome = run({"info", matrix});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        const std::string mark = "\nTry: tessera";
+        const std::size_t at = outcome.out.find(mark);
+        return at == std::string::npos ? "" : outcome.out.substr(at + mark.size());
+    }
+};
 
 TEST_F(cli, no_argument_gives_twelve_lines_with_three_examples) {
     const Outcome outcome = run({});
@@ -99,14 +109,18 @@ TEST_F(cli, misspelt_words_name_the_nearest) {
     }
 }
 
-TEST_F(cli, wrong_use_gives_exit_code_2_and_no_json) {
+TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     const std::string broken = write("broken.mtx",
                                      "%%MatrixMarket matrix coordinate real general\n"
                                      "2 2 1\n1 x 1\n");
     const std::vector<Words> cases = {{"solve"},
                                       {"solve", broken},
                                       {"solve", "."},
+                                      {"solve", "poisson2d:"},
                                       {"solve", "poisson2d:0"},
+                                      {"solve", "poisson2d:4,jitter=1"},
+                                      {"solve", "convection3d:3", "--precond", "block_ldlt:4"},
+                                      {"solve", "poisson2d:4", "--fix", "left"},
                                       {"solve", "poisson2d:4", "--rtol", "few"},
                                       {"solve", "poisson2d:4", "--rtol", "inf"},
                                       {"solve", "poisson2d:4", "--max-iterations", "-1"},
@@ -130,10 +144,19 @@ TEST_F(cli, wrong_use_gives_exit_code_2_and_no_json) {
         std::string line;
         for (const std::string& word : words) line += word + " ";
         EXPECT_EQ(outcome.code, 2) << line << outcome.err;
-        expect_contains(outcome.err, "tessera: ");
+        EXPECT_TRUE(outcome.err.starts_with("tessera: ")) << outcome.err;
+        EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
         EXPECT_FALSE(std::filesystem::exists(path("run.json"))) << line;
     }
     expect_contains(run({"solve", broken}).err, "broken.mtx:3:");
+    EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol"}).err,
+              "tessera: --rtol needs a value (see tessera solve --help)\n");
+    // Nothing like an option of tune.
+    EXPECT_EQ(run({"tune", "poisson2d:4", "--precond", "jacobi"}).err,
+              "tessera: unknown option '--precond'; tessera tune --help lists all\n");
+    const Outcome bench = run({"bench", "spmv"});
+    EXPECT_EQ(bench.code, 2);
+    EXPECT_EQ(bench.err, "tessera-bench: matrices is required (see tessera-bench spmv --help)\n");
 }
 
 TEST_F(cli, not_square_and_wrong_sizes) {
@@ -233,6 +256,36 @@ TEST_F(cli, info_sees_singular_blocks) {
                                                "2 2 4\n1 1 1\n1 2 1\n2 1 1\n2 2 1\n")});
     EXPECT_EQ(outcome.code, 0);
     expect_contains(outcome.out, "block_jacobi:32,singular=shift");
+}
+
+TEST_F(cli, info_suggests_what_solves_indefinite_systems) {
+    for (const std::string problem : {"kkt:300", "stokes:10,beta=1"}) {
+        const std::string suggestion = suggested(problem);
+        expect_contains(suggestion, " --solver sqmr --precond block_ldlt:8");
+        EXPECT_EQ(wait(start({"/bin/sh", "-c", program() + suggestion})).code, 0) << suggestion;
+    }
+}
+
+TEST_F(cli, info_does_not_take_an_empty_row_for_an_indefinite_matrix) {
+    // The same two systems without and with three rows that hold nothing.
+    for (const bool indefinite : {false, true}) {
+        for (const int empty : {0, 3}) {
+            std::ostringstream matrix;
+            matrix << "%%MatrixMarket matrix coordinate real symmetric\n"
+                   << 40 + empty << " " << 40 + empty << " 79\n1 1 4\n";
+            for (int row = 2; row <= 40; ++row) {
+                const double diagonal = indefinite && row % 3 == 0 ? -4 : 4;
+                matrix << row << " " << row - 1 << " 1\n"
+                       << row << " " << row << " " << diagonal << "\n";
+            }
+            const std::string suggestion = suggested(write("rows.mtx", matrix.str()));
+            EXPECT_EQ(suggestion.find("block_ldlt") != std::string::npos, indefinite) << suggestion;
+            EXPECT_EQ(suggestion.find("solution:random") != std::string::npos, empty > 0);
+            EXPECT_EQ(wait(start({"/bin/sh", "-c", program() + suggestion})).code, 0) << suggestion;
+        }
+    }
+    expect_contains(run({"info", "rows.mtx"}).out,
+                    "singular         for its empty rows: b must be 0");
 }
 
 TEST_F(cli, convert_keeps_every_bit) {

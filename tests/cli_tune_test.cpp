@@ -1,5 +1,6 @@
 #include <chrono>
 #include <map>
+#include <regex>
 #include <set>
 #include <thread>
 
@@ -18,6 +19,17 @@ class cli_tune : public test::CommandLineTest {
     Outcome tune(Words words) const {
         words.insert(words.begin(), {"tune", "--device", "cpu", "--threads", "2"});
         return run(words);
+    }
+
+    /// Interrupts a program once it has said something on stderr.
+    Outcome interrupt_after(pid_t child, const std::string& said) const {
+        const auto begin = std::chrono::steady_clock::now();
+        while (test::text_of(path("stderr")).find(said) == std::string::npos &&
+               std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        ::kill(child, SIGINT);
+        return wait(child);
     }
 };
 
@@ -152,7 +164,10 @@ TEST_F(cli_tune, block_ldlt_is_for_symmetric_matrices_in_the_time_there_is) {
     EXPECT_EQ(late.code, 3);
     const Json report = Json::parse(late.out);
     EXPECT_TRUE(report["trials"].empty());
-    EXPECT_EQ(report["not_tried"][0], "block_ldlt:8");
+    EXPECT_EQ(report["not_tried"][0],
+              Json({{"preconditioner", "block_ldlt:8"}, {"solver", "sqmr"}}));
+    EXPECT_EQ(report["not_tried"].back(),
+              Json({{"preconditioner", "jacobi"}, {"solver", "idr:4"}}));
 }
 
 TEST_F(cli_tune, its_command_has_what_was_asked) {
@@ -223,16 +238,25 @@ TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
                "--threads", "1", "--solver", "richardson", "--rtol", "1e-14", "--max-iterations",
                "1000000000", "--stagnation-window", "0", "--seconds", "600", "--bounds", "2,4"});
     ASSERT_GT(child, 0);
-    const auto begin = std::chrono::steady_clock::now();
-    while (test::text_of(path("stderr")).find("singular_block") == std::string::npos &&
-           std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    ::kill(child, SIGINT);
-    const Outcome outcome = wait(child);
+    const Outcome outcome = interrupt_after(child, "singular_block");
     EXPECT_EQ(outcome.code, 130) << outcome.err;
     expect_contains(outcome.out, "  singular_block\n");
     expect_contains(outcome.out, "not tried: interrupted\n");
+}
+
+TEST_F(cli_tune, interrupt_says_at_once_what_it_waits_for) {
+    // Setups and solves of some tenths of a second, one behind the other.
+    const pid_t child = start({test::program(), "tune", "kkt:10000", "--device", "cpu", "--threads",
+                               "1", "--bounds", "1", "--seconds", "600"});
+    ASSERT_GT(child, 0);
+    const Outcome outcome = interrupt_after(child, " iterations\n");
+    EXPECT_EQ(outcome.code, 130) << outcome.err;
+    const std::regex said(
+        "tessera: interrupted while (solving with block_ldlt:8[^;]*; what was found follows|"
+        "setting up block_ldlt:8,method=level; what was found follows once that is done "
+        "\\(Ctrl-C again ends it at once, without\\))\n");
+    EXPECT_TRUE(std::regex_search(outcome.err, said)) << outcome.err;
+    expect_contains(outcome.out, "The fastest:\n");
 }
 
 }  // namespace

@@ -150,7 +150,16 @@ int main(int argc, char** argv) {
     for (CLI::App* sub : {study, ldlt}) {
         sub->add_flag("--resume", resume, "Measure only what the file of --json lacks");
     }
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& help) {
+        return app.exit(help);
+    } catch (const CLI::ParseError& error) {
+        const auto parsed = app.get_subcommands();
+        std::cerr << "tessera-bench: " << error.what() << " (see tessera-bench "
+                  << (parsed.empty() ? "" : parsed.front()->get_name() + " ") << "--help)\n";
+        return 2;
+    }
     if (resume && json == "-") {
         std::cerr
             << "tessera-bench: --resume goes on with a result file; name it with --json FILE\n";

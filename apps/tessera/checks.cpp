@@ -65,6 +65,13 @@ void check_files(const SolveArguments& arguments) {
     }
 }
 
+/// None: beyond the rows.
+template <class T>
+Index first_empty_row(const CsrView<T>& matrix) {
+    const auto offsets = matrix.row_offsets_span();
+    return Index(std::adjacent_find(offsets.begin(), offsets.end()) - offsets.begin());
+}
+
 }  // namespace
 
 void check_arguments(const SolveArguments& arguments) {
@@ -101,19 +108,19 @@ void check_arguments(const SolveArguments& arguments) {
     check_files(arguments);
 }
 
-Context open_context(const std::string& device, int threads, bool quiet) {
+Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {
     try {
-        std::string why_not_cuda;
-        Context context = Context::from_name(device, threads, &why_not_cuda);
-        if (!why_not_cuda.empty() && !quiet) {
-            std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
-        }
-        return context;
+        return Context::from_name(device, threads, &why_not_cuda);
     } catch (const DeviceError& error) {
         throw DeviceUnavailable(error.what());
     } catch (const NotBuilt& error) {
         throw DeviceUnavailable(error.what());
     }
+}
+
+void note_fallback(const std::string& why_not_cuda, bool quiet) {
+    if (why_not_cuda.empty() || quiet) return;
+    std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
 }
 
 template <class T>
@@ -129,6 +136,13 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
         throw InvalidArgument("'" + system.name +
                               "' has no nonzeros, so it can be solved with for b = 0 alone; check "
                               "how it was written");
+    }
+    if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {
+        std::fprintf(
+            stderr,
+            "tessera: row %d (counted from 0) of '%s' is empty, so the matrix is singular; "
+            "there is a solution only if b is 0 in empty rows\n",
+            empty, system.name.c_str());
     }
     if (!system.known_singular) return;
     if (!allow_singular && system.structure) {

@@ -53,7 +53,8 @@ std::string name_of(const Json& row) {
 
 Results read_results(const std::string& path) {
     std::ifstream file(path);
-    if (!file) throw InvalidArgument("cannot read " + path);
+    if (!file)
+        throw InvalidArgument("cannot read " + path + "; name result files of tessera-bench");
     const Json json = Json::parse(file, nullptr, false);
     if (!json.is_object() || json.value("schema", Json()) != "tessera-bench/1" ||
         !json.contains("rows") || !json["rows"].is_array()) {

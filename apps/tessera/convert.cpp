@@ -20,6 +20,7 @@ int convert(const ConvertArguments& arguments) {
     const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
                            matrix.rows == matrix.columns && find_symmetry(matrix, true).values;
     try {
+        const WritingNote writing(arguments.out);
         io::write_matrix(host, arguments.out, matrix,
                          symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
     } catch (const Error& error) {

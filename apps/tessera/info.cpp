@@ -81,16 +81,21 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 }
 
 /// Block Jacobi with the largest bound and the solver that fits the symmetry; block LDL^T where a
-/// symmetric matrix is seen to be indefinite.
+/// symmetric matrix is seen to be indefinite, which an empty row alone does not say. Few right-hand
+/// sides have a solution then.
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
-    if (info.symmetry.values && !info.diagonal.positive()) {
-        command += "gmres:25 --precond block_ldlt:8";
+    const DiagonalFacts& diagonal = info.diagonal;
+    const bool indefinite =
+        diagonal.missing > info.row.empty || diagonal.zero + diagonal.negative > 0;
+    if (info.symmetry.values && indefinite) {
+        command += "sqmr --precond block_ldlt:8";
     } else {
         command += std::string(automatic_solver(info.positive_definite)) +
                    " --precond block_jacobi:" + std::to_string(bounds.back());
         if (info.agglomerated.back().singular > 0) command += ",singular=shift";
     }
+    if (info.row.empty > 0) command += " --rhs solution:random";
     if (info.known_singular) command += " --allow-singular";
     if (arguments.allow_empty_rows) command += " --allow-empty-rows";
     return command;
@@ -197,6 +202,9 @@ std::string to_table(const MatrixInfo& info) {
     line("diagonal", number(info.diagonal.missing) + " missing, " + number(info.diagonal.zero) +
                          " zero, " + number(info.diagonal.negative) + " negative");
     if (info.nonzeros == 0) return table + "  no nonzeros: it cannot be solved with\n";
+    if (info.row.empty > 0) {
+        line("singular", "for its empty rows: b must be 0 in them, and x is not unique");
+    }
     line("natural blocks", number(block_count(info.natural)) + ": " + histogram_text(info.natural));
     table += format("\n  %-16s %10s %8s %14s %10s\n", "block_jacobi", "blocks", "largest",
                     "inverses", "singular");

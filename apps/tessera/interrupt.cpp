@@ -4,28 +4,45 @@
 
 #include <atomic>
 #include <deque>
+#include <filesystem>
 
 namespace tessera::cli {
+
+/// What a Ctrl-C does besides: says something, and removes a file unless its name is empty.
+struct OnInterrupt {
+    std::string text;
+    std::string unfinished;
+};
 
 namespace {
 
 volatile std::sig_atomic_t seen = 0;
 
-/// What a signal handler in any thread may be reading: no text is ever freed.
-std::atomic<const std::string*> note = nullptr;
-static_assert(std::atomic<const std::string*>::is_always_lock_free);
+/// What a signal handler in any thread may be reading: no note is ever freed.
+std::atomic<const OnInterrupt*> note = nullptr;
+static_assert(std::atomic<const OnInterrupt*>::is_always_lock_free);
 
-const std::string* keep(std::string text) {
-    static auto& texts = *new std::deque<std::string>;
-    return &texts.emplace_back(std::move(text));
+const OnInterrupt* keep(const std::string& text, const std::string& unfinished) {
+    static auto& notes = *new std::deque<OnInterrupt>;
+    return &notes.emplace_back("tessera: " + text + "\n", unfinished);
 }
 
-/// Calls nothing but what is safe in signal handlers.
+/// This and the handlers call nothing but what is safe there.
+void say() {
+    const OnInterrupt* const now = note.load();
+    if (now == nullptr) return;
+    if (!now->unfinished.empty()) ::unlink(now->unfinished.c_str());
+    [[maybe_unused]] const auto written =
+        ::write(STDERR_FILENO, now->text.data(), now->text.size());
+}
+
+void say_and_stop(int) {
+    seen = 1;
+    say();
+}
+
 void say_and_die(int signal) {
-    const std::string* const text = note.load();
-    if (text != nullptr) {
-        [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text->data(), text->size());
-    }
+    say();
     ::raise(signal);  // The handler is reset: on return this kills.
 }
 
@@ -40,16 +57,32 @@ struct sigaction handle(void (*handler)(int)) {
     return before;
 }
 
+/// Whether the library writes PATH by way of PATH.part: not what is a device, a pipe or a link.
+bool is_collected(const std::string& path) {
+    std::error_code error;
+    const auto status = std::filesystem::symlink_status(path, error);
+    return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+}
+
 }  // namespace
 
-InterruptGuard::InterruptGuard() : before_(handle([](int) { seen = 1; })) {}
+InterruptGuard::InterruptGuard() : outer_(note.exchange(nullptr)) {
+    before_ = handle(say_and_stop);
+}
 
-InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
+InterruptGuard::~InterruptGuard() {
+    sigaction(SIGINT, &before_, nullptr);
+    note.store(outer_);
+}
+
+void InterruptGuard::promise(const std::string& text) { note.store(keep(text, "")); }
 
 bool interrupted() { return seen != 0; }
 
-InterruptNote::InterruptNote(const std::string& doing)
-    : outer_(note.exchange(keep("tessera: interrupted while " + doing + "\n"))) {
+InterruptNote::InterruptNote(const std::string& doing) : InterruptNote(doing, "") {}
+
+InterruptNote::InterruptNote(const std::string& doing, const std::string& unfinished)
+    : outer_(note.exchange(keep("interrupted while " + doing, unfinished))) {
     before_ = handle(say_and_die);
 }
 
@@ -57,5 +90,9 @@ InterruptNote::~InterruptNote() {
     note.store(outer_);
     sigaction(SIGINT, &before_, nullptr);
 }
+
+WritingNote::WritingNote(const std::string& path)
+    : InterruptNote("writing " + path + (is_collected(path) ? ", which was not touched" : ""),
+                    is_collected(path) ? path + ".part" : "") {}
 
 }  // namespace tessera::cli

@@ -5,8 +5,10 @@
 
 namespace tessera::cli {
 
-/// While one lives the first Ctrl-C asks the solve to stop, the second one kills. A SIGINT that the
-/// shell made us ignore stays ignored.
+struct OnInterrupt;
+
+/// While one lives the first Ctrl-C asks what is under way to stop, the second one kills. A SIGINT
+/// that the shell made us ignore stays ignored.
 class InterruptGuard {
   public:
     InterruptGuard();
@@ -14,8 +16,13 @@ class InterruptGuard {
     InterruptGuard(const InterruptGuard&) = delete;
     InterruptGuard& operator=(const InterruptGuard&) = delete;
 
+    /// What the first Ctrl-C says on stderr from now on, behind "tessera: ", where what it waits
+    /// for may take long.
+    void promise(const std::string& text);
+
   private:
     struct sigaction before_ = {};
+    const OnInterrupt* outer_ = nullptr;
 };
 
 /// Whether the first Ctrl-C has come.
@@ -31,9 +38,19 @@ class InterruptNote {
     InterruptNote(const InterruptNote&) = delete;
     InterruptNote& operator=(const InterruptNote&) = delete;
 
+  protected:
+    InterruptNote(const std::string& doing, const std::string& unfinished);
+
   private:
     struct sigaction before_ = {};
-    const std::string* outer_ = nullptr;
+    const OnInterrupt* outer_ = nullptr;
+};
+
+/// While a file is written: a Ctrl-C also removes PATH.part, in which the library collects what
+/// takes the place of PATH when it is complete.
+class WritingNote : public InterruptNote {
+  public:
+    explicit WritingNote(const std::string& path);
 };
 
 }  // namespace tessera::cli

@@ -35,10 +35,11 @@ std::vector<std::string> command_names(const CLI::App& app) {
     return names;
 }
 
+/// Without dashes, which would make all of them alike.
 std::vector<std::string> option_names(const CLI::App& command) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options()) {
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        for (const std::string& name : option->get_lnames()) names.push_back(name);
     }
     return names;
 }
@@ -69,15 +70,21 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
         if (!word.starts_with("-")) {
             return "there is one word too many: '" + word + "' (see " + help + ")";
         }
-        const std::string nearest = nearest_word(word, option_names(command));
+        const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+        const std::string nearest = nearest_word(bare, option_names(command));
         return "unknown option '" + word + "'" +
-               (nearest.empty() ? "; " + help + " lists all" : "; did you mean '" + nearest + "'?");
+               (nearest.empty() ? "; " + help + " lists all"
+                                : "; did you mean '--" + nearest + "'?");
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
         std::string_view(error.what()).starts_with("A ")) {
         return std::string(error.what()) + ": " + command.get_name() +
                " needs a matrix file, a mesh, or a problem such as poisson2d:200 (see " + help +
                ")";
+    }
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+        const std::string what = error.what();
+        return what.substr(0, what.find(':')) + " needs a value (see " + help + ")";
     }
     return std::string(error.what()) + " (see " + help + ")";
 }

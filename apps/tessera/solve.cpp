@@ -61,7 +61,7 @@ class Run {
     explicit Run(const SolveArguments& arguments)
         : arguments_(arguments),
           wish_(RightHandSide::parse(arguments.right_hand_side, arguments.seed)),
-          context_(open_context(arguments.device, arguments.threads, arguments.quiet)),
+          context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
         report_.device = context_.description();
         report_.threads = context_.threads();
@@ -81,6 +81,7 @@ class Run {
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
                                                                  matrix_.rows, "the start"));
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
+        note_fallback(why_not_cuda_, arguments_.quiet);
         context_.reset_phases();
         context_.time_phases();
         const SingularBlocks refused = refines() ? refine(*matrix) : iterate(*matrix);
@@ -99,6 +100,11 @@ class Run {
         report_.seconds.read = clock.seconds();
         check_system(system_, arguments_.allow_singular, arguments_.quiet);
         matrix_ = system_.matrix.view();
+        if (Spec::parse(arguments_.preconditioner).name() == "block_ldlt" &&
+            !find_symmetry(matrix_, true).values) {
+            throw InvalidArgument("--precond block_ldlt: '" + system_.name +
+                                  "' is not symmetric; take block_jacobi");
+        }
         format_ = parse_format(Spec::parse(arguments_.format));
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format_)};
         solver_ = Spec::parse(arguments_.solver);
@@ -268,8 +274,10 @@ class Run {
         attempt(!arguments_.json.empty(), [&] { write_text(arguments_.json, to_json(report_)); });
         attempt(!arguments_.quiet && arguments_.json != "-",
                 [&] { write_text("-", to_table(report_)); });
-        attempt(solved_ && !arguments_.out.empty(),
-                [&] { io::write_vector<T>(host_, arguments_.out, x); });
+        attempt(solved_ && !arguments_.out.empty(), [&] {
+            const WritingNote note(arguments_.out);
+            io::write_vector<T>(host_, arguments_.out, x);
+        });
         if (!failures.empty()) throw InvalidArgument(failures);
     }
 
@@ -294,6 +302,7 @@ class Run {
 
     const SolveArguments& arguments_;
     RightHandSide wish_;
+    std::string why_not_cuda_;
     Context context_;
     Context host_;
     System<T> system_;

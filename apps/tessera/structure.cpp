@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "interrupt.hpp"
 #include "tessera/io.hpp"
 #include "tessera/spec.hpp"
 
@@ -292,6 +293,7 @@ RunReport::Structure finish_structure(const Context& host, const Structure& stru
         found.largest_von_mises = std::max(found.largest_von_mises, stress);
     }
     if (vtu.empty()) return found;
+    const WritingNote note(vtu);
     io::write_vtu(host, vtu, mesh,
                   {{{"displacement", d, displacements},
                     {"stress", tensor, means},

@@ -85,7 +85,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     System<T> system;
     std::error_code error;
     if (std::filesystem::is_directory(text, error)) {
-        throw InvalidArgument("'" + text + "' is a folder; name a matrix file in it");
+        throw InvalidArgument("'" + text + "' is a folder; name a file in it");
     }
     if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_given().empty()) {
         throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "checks.hpp"
 #include "clock.hpp"
@@ -34,7 +35,7 @@ class Tuning {
         : arguments_(arguments),
           given_(arguments.solve),
           wish_(RightHandSide::parse(given_.right_hand_side, given_.seed)),
-          context_(open_context(given_.device, given_.threads, given_.quiet)),
+          context_(open_context(given_.device, given_.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
 
     int operator()() {
@@ -43,7 +44,8 @@ class Tuning {
         matrix_operator_ = &matrix;
         vectors_ = make_vectors<T>(context_, host_, wish_, matrix, system_.load);
         x_ = Buffer<T>(context_, matrix_.rows);
-        const InterruptGuard guard;
+        note_fallback(why_not_cuda_, given_.quiet);
+        guard_.emplace();
         clock_ = Clock();
         try_all();
         report();
@@ -121,11 +123,20 @@ class Tuning {
                               std::as_const(vectors_.b).view(), x_.view(), options);
     }
 
+    std::unique_ptr<Preconditioner<T>> set_up(const std::string& text) {
+        const std::string report = "; what was found follows";
+        guard_->promise("interrupted while setting up " + text + report +
+                        " once that is done (Ctrl-C again ends it at once, without)");
+        auto preconditioner = make_preconditioner<T>(context_, Spec::parse(text), matrix_);
+        context_.synchronize();
+        guard_->promise("interrupted while solving with " + text + report);
+        return preconditioner;
+    }
+
     /// The first use of kernels and of memory takes longer. A setup of block_ldlt takes too long to
     /// be done for that.
     void warm_up(const Trial& trial) {
-        const Spec preconditioner = Spec::parse(is_ldlt(trial) ? "none" : trial.preconditioner);
-        const auto first = make_preconditioner<T>(context_, preconditioner, matrix_);
+        const auto first = set_up(is_ldlt(trial) ? "none" : trial.preconditioner);
         solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
     }
 
@@ -135,9 +146,7 @@ class Tuning {
         const bool chasing = fastest() != nullptr;
         const double most = allowance(trial);
         const Clock clock;
-        const auto preconditioner =
-            make_preconditioner<T>(context_, Spec::parse(trial.preconditioner), matrix_);
-        context_.synchronize();
+        const auto preconditioner = set_up(trial.preconditioner);
         const double setup = clock.seconds();
         if (trial.totals.empty()) {
             trial.setup = setup;
@@ -307,6 +316,7 @@ class Tuning {
     const TuneArguments& arguments_;
     const SolveArguments& given_;
     RightHandSide wish_;
+    std::string why_not_cuda_;
     Context context_;
     Context host_;
     System<T> system_;
@@ -323,6 +333,7 @@ class Tuning {
     std::string solver_;  ///< Of block Jacobi; normalised.
     Vectors<T> vectors_;
     Buffer<T> x_;
+    std::optional<InterruptGuard> guard_;  ///< From the first trial on.
     Clock clock_;
     std::vector<Trial> trials_;
     std::vector<Trial> untried_;

@@ -145,8 +145,11 @@ std::string to_json(const TuneReport& report) {
             .add("solver", best->solver)
             .add("command", command(report, *best));
     }
-    std::vector<std::string> untried;
-    for (const Trial& trial : report.untried) untried.push_back(trial.preconditioner);
+    std::vector<JsonObject> untried;
+    for (const Trial& trial : report.untried) {
+        untried.push_back(
+            JsonObject().add("preconditioner", trial.preconditioner).add("solver", trial.solver));
+    }
     return object.add("trials", rows).add("not_tried", untried).text() + "\n";
 }
 

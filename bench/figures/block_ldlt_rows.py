@@ -1,8 +1,10 @@
-"""Rows of tessera-bench block_ldlt: options of a way, and names of the systems."""
+"""Rows of tessera-bench block_ldlt: options of a way, names of the systems, the best of several rows."""
 import json
+import math
 import pathlib
 import sys
 
+goal = 1e-8
 names = {
     "kkt": "KKT hard",
     "kkt spread": "KKT mild",
@@ -76,3 +78,48 @@ def pick(rows, **wanted):
         if all(options(row).get(key) == value for key, value in plain.items()):
             found.setdefault(system(row["matrix"]), row)
     return found
+
+
+def residual(row):
+    value = row.get("true_relative_residual")
+    return math.inf if value is None else value
+
+
+def kind(row):
+    """none, block_jacobi, mumps, jacobi or level, these two with the ordering where one was asked for."""
+    found = options(row)
+    if found is None:
+        return row["preconditioner"].partition(":")[0]
+    return found["method"] + ("" if found["ordering"] == "auto" else f" {found['ordering']}")
+
+
+def by_system(rows):
+    """{system: {kind: [row, ...]}}; several rows of a kind differ in fill."""
+    found = {}
+    for row in rows:
+        if row["op"] == "precondition":
+            found.setdefault(system(row["matrix"]), {}).setdefault(kind(row), []).append(row)
+    return found
+
+
+def whole(rows):
+    """Those that no limit of time has cut, nor anything else."""
+    return [row for row in rows if is_whole(row)]
+
+
+def cut_of(label, kinds, *wanted):
+    """The names of the rows of these kinds that are not whole."""
+    return [
+        f"{label} {name.replace('_', ' ')}" + (f" fill {row_options['fill']}" if row_options else "")
+        for name in wanted
+        for row in kinds.get(name, [])
+        if not is_whole(row)
+        for row_options in [options(row)]
+    ]
+
+
+def best(rows):
+    """The row of the smallest fill that reaches the goal within 400 products, else the one with the
+    least residual."""
+    done = (r for r in rows if r["status"] == "converged" and r["products"] <= 400)
+    return next(done, min(rows, key=residual))

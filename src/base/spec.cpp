@@ -87,7 +87,8 @@ std::string unknown_word_message(std::string_view what, std::string_view word,
                                  const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_word(word, candidates);
     return "unknown " + std::string(what) + " " + quoted(word) +
-           (nearest.empty() ? "." : "; did you mean " + quoted(nearest) + "?") +
+           (nearest.empty() ? (candidates.empty() ? "; there are none" : ".")
+                            : "; did you mean " + quoted(nearest) + "?") +
            (candidates.empty() ? "" : " Valid: " + joined(candidates));
 }
 
@@ -106,7 +107,8 @@ Spec Spec::parse(std::string_view text) {
         rest = more ? rest.substr(comma + 1) : std::string_view{};
         const std::size_t equals = item.find('=');
         if (item.empty() || equals == 0) {
-            throw InvalidArgument("nothing between the commas of " + quoted(text));
+            throw InvalidArgument("something is missing in " + quoted(text) +
+                                  "; write NAME[:VALUE][,OPTION=VALUE]");
         }
         if (equals == std::string_view::npos && (first || is_value(item))) {
             spec.values_.emplace_back(item);

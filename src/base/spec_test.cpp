@@ -49,7 +49,12 @@ TEST(spec, nothing_is_near_a_very_long_word) {
 
 TEST(spec, refuses_what_does_not_fit) {
     EXPECT_EQ(message_of([] { Spec::parse(""); }), "an option text needs a name: ''");
-    EXPECT_EQ(message_of([] { Spec::parse("a:1,,b"); }), "nothing between the commas of 'a:1,,b'");
+    for (const std::string text : {"a:1,,b", "a:", "a:1,", "a:=2"}) {
+        EXPECT_EQ(message_of([&] { Spec::parse(text); }),
+                  "something is missing in '" + text + "'; write NAME[:VALUE][,OPTION=VALUE]");
+    }
+    Spec plain = Spec::parse("cg,fast");
+    EXPECT_EQ(message_of([&] { plain.finish(); }), "cg: unknown option 'fast'; there are none");
     EXPECT_EQ(message_of([] { Spec::parse("a:1,b=1,b=2"); }), "'b' stands twice in 'a:1,b=1,b=2'");
     Spec spec = Spec::parse("idr:99");
     EXPECT_EQ(message_of([&] { spec.integer(std::size_t(0), 4, 1, 16); }),

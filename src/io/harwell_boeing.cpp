@@ -132,7 +132,8 @@ void parse_type(const BoeingReader& reader, std::string_view line, BoeingHeader&
     if (type.empty()) {
         reader.fail("expected a type such as RUA, RSA or PUA, found " + shown(trimmed(line)));
     }
-    if (type[0] == 'c') reader.fail("complex matrices are not supported");
+    if (type[0] == 'c')
+        reader.fail("complex matrices are not supported; write A + iB as the real [A -B; B A]");
     if (type[0] == 'q') reader.fail("matrices with their values in another file are not supported");
     if (type[1] == 'h') reader.fail("hermitian matrices are not supported");
     if (type[2] == 'e') reader.fail("elemental (unassembled) matrices are not supported");

@@ -93,8 +93,10 @@ TEST(harwell_boeing, says_what_is_wrong_and_where) {
     const auto broken = [](const std::string& from, const std::string& to) {
         return read(replaced(unsymmetric, from, to));
     };
-    EXPECT_EQ(broken("RUA", "CUA"), "f:3: complex matrices are not supported");
-    EXPECT_EQ(broken("RUA", "CHA"), "f:3: complex matrices are not supported");
+    EXPECT_EQ(broken("RUA", "CUA"),
+              "f:3: complex matrices are not supported; write A + iB as the real [A -B; B A]");
+    EXPECT_EQ(broken("RUA", "CHA"),
+              "f:3: complex matrices are not supported; write A + iB as the real [A -B; B A]");
     EXPECT_EQ(broken("RUA", "RHA"), "f:3: hermitian matrices are not supported");
     EXPECT_EQ(broken("RUA", "RUE"), "f:3: elemental (unassembled) matrices are not supported");
     EXPECT_EQ(broken("RUA", "QUA"),

@@ -296,7 +296,10 @@ TEST(io, real_matrices_have_the_sizes_of_their_manifest) {
                    "," + facts.field;
         });
         if (cells[5] == "complex") {
-            EXPECT_EQ(found, path + ":1: complex matrices are not supported");
+            EXPECT_EQ(
+                found,
+                path +
+                    ":1: complex matrices are not supported; write A + iB as the real [A -B; B A]");
             continue;
         }
         EXPECT_EQ(found,

@@ -105,7 +105,7 @@ const Case bad[] = {
      "f:1: unknown symmetry '" + std::string(60, 'x') +
          "...'. Valid: general, symmetric, skew-symmetric"},
     {"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
-     "f:1: complex matrices are not supported"},
+     "f:1: complex matrices are not supported; write A + iB as the real [A -B; B A]"},
     {"%%MatrixMarket matrix coordinate real hermitian\n",
      "f:1: hermitian matrices are not supported"},
     {"%%MatrixMarket matrix array pattern general\n1 1\n1\n",

@@ -68,6 +68,7 @@ BlockPartition blocks_from_file(const Context& context, const std::string& file,
             offsets.push_back(offsets.back() + Index(size));
         }
     }
+    if (stream.bad()) throw ParseError(file, 0, "cannot be read; name a file of block sizes");
     if (offsets.back() != rows) {
         throw ParseError(file, 0,
                          "the blocks have " + std::to_string(offsets.back()) +

@@ -121,6 +121,9 @@ TEST(make_preconditioner, refuses_with_a_reason) {
     file_says("3 3\n5\n", ":2: the blocks have more than the 10 rows");
     file_says("3 3\n", "the blocks have 6 rows together, the matrix has 10");
     file_says("", "the blocks have 0 rows together");
+    const std::string folder = message<ParseError>("block_jacobi:8,blocks=" + scratch_folder());
+    EXPECT_NE(folder.find(": cannot be read; name a file of block sizes"), std::string::npos)
+        << folder;
 }
 
 TEST(make_preconditioner, none_of_a_rectangular_matrix) {

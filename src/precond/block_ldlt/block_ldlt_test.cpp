@@ -336,42 +336,6 @@ TEST(block_ldlt, applies_inside_a_graph) {
     }
 }
 
-TEST(block_ldlt, texts) {
-    auto random = generator();
-    const Context there = context();
-    const auto matrix = copy_to(there, optimisation_system(random, 60, 30).view());
-    for (const char* text :
-         {"block_ldlt:8,fill=0,method=jacobi,sweeps=8,delta=0.95,epsilon_unit=max,pivoting="
-          "complete,"
-          "matching=on,ordering=amd",
-          "block_ldlt:32,fill=2,method=level,epsilon=1e-06,epsilon_unit=norm1,"
-          "pivoting=bunch_kaufman,matching=off,ordering=natural,safeguard=off,absolute",
-          "block_ldlt:4,fill=1,method=jacobi,sweeps=3,epsilon=0.25,delta=1,epsilon_unit=block,"
-          "pivoting=static,matching=on,ordering=rcm,solve_sweeps=4"}) {
-        EXPECT_EQ(make_preconditioner<double>(there, Spec::parse(text), matrix.view())->describe(),
-                  text);
-    }
-    const auto taken = [&](const char* text) {
-        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
-        EXPECT_NE(
-            ldlt.describe().find(std::string(",ordering=") + to_string(ldlt.report().ordering)),
-            std::string::npos)
-            << ldlt.describe();
-        return ldlt.report().ordering;
-    };
-    EXPECT_EQ(taken(":8"), OrderingMethod::rcm);
-    EXPECT_EQ(taken(":8,fill=1"), OrderingMethod::amd);
-    EXPECT_EQ(taken(":8,fill=2,ordering=auto"), OrderingMethod::amd);
-    EXPECT_EQ(taken(":8,fill=1,ordering=rcm"), OrderingMethod::rcm);
-    EXPECT_EQ(taken(":8,ordering=natural"), OrderingMethod::natural);
-    for (const char* text :
-         {":5", ":0", ":64", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi", ":8,pivoting=partial",
-          ":8,delta=1.5", ":8,matching=maybe", ":8,ordering=best", ":8,swep=3"}) {
-        EXPECT_THROW(BlockLdlt<double>(there, matrix.view(), options_of(text)), InvalidArgument)
-            << text;
-    }
-}
-
 TEST(block_ldlt, refuses_with_a_reason) {
     const Context there = context();
     const auto says = [&](const CsrMatrix<double>& matrix, const char* text, const char* what) {
