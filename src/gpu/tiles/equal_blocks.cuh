@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
+#include "gpu/tiles/gauss_jordan_panels.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/staging.cuh"
 
@@ -33,10 +35,15 @@ struct EqualBlocks {
         (n * stride_units - column_units % 8 + 7) / 8 * 8 + column_units % 8;
     static constexpr int block_values = block_units * unit;
     static constexpr int rows = blocks * n;
-    static constexpr int steps_a_block = n + 1;  ///< One more, to spread groups over banks.
+    /// Whether blocks are inverted by PanelElimination.
+    static constexpr bool panels = std::is_same_v<T, float> && n == 32 && Lanes == 16;
+    /// Some more, to spread groups over banks; of panels, blocks begin at 16 bytes.
+    static constexpr int steps_a_block = panels ? n + 2 : n + 1;
     static constexpr int value_bytes = blocks * block_values * int(sizeof(T));
+    static constexpr int step_bytes = blocks * steps_a_block * int(sizeof(PivotStep<T>));
+    static constexpr int pivot_bytes = panels ? PanelElimination<true>::bytes : 0;
     static constexpr int table_bytes =
-        std::max(blocks * steps_a_block * int(sizeof(PivotStep<T>)), rows* int(sizeof(BlockRow)));
+        std::max(step_bytes + blocks * pivot_bytes, rows* int(sizeof(BlockRow)));
     static constexpr int bytes = value_bytes + (table_bytes + 15) / 16 * 16;
     static_assert(blocks * block_values <= 1 << BlockRow::place_bits);
 
@@ -61,6 +68,10 @@ struct EqualBlocks {
     /// The steps of the elimination of block s; takes the place of the row table.
     __device__ PivotStep<T>* steps(int s) const {
         return reinterpret_cast<PivotStep<T>*>(row) + s * steps_a_block;
+    }
+    /// The shared address of what PanelElimination wants for block s, behind all steps.
+    __device__ unsigned pivots(int s) const {
+        return shared_address(row) + unsigned(step_bytes + s * pivot_bytes);
     }
 };
 
@@ -201,20 +212,30 @@ __device__ __forceinline__ BlockFacts<T> examine_equal_block(const T* block,
     return {lanes_max<Lanes>(norm), !any_of_lanes<Lanes>(differs)};
 }
 
-/// Inverts the blocks in registers and writes the inverse of this group to `block`, column-major.
-/// `again`() takes the rows once more. Returns 0, or k where the k-th pivot (1-based), or its
-/// reciprocal, is zero or not finite; all values are NaN then.
+/// Inverts the blocks in registers and writes the inverse of this group, block `group` of `shared`,
+/// to its place there, column-major. `again`() takes the rows once more. Returns 0, or k where the
+/// k-th pivot (1-based), or its reciprocal, is zero or not finite; all values are NaN then.
 template <int Lanes, class T, int n, int Rows, class Again>
-__device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n], PivotStep<T>* table, T* block,
-                                                   Again&& again) {
+__device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n],
+                                                   const EqualBlocks<T, n, Lanes>& shared,
+                                                   int group, Again&& again) {
     using Warp = EqualBlocks<T, n, Lanes>;
     const int lane = int(threadIdx.x % Lanes);
+    T* const block = shared.value + group * Warp::block_values;
+    PivotStep<T>* const table = shared.steps(group);
     const unsigned steps = shared_address(table);
-    T none = T(0);
-    int info = gauss_jordan<Lanes, false, false, false>(a, n, n, lane, steps, none);
+    const auto eliminate = [&](auto careful) {
+        if constexpr (Warp::panels) {
+            return PanelElimination<careful.value>(steps, shared.pivots(group)).invert(a);
+        } else {
+            T none = T(0);
+            return gauss_jordan<Lanes, careful.value, false, false>(a, n, n, lane, steps, none);
+        }
+    };
+    int info = eliminate(std::false_type());
     if (__any_sync(full_warp, info != 0)) {
         again();
-        info = gauss_jordan<Lanes, true, false, false>(a, n, n, lane, steps, none);
+        info = eliminate(std::true_type());
     }
     close_steps<Lanes>(table, n, lane, info);
     // X(step of row r, row of step k) = D(r, k) / pivot of row r.

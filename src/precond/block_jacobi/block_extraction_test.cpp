@@ -129,11 +129,47 @@ TEST(block_extraction, full_blocks) {
         for (const Index n : equal_sizes()) {
             SCOPED_TRACE(n);
             for (const bool symmetric : {false, true}) {
-                for (const Index count : {1, 70}) {
+                for (const Index count : {1, 71}) {
                     const auto blocks = equal_blocks<T>(random, count, n, symmetric);
                     expect_same_by_all(context(), make_case(random, blocks, 0));
                 }
             }
+        }
+    });
+}
+
+/// Blocks whose pivots are in the rows `order`, column by column: much larger than all else.
+template <class T>
+std::vector<T> block_of_order(std::mt19937_64& random, const std::vector<Index>& order) {
+    const Index n = Index(order.size());
+    auto block = random_block<T>(random, n);
+    for (Index j = 0; j < n; ++j) {
+        block[std::size_t(order[std::size_t(j)] + j * n)] += T(8 * n);
+    }
+    return block;
+}
+
+// Lanes that have several rows have none, one, or several of the pivots of adjacent columns.
+TEST(block_extraction, full_blocks_with_pivots_anywhere) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Index n : equal_sizes()) {
+            SCOPED_TRACE(n);
+            std::vector<std::vector<T>> blocks;
+            for (Index step = 1; step <= n; ++step) {
+                // Row 0, step, 2 step, .. 1, 1 + step, ..
+                std::vector<Index> order;
+                for (Index first = 0; first < step; ++first) {
+                    for (Index row = first; row < n; row += step) order.push_back(row);
+                }
+                blocks.push_back(block_of_order<T>(random, order));
+                std::reverse(order.begin(), order.end());
+                blocks.push_back(block_of_order<T>(random, order));
+                std::shuffle(order.begin(), order.end(), random);
+                blocks.push_back(block_of_order<T>(random, order));
+            }
+            expect_same_by_all(context(), make_case(random, blocks, 0));
         }
     });
 }

@@ -24,14 +24,14 @@ struct EqualShape {
 template <class T, int n>
 constexpr EqualShape equal_shape() {
     constexpr EqualShape table[8][2] = {
-        {{2, 2, 20}, {2, 2, 20}},  // 4
-        {{4, 2, 12}, {4, 2, 16}},  // 8
-        {{4, 2, 6}, {4, 4, 6}},    // 12
-        {{8, 2, 8}, {8, 2, 12}},   // 16
-        {{4, 1, 7}, {4, 2, 6}},    // 20
-        {{8, 2, 4}, {8, 2, 8}},    // 24
-        {{0, 0, 0}, {0, 0, 0}},    // 28
-        {{16, 2, 6}, {8, 1, 11}},  // 32
+        {{2, 2, 20}, {2, 2, 20}},   // 4
+        {{4, 2, 12}, {4, 2, 16}},   // 8
+        {{4, 2, 6}, {4, 4, 6}},     // 12
+        {{8, 2, 8}, {8, 2, 12}},    // 16
+        {{4, 1, 7}, {4, 2, 6}},     // 20
+        {{8, 2, 4}, {8, 2, 8}},     // 24
+        {{0, 0, 0}, {0, 0, 0}},     // 28
+        {{16, 2, 6}, {16, 1, 16}},  // 32
     };
     return table[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
 }
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(32 * equal_shape<T, n>().warps, equal_shape<T,
     take_equal_block<T, n, lanes>(given, a);
     const BlockFacts<T> block = examine_equal_block<T, n, lanes>(given, a);
     T* const inverse = shared.value + group * Warp::block_values;
-    int failure = invert_equal_blocks<lanes>(a, shared.steps(group), inverse,
+    int failure = invert_equal_blocks<lanes>(a, shared, group,
                                              [&] { take_equal_block<T, n, lanes>(given, a); });
     const bool mine = group < here;
     const InverseFacts<T> facts =
