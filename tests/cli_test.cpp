@@ -113,6 +113,7 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     const std::string broken = write("broken.mtx",
                                      "%%MatrixMarket matrix coordinate real general\n"
                                      "2 2 1\n1 x 1\n");
+    const std::string blocks = "block_jacobi:8,blocks=" + write("blocks.txt", "3 3\n");
     const std::vector<Words> cases = {{"solve"},
                                       {"solve", broken},
                                       {"solve", "."},
@@ -121,6 +122,7 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
                                       {"solve", "poisson2d:4,jitter=1"},
                                       {"solve", "convection3d:3", "--precond", "block_ldlt:4"},
                                       {"solve", "poisson2d:4", "--fix", "left"},
+                                      {"solve", "poisson2d:4", "--precond", blocks},
                                       {"solve", "poisson2d:4", "--rtol", "few"},
                                       {"solve", "poisson2d:4", "--rtol", "inf"},
                                       {"solve", "poisson2d:4", "--max-iterations", "-1"},
@@ -151,6 +153,8 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     expect_contains(run({"solve", broken}).err, "broken.mtx:3:");
     EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol"}).err,
               "tessera: --rtol needs a value (see tessera solve --help)\n");
+    EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol", "1e-3", "--rtol", "1e-4"}).err,
+              "tessera: --rtol stands more than once (see tessera solve --help)\n");
     // Nothing like an option of tune.
     EXPECT_EQ(run({"tune", "poisson2d:4", "--precond", "jacobi"}).err,
               "tessera: unknown option '--precond'; tessera tune --help lists all\n");

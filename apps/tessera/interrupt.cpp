@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <deque>
 #include <filesystem>
 
@@ -37,8 +38,10 @@ void say() {
 }
 
 void say_and_stop(int) {
+    const int error = errno;  // Of what goes on behind this.
     seen = 1;
     say();
+    errno = error;
 }
 
 void say_and_die(int signal) {

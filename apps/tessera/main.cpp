@@ -83,8 +83,11 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
                ")";
     }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-        const std::string what = error.what();
-        return what.substr(0, what.find(':')) + " needs a value (see " + help + ")";
+        const std::string what = error.what();  // NAME: At Most 1 required .., or another one.
+        return what.substr(0, what.find(':')) +
+               (what.find(": At Most") != std::string::npos ? " stands more than once"
+                                                            : " needs a value") +
+               " (see " + help + ")";
     }
     return std::string(error.what()) + " (see " + help + ")";
 }

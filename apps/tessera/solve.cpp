@@ -81,7 +81,6 @@ class Run {
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
                                                                  matrix_.rows, "the start"));
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
-        note_fallback(why_not_cuda_, arguments_.quiet);
         context_.reset_phases();
         context_.time_phases();
         const SingularBlocks refused = refines() ? refine(*matrix) : iterate(*matrix);
@@ -100,11 +99,6 @@ class Run {
         report_.seconds.read = clock.seconds();
         check_system(system_, arguments_.allow_singular, arguments_.quiet);
         matrix_ = system_.matrix.view();
-        if (Spec::parse(arguments_.preconditioner).name() == "block_ldlt" &&
-            !find_symmetry(matrix_, true).values) {
-            throw InvalidArgument("--precond block_ldlt: '" + system_.name +
-                                  "' is not symmetric; take block_jacobi");
-        }
         format_ = parse_format(Spec::parse(arguments_.format));
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format_)};
         solver_ = Spec::parse(arguments_.solver);
@@ -113,6 +107,7 @@ class Run {
             solver_ = Spec::parse(automatic_solver(looks_positive_definite(matrix_)));
         }
         report_.solver = solver_.normalised();
+        check_symmetry();
         MemoryNeed need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), solver_,
                                           Spec::parse(arguments_.preconditioner));
         if (!context_.on_gpu()) need.matrix = 0;  // It is there already.
@@ -127,9 +122,21 @@ class Run {
         }
     }
 
-    /// A polynomial takes the format of the matrix unless it names one.
     bool refines() const { return solver_.name() == "refinement"; }
 
+    /// What block_ldlt will refuse, before anything is allocated; that of the matrix in float it
+    /// says itself.
+    void check_symmetry() const {
+        if (refines() || Spec::parse(arguments_.preconditioner).name() != "block_ldlt") return;
+        try {
+            SymmetryCheck<T> check(host_, matrix_.rows);
+            check.require_symmetric(host_, matrix_, "--precond block_ldlt");
+        } catch (const InvalidArgument& error) {
+            throw InvalidArgument(std::string(error.what()) + "; take block_jacobi");
+        }
+    }
+
+    /// A polynomial takes the format of the matrix unless it names one.
     template <class P>
     std::unique_ptr<Preconditioner<P>> make_preconditioner(const CsrView<P>& matrix) const {
         const InterruptNote note("setting up " + arguments_.preconditioner);
@@ -179,6 +186,8 @@ class Run {
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
         const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
         refuse_overflow(report_.blocks);
+        // Nothing that is given is refused from here on.
+        note_fallback(why_not_cuda_, arguments_.quiet);
         report_.block_ldlt = describe_block_ldlt(preconditioner.get());
         report_.polynomial = describe_polynomial(preconditioner.get());
         if (report_.polynomial.not_positive > 0) {
