@@ -245,15 +245,15 @@ TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
 }
 
 TEST_F(cli_tune, interrupt_says_at_once_what_it_waits_for) {
-    // Setups and solves of some tenths of a second, one behind the other.
+    // Setups and solves of block_ldlt, one behind the other, that take many seconds together.
     const pid_t child = start({test::program(), "tune", "kkt:10000", "--device", "cpu", "--threads",
                                "1", "--bounds", "1", "--seconds", "600"});
     ASSERT_GT(child, 0);
     const Outcome outcome = interrupt_after(child, " iterations\n");
     EXPECT_EQ(outcome.code, 130) << outcome.err;
     const std::regex said(
-        "tessera: interrupted while (solving with block_ldlt:8[^;]*; what was found follows|"
-        "setting up block_ldlt:8,method=level; what was found follows once that is done "
+        "tessera: interrupted while (solving with block_ldlt:[^;]*; what was found follows|"
+        "setting up block_ldlt:[^;]*; what was found follows once that is done "
         "\\(Ctrl-C again ends it at once, without\\))\n");
     EXPECT_TRUE(std::regex_search(outcome.err, said)) << outcome.err;
     expect_contains(outcome.out, "The fastest:\n");
