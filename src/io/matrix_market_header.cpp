@@ -40,9 +40,10 @@ void parse_banner(std::string_view line, const std::string& name, MatrixMarketHe
     }
     check_word(name, "object", banner[1], {"matrix"});
     check_word(name, "format", banner[2], {"coordinate", "array"});
-    if (banner[3] == "complex")
+    if (banner[3] == "complex") {
         throw ParseError(
             name, 1, "complex matrices are not supported; write A + iB as the real [A -B; B A]");
+    }
     check_word(name, "field", banner[3], {"real", "double", "integer", "pattern"});
     if (banner[4] == "hermitian") throw ParseError(name, 1, "hermitian matrices are not supported");
     check_word(name, "symmetry", banner[4], {"general", "symmetric", "skew-symmetric"});
