@@ -28,6 +28,8 @@ add_library(tessera::tessera ALIAS tessera)
 set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
+include(cmake/instantiate.cmake)
+
 # What the library and its tests are compiled with.
 add_library(tessera_internal INTERFACE)
 target_include_directories(tessera_internal INTERFACE ${PROJECT_SOURCE_DIR}/src

@@ -1,0 +1,56 @@
+# tessera_instantiate(HEADER NAMESPACE FUNCTIONS ARGUMENTS...)
+#
+# Compiles the function templates of src/HEADER for each ARGUMENTS, in an object file of its own:
+# "float, 11, 16" becomes, for each of the FUNCTIONS (a list) in namespace tessera::NAMESPACE,
+#     template decltype(FUNCTION<float, 11, 16>) FUNCTION<float, 11, 16>;
+function(tessera_instantiate header namespace functions)
+  if(NOT TESSERA_WITH_CUDA)
+    return()
+  endif()
+  get_filename_component(folder ${header} DIRECTORY)
+  list(GET functions 0 first)
+  foreach(arguments IN LISTS ARGN)
+    set(lines "")
+    foreach(function IN LISTS functions)
+      string(APPEND lines "template decltype(${function}<${arguments}>) ${function}<${arguments}>;\n")
+    endforeach()
+    string(REGEX REPLACE "[^A-Za-z0-9]+" "_" name "${first}_${arguments}")
+    set(file ${PROJECT_BINARY_DIR}/instantiations/${folder}/${name}.cu)
+    file(CONFIGURE OUTPUT ${file} @ONLY CONTENT
+         "#include \"${header}\"\n\nnamespace tessera::${namespace} {\n${lines}}\n")
+    target_sources(tessera PRIVATE ${file})
+  endforeach()
+endfunction()
+
+set(pivotings fixed partial bunch_kaufman rook full)
+foreach(pivoting IN LISTS pivotings)
+  set(${pivoting} "Pivoting::${pivoting}, float" "Pivoting::${pivoting}, double")
+endforeach()
+set(value_pairs "float, float" "f16, float" "bf16, float" "double, double" "float, double"
+    "f16, double" "bf16, double")  # Stored values, vectors.
+
+tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_exact
+                    "float, 1, 10" "float, 11, 16" "float, 17, 24" "float, 25, 32"
+                    "double, 1, 10" "double, 11, 16" "double, 17, 24")
+tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_bounded float double)
+tessera_instantiate(batched/invert/invert_panels.cuh batched::cuda invert_panels false true)
+tessera_instantiate(batched/ldlt/ldlt_launch.cuh batched::cuda ldlt_with
+                    ${fixed} ${bunch_kaufman} ${rook} ${full})
+tessera_instantiate(batched/ldu/ldu_tile.cuh batched::cuda ldu_with
+                    ${fixed} ${partial} "Pivoting::full, double")
+tessera_instantiate(batched/ldu/ldu_groups.cuh batched::cuda ldu_by_groups ${fixed} ${partial})
+tessera_instantiate(batched/llt/llt_tile.cuh batched::cuda llt_with ${fixed} ${full})
+tessera_instantiate(batched/llt/llt_groups.cuh batched::cuda llt_by_groups float double)
+tessera_instantiate(batched/multiply/multiply_ring.cuh batched::cuda multiply_runs float double)
+tessera_instantiate(batched/norm/norm_ring.cuh batched::cuda norm_of_run float double)
+tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)
+tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
+tessera_instantiate(precond/block_jacobi/stored_blocks_ring.cuh cuda apply_ring float double)
+tessera_instantiate(precond/block_ldlt/block_ldlt_solve.cuh block_ldlt::cuda
+                    "lower_product;upper_product;solve_by_levels;diagonal_product" float double)
+tessera_instantiate(precond/block_ldlt/block_ldlt_runs.cuh block_ldlt::cuda factor_run_with
+                    ${fixed} ${bunch_kaufman} ${rook} ${full})
+tessera_instantiate(precond/block_ldlt/block_ldlt_schur.cuh block_ldlt::cuda
+                    "schur_diagonals;schur_blocks" float double)
+tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda multiply_stored ${value_pairs})
+tessera_instantiate(sparse/spmv_sliced/spmv_sliced_offsets.cuh cuda multiply_offsets ${value_pairs})

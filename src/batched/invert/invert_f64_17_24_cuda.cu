@@ -1,7 +1,0 @@
-#include "batched/invert/invert_small.cuh"
-
-namespace tessera::batched::cuda {
-
-template void invert_exact<double, 17, 24>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
-
-}  // namespace tessera::batched::cuda

@@ -1,7 +1,0 @@
-#include "batched/ldlt/ldlt_launch.cuh"
-
-namespace tessera::batched::cuda {
-
-template void ldlt_with<Pivoting::bunch_kaufman>(const Context&, const FactorJob<float>&);
-
-}  // namespace tessera::batched::cuda

@@ -1,8 +1,0 @@
-#include "batched/ldu/ldu_groups.cuh"
-
-namespace tessera::batched::cuda {
-
-template bool ldu_by_groups<Pivoting::fixed>(const Context&, const FactorJob<float>&);
-template bool ldu_by_groups<Pivoting::partial>(const Context&, const FactorJob<float>&);
-
-}  // namespace tessera::batched::cuda

@@ -1,7 +1,0 @@
-#include "batched/llt/llt_tile.cuh"
-
-namespace tessera::batched::cuda {
-
-template void llt_with<Pivoting::fixed>(const Context&, const FactorJob<float>&);
-
-}  // namespace tessera::batched::cuda

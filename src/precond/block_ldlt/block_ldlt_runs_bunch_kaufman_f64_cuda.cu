@@ -1,8 +1,0 @@
-#include "precond/block_ldlt/block_ldlt_runs.cuh"
-
-namespace tessera::block_ldlt::cuda {
-
-template void factor_run_with<Pivoting::bunch_kaufman>(const Context&, const PatternView<double>&,
-                                                       const LevelFactor<double>&, Index, Index);
-
-}  // namespace tessera::block_ldlt::cuda
