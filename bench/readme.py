@@ -133,7 +133,7 @@ def peers():
     base = one(rows, solver="cg", preconditioner="jacobi", format="cusparse_csr")
     own = one(rows, solver="cg", preconditioner="chebyshev:6,values=f16,format=sbell:3")
     both = [1000 * (row["setup_seconds"] + row["seconds"]) for row in (own, base)]
-    add("solve it, `chebyshev:6,values=f16`, SBELL", *both, "Jacobi CG, cuSPARSE CSR")
+    add("solve `elasticity3d:90`, `chebyshev:6,values=f16`, SBELL", *both, "Jacobi CG, cuSPARSE CSR")
 
     rows = select(load("cpu/block_ldlt_table1_20000.json")["rows"], matrix="kkt:13333")
     base = one(rows, preconditioner="mumps")
