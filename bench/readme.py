@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the numbers of README.md from bench/results; `--check` only says whether they agree.
+"""Writes the numbers of README.md and docs from bench/results; `--check` only says whether they agree.
 
-The part between "<!-- results: NAME -->" and "<!-- end -->" is made by the function of that name.
+In each document the part between "<!-- results: NAME -->" and "<!-- end -->" is made by the function
+of that name.
 """
+import csv
 import json
 import math
 import pathlib
@@ -20,19 +22,134 @@ def load(name):
     return json.loads((results / name).read_text())
 
 
-def first_run():
-    """What ./tessera solve elasticity3d:32 printed; its JSON lies beside it and must agree."""
-    text = (results / "cpu" / "elasticity3d_32.txt").read_text()
-    report = load("cpu/elasticity3d_32.json")
+def recorded(name):
+    """What `tessera solve` printed; its JSON lies beside it and must agree."""
+    text = (results / "cpu" / f"{name}.txt").read_text()
+    report = load(f"cpu/{name}.json")
+    iterations = f"{report['iterations']} iteration" + "s" * (report["iterations"] != 1)
     for fact in (
-        f"{report['status']} in {report['iterations']} iterations",
+        f"{report['status']} in {iterations}",
         f"{report['matrix']['rows']} rows, {report['matrix']['nonzeros']} nonzeros",
         f"residual        {report['true_relative_residual']:.3e}",
         f"solve {report['seconds']['solve']:.3f}",
     ):
         if fact not in text:
-            sys.exit(f"bench/results/cpu: the text lacks '{fact}' of the JSON")
-    return "```text\n" + text + "```"
+            sys.exit(f"bench/results/cpu/{name}.txt lacks '{fact}' of the JSON")
+    return text
+
+
+def fenced(text):
+    return "```text\n" + text.rstrip("\n") + "\n```"
+
+
+def first_run():
+    return fenced(recorded("elasticity3d_32"))
+
+
+def plate_mtx():
+    """Without the table of phases."""
+    return fenced(recorded("plate_mtx").split("\n\n")[0])
+
+
+def plate_info():
+    return fenced((results / "cpu" / "plate_info.txt").read_text())
+
+
+def plate_msh():
+    return fenced(recorded("plate_msh").split("\n\n")[0])
+
+
+def select(rows, **keys):
+    return [row for row in rows if all(row.get(key) == value for key, value in keys.items())]
+
+
+def one(rows, **keys):
+    found = select(rows, **keys)
+    if len(found) != 1:
+        sys.exit(f"bench/results: {len(found)} rows have {keys}, not one")
+    return found[0]
+
+
+def fastest(rows, **keys):
+    return min(row["milliseconds"] for row in select(rows, **keys))
+
+
+def time_text(milliseconds):
+    return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.2f} s"
+
+
+def inversion_peers(path, n, names):
+    """Milliseconds of inverting FP64 matrices of n rows: ours, and the fastest peer's."""
+    rows = select(load(path)["rows"], op="invert", layout="uniform", type="f64", n=n)
+    own = one(rows, implementation="tessera")
+    return own["batch"], own["milliseconds"], min(fastest(rows, implementation=p) for p in names)
+
+
+def factor_rows():
+    """Those of the workspace that the library chooses, where the benchmark names one."""
+    rows = load("h200/factor.json")["rows"]
+    return [row for row in rows if row.get("workspace", "fastest") == "fastest"]
+
+
+def peers():
+    """One line an operation, beside the peer's time."""
+    lines = []
+
+    def add(what, own, peer, who):
+        lines.append(
+            f"| {what} | {time_text(own)} | {who}, {time_text(peer)} | {peer / own:.2g} |"
+        )
+
+    cublas = ("cublas_getrf_getri", "cublas_matinv")
+    for n in (8, 32):
+        batch, own, peer = inversion_peers("h200/batched.json", n, cublas)
+        add(f"invert {batch:,} matrices of {n} rows", own, peer, "cuBLAS")
+    batch, own, peer = inversion_peers("cpu/batched.json", 16, ("lapack", "eigen"))
+    add(f"invert {batch:,} matrices of 16 rows, one CPU core", own, peer, "OpenBLAS, Eigen")
+
+    bench = select(factor_rows(), type="f64", n=16, batch=500000)
+    own = one(bench, op="ldu", pivoting="partial", implementation="tessera")
+    peer = fastest(bench, implementation="cublas_getrf")
+    add("LU factors of 500,000 matrices of 16 rows", own["milliseconds"], peer, "cuBLAS")
+
+    bench = load("h200/block_jacobi_dense_16.json")["rows"]
+    own = one(bench, op="setup", type="f64", precision="working")
+    lines_of = (line for line in (root / "bench/ginkgo_block_jacobi.csv").open() if line[0] != "#")
+    ginkgo = next(
+        row
+        for row in csv.DictReader(lines_of)
+        if (row["matrix"], row["type"]) == (own["matrix"], "f64")
+    )
+    what = f"set up block Jacobi, {own['batch']:,} blocks of 16 rows"
+    add(what, own["milliseconds"], float(ginkgo["setup"]), "Ginkgo 1.12")
+
+    bench = load("h200/spmv_elasticity.json")["rows"]
+    rows = select(bench, matrix="elasticity3d:90,free", type="f64")
+    own = fastest(rows, implementation="sbell:3")
+    peer = min(r["milliseconds"] for r in rows if r["implementation"].startswith("cusparse"))
+    add("product, 90^3 hexahedra, SBELL", own, peer, "cuSPARSE, fastest format")
+
+    rows = select(load("h200/solve_elasticity.json")["rows"], matrix="elasticity3d:90")
+    base = one(rows, solver="cg", preconditioner="jacobi", format="cusparse_csr")
+    own = one(rows, solver="cg", preconditioner="chebyshev:6,values=f16,format=sbell:3")
+    both = [1000 * (row["setup_seconds"] + row["seconds"]) for row in (own, base)]
+    add("solve `elasticity3d:90`, `chebyshev:6,values=f16`, SBELL", *both, "Jacobi CG, cuSPARSE CSR")
+
+    rows = select(load("cpu/block_ldlt_table1_20000.json")["rows"], matrix="kkt:13333")
+    base = one(rows, preconditioner="mumps")
+    own = one(rows, preconditioner="block_ldlt:8,fill=0")
+    both = [1000 * (row["setup_seconds"] + row["seconds"]) for row in (own, base)]
+    add("solve `kkt:13333`, `block_ldlt:8`, 16 CPU cores", *both, "MUMPS 5.5, one core")
+    return "\n".join(
+        [
+            f"FP64 on one {load('h200/batched.json')['device']} where nothing else is said; "
+            "solves to a relative residual of 1e-8, setup included.",
+            "",
+            "| Operation | Tessera | Peer | Times as fast |",
+            "| --- | --- | --- | --- |",
+        ]
+        + lines
+    )
 
 
 def block_jacobi_table(path, matrix):
@@ -42,10 +159,10 @@ def block_jacobi_table(path, matrix):
         for row in bench["rows"]
         if (row["matrix"], row["type"]) == (matrix, "f64") and row.get("vectors", 1) == 1
     }
-    one = rows["find_blocks", 4, None]
+    first = rows["find_blocks", 4, None]
     lines = [
-        f"`{matrix}` ({one['rows']:,} unknowns, {one['nonzeros']:,} nonzeros, FP64) on "
-        f"{bench['device']} (copies run at {bench['copy_gbps']:,.0f} GB/s), milliseconds:",
+        f"`{matrix}` ({first['rows']:,} unknowns, {first['nonzeros']:,} nonzeros, FP64) on "
+        f"{bench['device']} (copy bandwidth {bench['copy_gbps']:,.0f} GB/s), milliseconds:",
         "",
         "| Bound | Find blocks | Setup | Apply | Inverses "
         "| Setup, adaptive | Apply, adaptive | Inverses, adaptive |",
@@ -53,12 +170,12 @@ def block_jacobi_table(path, matrix):
     ]
     for n in (4, 8, 16, 32):
         find = rows["find_blocks", n, None]
-        cells = [f"{find['milliseconds']:.3g} ({find['fraction_of_copy']:.0%} of copy)"]
+        cells = [f"{find['milliseconds']:.3g} ({find['fraction_of_copy']:.0%})"]
         for precision in ("working", "adaptive"):
             apply = rows["apply", n, precision]
             cells += [
                 f"{rows['setup', n, precision]['milliseconds']:.3g}",
-                f"{apply['milliseconds']:.3g} ({apply['fraction_of_copy']:.0%} of copy)",
+                f"{apply['milliseconds']:.3g} ({apply['fraction_of_copy']:.0%})",
                 f"{(apply['bytes'] - 16 * apply['rows']) / 1e6:.3g} MB",
             ]
         lines.append(f"| {n} | " + " | ".join(cells) + " |")
@@ -82,8 +199,6 @@ def study(path):
 
 def block_jacobi():
     lines = block_jacobi_table("h200/block_jacobi.json", "elasticity3d:90")
-    if (results / "cpu/block_jacobi.json").exists():
-        lines += block_jacobi_table("cpu/block_jacobi.json", "elasticity3d:24")
     lines += [
         "IDR(4) to 1e-9 with bounds 8, 12, 16, 24, 32 and both storages; the share of setup, finding "
         "blocks included, is that in cases of 100 cycles or more:",
@@ -118,8 +233,9 @@ def solves():
     return "\n".join(lines)
 
 
-def products(document):
+def products():
     """SBELL beside the fastest format of cuSPARSE."""
+    document = load("h200/spmv_elasticity.json")
     names = {
         "elasticity2d:400,free": "400 x 400 quadrilaterals",
         "elasticity2d:1600,free": "1600 x 1600 quadrilaterals",
@@ -136,39 +252,30 @@ def products(document):
         "| --- | --- | --- | --- | --- |",
     ]
     for matrix, name in names.items():
-        rows = [row for row in document["rows"] if row["matrix"] == matrix]
+        rows = select(document["rows"], matrix=matrix)
         block = 2 if "2d" in matrix else 3
-
-        def best(kind, of):
-            return min(
+        cells = []
+        for kind in ("f64", "f32"):
+            own = fastest(rows, type=kind, implementation=f"sbell:{block}")
+            best = min(
                 row["milliseconds"]
-                for row in rows
-                if row["type"] == kind and row["implementation"].startswith(of)
+                for row in select(rows, type=kind)
+                if row["implementation"].startswith("cusparse")
             )
-
-        def own(kind, more=""):
-            return next(
-                row["milliseconds"]
-                for row in rows
-                if row["type"] == kind and row["implementation"] == f"sbell:{block}{more}"
-            )
-
-        cells = [
-            f"{own(kind):.4f} ({best(kind, 'cusparse') / own(kind):.2f})" for kind in ("f64", "f32")
-        ]
-        cells.append(f"{own('f32', ',values=f16'):.4f}")
+            cells.append(f"{own:.4f} ({best / own:.2f})")
+        narrow = fastest(rows, type="f32", implementation=f"sbell:{block},values=f16")
+        cells.append(f"{narrow:.4f}")
         lines.append(f"| {name} | {rows[0]['nonzeros']:,} | " + " | ".join(cells) + " |")
-    return lines + [""]
+    return "\n".join(lines)
 
 
 def elasticity():
-    lines = products(load("h200/spmv_elasticity.json"))
-    document = load("h200/solve_elasticity.json")
     matrix = "elasticity3d:90"
-    rows = [row for row in document["rows"] if row["matrix"] == matrix]
+    rows = select(load("h200/solve_elasticity.json")["rows"], matrix=matrix)
     base = next(row for row in rows if row["format"] == "cusparse_csr")
-    lines += [
-        f"`{matrix}` ({base['rows']:,} unknowns) to a true relative residual of 1e-8, FP64 outside:",
+    lines = [
+        f"`{matrix}` ({base['rows']:,} unknowns) to a true relative residual of 1e-8, vectors of "
+        "the solver in FP64:",
         "",
         "| Solver | Preconditioner | Format | Iterations | Setup | Solve |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -184,12 +291,7 @@ def elasticity():
         ("refinement", "chebyshev:6,values=f16,format=sbell:3", "sbell:3"),
     ]
     for solver, preconditioner, format in wanted:
-        row = next(
-            row
-            for row in rows
-            if (row["solver"], row["preconditioner"], row["format"])
-            == (solver, preconditioner, format)
-        )
+        row = one(rows, solver=solver, preconditioner=preconditioner, format=format)
         lines.append(
             f"| `{solver}` | `{preconditioner.replace(',format=sbell:3', '')}` | `{format}` "
             f"| {row['iterations']} | {1000 * row['setup_seconds']:.1f} ms | {row['seconds']:.3f} s |"
@@ -205,7 +307,7 @@ def batched():
         if row["layout"] == "uniform"
     }
     lines = [
-        f"500,000 random matrices of n rows inverted on one {bench['device']} (copies run at "
+        f"500,000 random matrices of n rows inverted on one {bench['device']} (copy bandwidth "
         f"{bench['copy_gbps'] / 1000:.2f} TB/s); 2 n^3 operations a matrix:",
         "",
         "| n | FP64 GFLOP/s | of copy | over cuBLAS | FP32 GFLOP/s | of copy | over cuBLAS "
@@ -232,27 +334,9 @@ def batched():
 
 
 def factorisations():
-    bench = load("h200/factor.json")
+    device = load("h200/factor.json")["device"]
     batch = 500000
-
-    def one(op, pivoting, kind, n):
-        return next(
-            row
-            for row in bench["rows"]
-            if (row["op"], row.get("pivoting"), row["type"], row["n"], row["batch"])
-            == (op, pivoting, kind, n, batch)
-            and row["implementation"] == "tessera"
-            and row["workspace"] == "fastest"
-        )
-
-    def peer(kind, n):
-        return next(
-            row["milliseconds"]
-            for row in bench["rows"]
-            if (row["implementation"], row["type"], row["n"], row["batch"])
-            == ("cublas_getrf", kind, n, batch)
-        )
-
+    rows = select(factor_rows(), batch=batch)
     wanted = [
         ("ldu", "partial"),
         ("ldu", "full"),
@@ -261,20 +345,23 @@ def factorisations():
         ("ldlt", "full"),
     ]
     lines = [
-        f"{batch:,} random matrices of n rows factored on {bench['device']}, milliseconds (and of "
+        f"{batch:,} random matrices of n rows factored on {device}, milliseconds (and of "
         "copy, for matrices, factors and permutations):",
         "",
-        "| n | LDU, partial pivoting | LDU, full | LL^T | LDL^T, Bunch-Kaufman | LDL^T, complete "
+        "| n | LDU, partial pivoting | LDU, full | LL^T | LDL^T, Bunch-Kaufman | LDL^T, full "
         "| cuBLAS getrfBatched |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for kind, name in (("f64", "FP64"), ("f32", "FP32")):
         for n in (4, 8, 16, 32):
-            rows = [one(op, pivoting, kind, n) for op, pivoting in wanted]
-            cells = [f"{row['milliseconds']:.3g} ({row['fraction_of_copy']:.0%})" for row in rows]
-            lines.append(
-                f"| {n}, {name} | " + " | ".join(cells) + f" | {peer(kind, n):.3g} |"
-            )
+            cells = []
+            for op, pivoting in wanted:
+                row = one(
+                    rows, op=op, pivoting=pivoting, type=kind, n=n, implementation="tessera"
+                )
+                cells.append(f"{row['milliseconds']:.3g} ({row['fraction_of_copy']:.0%})")
+            peer = fastest(rows, implementation="cublas_getrf", type=kind, n=n)
+            lines.append(f"| {n}, {name} | " + " | ".join(cells) + f" | {peer:.3g} |")
     return "\n".join(lines)
 
 
@@ -287,9 +374,11 @@ def block_ldlt():
     lines = [
         f"200,000 unknowns with GMRES(25) to a true relative residual of 1e-8 on {document['device']}, "
         f"matching and ordering on {document['threads']} cores of its host (at commit "
-        f"{document['commit']}). Without a preconditioner the residual is what 400 products leave:",
+        f"{document['commit']}). \"Without\" is the residual after 400 products without a "
+        "preconditioner; products include those of the safeguard's probes; \"new values\" is an "
+        "update with the same pattern:",
         "",
-        "| System | Without | Fill | Levels | Products, with probes | Setup | New values | Solve |",
+        "| System | Without | Fill | Levels | Products | Setup | New values | Solve |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for matrix, rows in kinds.items():
@@ -307,31 +396,34 @@ def block_ldlt():
     return "\n".join(lines)
 
 
+makers = [
+    batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, peers, plate_info,
+    plate_msh, plate_mtx, products, solves,
+]
+
+
 def main(arguments):
-    path = root / "README.md"
-    before = path.read_text()
-    makers = {
-        "first_run": first_run,
-        "block_jacobi": block_jacobi,
-        "solves": solves,
-        "elasticity": elasticity,
-        "batched": batched,
-        "factorisations": factorisations,
-        "block_ldlt": block_ldlt,
-    }
-    after = re.sub(
-        r"(<!-- results: (\w+) -->\n).*?(\n<!-- end -->)",
-        lambda found: found[1] + makers[found[2]]() + found[3],
-        before,
-        flags=re.DOTALL,
-    )
-    if arguments == ["--check"]:
-        if before != after:
-            sys.exit("README.md differs from bench/results; run bench/readme.py")
-    elif arguments:
+    if arguments not in ([], ["--check"]):
         sys.exit(__doc__)
-    else:
+    named = {maker.__name__: maker for maker in makers}
+    unused = set(named)
+
+    def made(found):
+        unused.discard(found[2])
+        return found[1] + named[found[2]]() + "\n" + found[3]
+
+    for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        before = path.read_text()
+        after = re.sub(
+            r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", made, before, flags=re.DOTALL
+        )
+        if before == after:
+            continue
+        if arguments:
+            sys.exit(f"{path.relative_to(root)} differs from bench/results; run bench/readme.py")
         path.write_text(after)
+    if unused:
+        sys.exit(f"no document shows {', '.join(sorted(unused))}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ endfunction()
 set(scripts ${PROJECT_SOURCE_DIR}/tests)
 tessera_add_script(include_rule ${scripts}/include_rule.sh ${PROJECT_SOURCE_DIR})
 tessera_add_script(include_rule.self_test ${scripts}/include_rule.sh --self-test)
+tessera_add_script(launcher ${scripts}/launcher.sh ${PROJECT_SOURCE_DIR})
 
 add_executable(example_solve ${PROJECT_SOURCE_DIR}/examples/solve.cpp)
 target_link_libraries(example_solve PRIVATE tessera::tessera)

@@ -1,19 +1,58 @@
 # shellcheck shell=bash
-# Shared by ./tessera and ./check: installs the packages that are missing, configures, builds, and
-# knows whether build/release is up to date. To be sourced, with `root` (the source tree), `program`
-# (the name that messages begin with) and `install` (yes or no) set. Everything it says goes to
-# stderr, and it never changes directory.
+# Shared by ./tessera and ./check: installs missing packages, configures, builds, and knows whether a
+# build folder is up to date. To be sourced, with `root` (the source tree), `program` (the name that
+# messages begin with) and `install` (ask, yes or no) set. All messages go to stderr; the working
+# directory never changes.
 : "${root:?}" "${program:?}" "${install:?}"
 
-release=$root/build/release
-state=$release/launcher.state
+say() { printf '%s: %s\n' "$program" "$*" >&2; }
+
+# The environment variable TESSERA_CUDA: AUTO (default), ON, OFF.
+cuda=${TESSERA_CUDA:-AUTO}
+case ${cuda^^} in
+    AUTO) cuda=AUTO ;;
+    ON | TRUE | YES | 1) cuda=ON ;;
+    OFF | FALSE | NO | 0) cuda=OFF ;;
+    *)
+        say "TESSERA_CUDA=$cuda is not understood. Set it to ON, OFF or AUTO"
+        exit 2
+        ;;
+esac
 
 # The toolkit's usual place, when it is not on the PATH already.
 if ! command -v nvcc >/dev/null && [[ -x /usr/local/cuda/bin/nvcc ]]; then
     PATH=$PATH:/usr/local/cuda/bin
 fi
 
-say() { printf '%s: %s\n' "$program" "$*" >&2; }
+is_root() { ((EUID == 0)); }
+on_terminal() { [[ -t 0 && -t 2 ]]; }
+
+# Whether this machine has an NVIDIA driver (on Windows' Linux: /dev/dxg and its libcuda).
+has_driver() {
+    command -v nvidia-smi >/dev/null || compgen -G '/dev/nvidia[0-9]*' >/dev/null ||
+        [[ -e /usr/lib/wsl/lib/libcuda.so.1 ]]
+}
+
+# use_build PRESET: what is built from here on: release (in build/release) or cpu (in build/cpu).
+use_build() {
+    preset=$1
+    folder=$root/build/$1
+    state=$folder/launcher.state
+}
+
+# The build that this machine can use; `why_cpu` says why it is the CPU backend alone.
+choose_build() {
+    use_build release
+    why_cpu=
+    if [[ $cuda == OFF ]]; then
+        why_cpu="TESSERA_CUDA is OFF"
+    elif [[ $cuda == AUTO ]] && ! has_driver; then
+        why_cpu="no NVIDIA driver was found"
+    elif [[ $cuda == AUTO ]] && ! command -v nvcc >/dev/null; then
+        why_cpu="no nvcc was found (CUDA toolkit 13.0 or newer)"
+    fi
+    if [[ -n $why_cpu ]]; then use_build cpu; fi
+}
 
 # What a build depends on: name, size and time of every source, the CUDA compiler, and the commit
 # that the program names. A file that was added, changed, renamed, deleted or replaced by an older
@@ -21,37 +60,40 @@ say() { printf '%s: %s\n' "$program" "$*" >&2; }
 source_state() {
     local names=(include src apps cmake CMakeLists.txt CMakePresets.json packages.txt)
     (find "${names[@]/#/$root/}" -type f -printf '%p %s %T@\n' | LC_ALL=C sort)
-    command -v nvcc || true
+    if [[ $preset != cpu ]]; then
+        echo "$cuda"
+        command -v nvcc || true
+    fi
     git -C "$root" rev-parse HEAD 2>/dev/null || true
 }
 
-# The command that installs packages as the user at hand, into the array `as_root`; false when
-# there is no way.
-find_root() {
-    as_root=()
-    if ((EUID == 0)); then return 0; fi
-    if ! command -v sudo >/dev/null; then return 1; fi
-    as_root=(sudo -n)
-    if sudo -n true 2>/dev/null; then return 0; fi
-    as_root=(sudo)
-    [[ -t 0 && -t 2 ]]
+is_current() {
+    [[ -x $folder/bin/tessera && -f $state && $(source_state) == "$(<"$state")" ]]
 }
 
-# install_packages OPTION: the lines of packages.txt without an option ("") or with that option.
-install_packages() {
-    local option=$1 package log=$root/build/install.log
-    local -a wanted=() missing=() as_root=()
-    while read -r package; do
+# list_packages OPTION...: the lines of packages.txt without an option, and those of OPTIONs.
+list_packages() {
+    local package option wanted
+    while IFS= read -r package; do
         package=${package%%#*}
-        if [[ -n $option ]]; then
-            [[ $package == "$option:"* ]] || continue
-            package=${package#*:}
-        fi
+        option=
+        if [[ $package == *:* ]]; then option=${package%%:*}; fi
+        package=${package##*:}
         package=${package// /}
-        [[ -z $package || $package == *:* ]] || wanted+=("$package")
+        for wanted in "" "$@"; do
+            if [[ -n $package && $option == "$wanted" ]]; then echo "$package"; fi
+        done
     done <"$root/packages.txt"
+}
+
+# install_packages OPTION...: installs those that are missing. As root at once; else only after a
+# yes, by --yes or on the terminal.
+install_packages() {
+    local package log=$root/build/install.log answer
+    local -a wanted missing=() sudo=()
+    mapfile -t wanted < <(list_packages "$@")
     if ! command -v dpkg-query >/dev/null; then
-        say "this is not a Debian system; these must be there: ${wanted[*]} (names as in Debian)"
+        say "this is not a Debian system; these packages are needed: ${wanted[*]} (Debian's names)"
         return 0
     fi
     for package in "${wanted[@]}"; do
@@ -59,45 +101,64 @@ install_packages() {
             missing+=("$package")
     done
     ((${#missing[@]})) || return 0
-    local line="apt-get install --no-install-recommends ${missing[*]}"
+    is_root || sudo=(sudo)
+    local get="${sudo[*]:+sudo }apt-get"
+    local line="$get update && $get install -y --no-install-recommends ${missing[*]}"
     if [[ $install == no ]]; then
-        say "packages are missing, and none may be installed (--no-install). As root: $line"
+        say "packages are missing, and --no-install forbids installing them. The command: $line"
         return 1
     fi
-    if ! find_root; then
-        say "packages are missing, and this user cannot install any. As root: $line"
-        return 1
+    if [[ $install == ask ]] && ! is_root; then
+        if ! on_terminal; then
+            say "packages are missing. Install them, or repeat with --yes as the first argument: $line"
+            return 1
+        fi
+        printf '%s: packages are missing. Run this now?\n    %s\n[y/N] ' "$program" "$line" >&2
+        read -r answer
+        [[ $answer == [yY]* ]] || return 1
     fi
+    if ((${#sudo[@]})); then sudo -v || return 1; fi  # Asks for the password before progress is shown.
+    mkdir -p "$root/build"
+    : >"$log"
+    local -a apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y)
     say "installing ${missing[*]}"
-    local -a apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y)
-    if ! { "${apt[@]}" update; "${apt[@]}" install --no-install-recommends "${missing[@]}"; } \
-        </dev/null >"$log" 2>&1; then
-        tail -n 20 "$log" >&2
-        say "installing failed; the log is $log. As root: $line"
-        return 1
-    fi
+    logged "$log" "reading lists of packages" "${apt[@]}" update &&
+        logged "$log" "installing packages" "${apt[@]}" install --no-install-recommends "${missing[@]}"
 }
 
-# Copies to $1 and, on a terminal, shows how far ninja is.
+# show_progress LOG WHAT: copies stdin to LOG. Says how far WHAT is, in a line that is written anew
+# each second on a terminal, else in a new line every ten seconds.
 show_progress() {
-    local log=$1 line
-    if [[ ! -t 2 ]]; then
-        cat >>"$log"
-        return
-    fi
-    while IFS= read -r line; do
-        printf '%s\n' "$line" >>"$log"
-        [[ $line =~ ^\[[0-9]+/[0-9]+\] ]] && printf '\r%s: %s ' "$program" "${BASH_REMATCH[0]}" >&2
+    local log=$1 what=$2 line part='' files='' start=$SECONDS shown=$SECONDS every=${progress_seconds:-10}
+    if [[ -t 2 ]]; then every=1; fi
+    while true; do
+        if IFS= read -r -t 1 line; then
+            printf '%s\n' "$part$line" >>"$log"
+            if [[ $part$line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+                files=", ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} files"
+            fi
+            part=
+        elif (($? > 128)); then  # A second without a whole line.
+            part+=$line
+        else
+            break
+        fi
+        if ((SECONDS - shown >= every)); then
+            shown=$SECONDS
+            line="$what$files, $((SECONDS - start)) s"
+            if [[ -t 2 ]]; then printf '\r\e[K%s: %s' "$program" "$line" >&2; else say "$line"; fi
+        fi
     done
-    printf '\r\e[K' >&2
+    printf '%s' "$part$line" >>"$log"
+    if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
-# logged LOG COMMAND...: runs quietly; on failure shows where it failed.
+# logged LOG WHAT COMMAND...: runs COMMAND, whose output goes to LOG; on failure shows where it failed.
 logged() {
-    local log=$1
-    shift
+    local log=$1 what=$2
+    shift 2
     printf '$ %s\n' "$*" >>"$log"
-    if ! "$@" </dev/null 2>&1 | show_progress "$log"; then
+    if ! "$@" </dev/null 2>&1 | show_progress "$log" "$what"; then
         # From the first failure on, or else the end.
         { grep -m1 -A25 -E '^FAILED|error:|Error' "$log" || tail -n 30 "$log"; } >&2
         say "failed: $*"
@@ -108,7 +169,7 @@ logged() {
 
 # build FOLDER TARGET... -- CMAKE-ARGUMENT...: configures and builds into FOLDER.
 build() {
-    local folder=$1 targets=() log=$1/build.log
+    local folder=$1 targets=() log=$1/build.log start=$SECONDS
     shift
     while (($#)) && [[ $1 != -- ]]; do
         targets+=("$1")
@@ -126,10 +187,10 @@ build() {
     elif grep -qs 'CMAKE_CUDA_COMPILER:.*NOTFOUND' "$folder/CMakeCache.txt"; then
         forget=(-U CMAKE_CUDA_COMPILER)
     fi
-    say "configuring ${folder#"$root"/}"
-    logged "$log" cmake -S "$root" -B "$folder" "${forget[@]}" "$@" || return 1
-    say "building ${targets[*]}"
-    logged "$log" cmake --build "$folder" --target "${targets[@]}" || return 1
+    say "building ${targets[*]} in ${folder#"$root"/}"
+    logged "$log" configuring cmake -S "$root" -B "$folder" "${forget[@]}" "$@" || return 1
+    logged "$log" building cmake --build "$folder" --target "${targets[@]}" || return 1
+    say "built in $((SECONDS - start)) s"
 }
 
 # Holds the lock of build/ until `unlock`: one build at a time, whoever started it.
@@ -143,16 +204,13 @@ lock() {
 }
 unlock() { exec {lock_file}>&-; }
 
-is_current() {
-    [[ -x $release/bin/tessera && -f $state && $(source_state) == "$(<"$state")" ]]
-}
-
-# build_release TARGET...: the release build. What the sources were is noted before, so that a
-# change during the build makes another one.
-build_release() {
+# build_chosen TARGET... -- CMAKE-ARGUMENT...: the build of use_build. The state of the sources is
+# taken before, so that a change during the build makes another one.
+build_chosen() {
     local before
     before=$(source_state)
     rm -f "$state"
-    build "$release" "$@" -- --preset release || return 1
+    if [[ $preset == release ]]; then set -- "$@" "-DTESSERA_CUDA=$cuda"; fi
+    build "$folder" "$@" --preset "$preset" || return 1
     printf '%s\n' "$before" >"$state"
 }

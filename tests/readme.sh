@@ -1,21 +1,30 @@
 #!/usr/bin/env bash
-# readme.sh SOURCE-TREE: the C++ example in README.md is examples/solve.cpp, to the letter, and
-# every file that the documents link to is there, and its numbers are those of bench/results.
+# readme.sh ROOT: the example in README.md is examples/solve.cpp, links in the documents lead to files,
+# their numbers are those of bench/results, and README and the pages of decisions stay short.
 set -euo pipefail
 cd "$1"
-awk '/^```cpp$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md |
-    diff - examples/solve.cpp || {
-    echo "the example in README.md differs from examples/solve.cpp"
-    exit 1
+failed=0
+fail() {
+    echo "$*"
+    failed=1
 }
-missing=0
-for document in README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md; do
+
+awk '/^```cpp$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md |
+    diff - examples/solve.cpp || fail "the example in README.md differs from examples/solve.cpp"
+
+while IFS= read -r document; do
     while read -r target; do
-        if [[ ! -e $target ]]; then
-            echo "$document links to $target, which is not there"
-            missing=1
-        fi
-    done < <(grep -o '](\([^)#:]*\))' "$document" | sed 's/^](//; s/)$//')
+        [[ -e $(dirname -- "$document")/$target ]] || fail "$document links to $target, which is missing"
+    done < <(grep -o '](\([^)#:]*\)[)#]' "$document" | sed 's/^](//; s/[)#]$//; /^$/d')
+done < <(find . -maxdepth 1 -name '*.md'; find docs bench/figures -name '*.md')
+
+lines=$(wc -l <README.md)
+((lines <= 120)) || fail "README.md has $lines lines; at most 120"
+for page in docs/decisions/*.md; do
+    if [[ $page == */fewer-parts.md ]]; then continue; fi  # One table of all variants.
+    words=$(wc -w <"$page")
+    ((words <= 500)) || fail "$page has $words words; at most 500"
 done
-python3 bench/readme.py --check
-exit $missing
+
+python3 bench/readme.py --check || failed=1
+exit $failed
