@@ -16,7 +16,7 @@ struct GroupShape {
     static constexpr int n = 16;
     static constexpr int lanes = Lanes;
     static constexpr int rows = n / Lanes;                   ///< A lane.
-    static constexpr int width = Quad<T>::width;             ///< Adjacent rows of a lane.
+    static constexpr int width = pack_width<T>;              ///< Adjacent rows of a lane.
     static constexpr int turn = width * Lanes;               ///< Rows that all lanes have of these.
     static constexpr int matrices = 32 / Lanes;              ///< A warp.
     static constexpr int chunks = n * n / width;             ///< Of 16 bytes, a matrix.
@@ -51,7 +51,7 @@ struct GroupMatrix {
     int lane;
 
     __device__ __forceinline__ void take() {
-        const auto* const chunks = reinterpret_cast<const typename Quad<T>::type*>(staged);
+        const auto* const chunks = reinterpret_cast<const Pack16<T>*>(staged);
 #pragma unroll
         for (int j = 0; j < Shape::n; ++j) {
 #pragma unroll
@@ -59,9 +59,7 @@ struct GroupMatrix {
                 const int c = (lane + i / Shape::width * Lanes) ^ Shape::swap(j);
                 const auto quad = chunks[j * Shape::column_chunks + c];
 #pragma unroll
-                for (int e = 0; e < Shape::width; ++e) {
-                    a[i + e][j] = reinterpret_cast<const T*>(&quad)[e];
-                }
+                for (int e = 0; e < Shape::width; ++e) a[i + e][j] = quad.value[e];
             }
         }
     }

@@ -47,22 +47,22 @@ struct LaneMatrices {
     static_assert(n % 4 == 0);
 
     static __device__ __forceinline__ void take(const T* matrix, T (&a)[n * n]) {
-        constexpr int w = Quad<T>::width;
+        constexpr int w = pack_width<T>;
 #pragma unroll
         for (int k = 0; k < n * n; k += w) {
-            const auto quad = *reinterpret_cast<const typename Quad<T>::type*>(matrix + k);
+            const auto quad = *reinterpret_cast<const Pack16<T>*>(matrix + k);
 #pragma unroll
-            for (int e = 0; e < w; ++e) a[k + e] = reinterpret_cast<const T*>(&quad)[e];
+            for (int e = 0; e < w; ++e) a[k + e] = quad.value[e];
         }
     }
     static __device__ __forceinline__ void put(T* matrix, const T (&a)[n * n]) {
-        constexpr int w = Quad<T>::width;
+        constexpr int w = pack_width<T>;
 #pragma unroll
         for (int k = 0; k < n * n; k += w) {
-            typename Quad<T>::type quad;
+            Pack16<T> quad;
 #pragma unroll
-            for (int e = 0; e < w; ++e) reinterpret_cast<T*>(&quad)[e] = a[k + e];
-            *reinterpret_cast<typename Quad<T>::type*>(matrix + k) = quad;
+            for (int e = 0; e < w; ++e) quad.value[e] = a[k + e];
+            *reinterpret_cast<Pack16<T>*>(matrix + k) = quad;
         }
     }
 };

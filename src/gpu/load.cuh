@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "gpu/pack.cuh"
+
 /// *address where `wanted`, else `otherwise`; the kernel may write it only after its last read. One
 /// predicated instruction where the compiler would branch, so that many reads can be under way.
 namespace tessera::cuda {
@@ -24,23 +26,26 @@ __device__ __forceinline__ int load_if(bool wanted, const int* address, int othe
         : "l"(address), "r"(int(wanted)));
     return otherwise;
 }
-
-__device__ __forceinline__ float2 load_if(bool wanted, const float2* address, float2 otherwise) {
-    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
-        : "+f"(otherwise.x), "+f"(otherwise.y)
-        : "l"(address), "r"(int(wanted)));
-    return otherwise;
-}
-__device__ __forceinline__ float4 load_if(bool wanted, const float4* address, float4 otherwise) {
-    asm("{ .reg .pred p; setp.ne.s32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
-        : "+f"(otherwise.x), "+f"(otherwise.y), "+f"(otherwise.z), "+f"(otherwise.w)
-        : "l"(address), "r"(int(wanted)));
-    return otherwise;
-}
-__device__ __forceinline__ double2 load_if(bool wanted, const double2* address, double2 otherwise) {
-    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.f64 {%0, %1}, [%2]; }"
-        : "+d"(otherwise.x), "+d"(otherwise.y)
-        : "l"(address), "r"(int(wanted)));
+template <class T, int count>
+__device__ __forceinline__ Pack<T, count> load_if(bool wanted, const Pack<T, count>* address,
+                                                  Pack<T, count> otherwise) {
+    T(&v)[count] = otherwise.value;
+    if constexpr (count == 1) {
+        v[0] = load_if(wanted, address->value, v[0]);
+    } else if constexpr (sizeof(T) == 8) {
+        static_assert(count == 2);
+        asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.f64 {%0, %1}, [%2]; }"
+            : "+d"(v[0]), "+d"(v[1])
+            : "l"(address), "r"(int(wanted)));
+    } else if constexpr (count == 2) {
+        asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.nc.v2.f32 {%0, %1}, [%2]; }"
+            : "+f"(v[0]), "+f"(v[1])
+            : "l"(address), "r"(int(wanted)));
+    } else {
+        asm("{ .reg .pred p; setp.ne.s32 p, %5, 0; @p ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4]; }"
+            : "+f"(v[0]), "+f"(v[1]), "+f"(v[2]), "+f"(v[3])
+            : "l"(address), "r"(int(wanted)));
+    }
     return otherwise;
 }
 

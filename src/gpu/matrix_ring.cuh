@@ -8,6 +8,7 @@
 #include "base/check_cuda.hpp"
 #include "gpu/bulk_copy.cuh"
 #include "gpu/launch.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
@@ -75,17 +76,11 @@ struct RingShape {
     }
 };
 
-/// Adjacent values, read by one instruction.
-template <class T, int Width>
-struct alignas(Width * sizeof(T)) Adjacent {
-    T value[Width];
-};
-
 /// visit(column, row of this lane, element) in ascending order of the columns.
 template <class Shape, class T, class Visit>
 __device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
     constexpr int width = Shape::rows_a_read();
-    using Read = Adjacent<T, width>;
+    using Read = Pack<T, width>;
     const int skew = Shape::skew();
     const T* const entry = matrix + Shape::first_row() - skew * Shape::n;
 #pragma unroll
@@ -149,7 +144,7 @@ class TileRun {
 template <int Most, class T>
 __device__ __forceinline__ void store_run(const T* from, T* to, int count) {
     constexpr int width = 16 / int(sizeof(T));
-    using Chunk = Adjacent<T, width>;
+    using Chunk = Pack<T, width>;
     const int lane = int(threadIdx.x) % 32;
 #pragma unroll
     for (int k = 0; k < (Most / width + 31) / 32; ++k) {

@@ -7,6 +7,7 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
 
@@ -138,50 +139,6 @@ __device__ __forceinline__ int small_quotient(int x, float inverse_n) {
     return int((float(x) + 0.5f) * inverse_n);
 }
 
-/// Several adjacent values, read by one instruction where their address is a multiple of their
-/// size.
-template <class T, int Width>
-struct Unit;
-template <>
-struct Unit<float, 1> {
-    using type = float;
-};
-template <>
-struct Unit<float, 2> {
-    using type = float2;
-};
-template <>
-struct Unit<float, 4> {
-    using type = float4;
-};
-template <>
-struct Unit<double, 1> {
-    using type = double;
-};
-template <>
-struct Unit<double, 2> {
-    using type = double2;
-};
-
-template <class T>
-__device__ __forceinline__ void store_unit(T* to, T value) {
-    *to = value;
-}
-__device__ __forceinline__ void store_unit(float* to, float2 value) {
-    to[0] = value.x;
-    to[1] = value.y;
-}
-__device__ __forceinline__ void store_unit(float* to, float4 value) {
-    to[0] = value.x;
-    to[1] = value.y;
-    to[2] = value.z;
-    to[3] = value.w;
-}
-__device__ __forceinline__ void store_unit(double* to, double2 value) {
-    to[0] = value.x;
-    to[1] = value.y;
-}
-
 /// A thread's walk over the units of columns of `column` units each, in steps of `Team`: the i-th
 /// of column c.
 template <int Team>
@@ -215,7 +172,7 @@ struct UnitWalk {
 template <int Team, int Width, class T, class Address>
 __device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
                                             T* to) {
-    using Value = typename Unit<T, Width>::type;
+    using Value = Pack<T, Width>;
     constexpr int depth = Width == 1 && sizeof(T) == 4 ? 12 : 64 / int(sizeof(Value));
     const int thread = int(threadIdx.x) % Team;
     UnitWalk<Team> reads(column, thread);
@@ -234,7 +191,9 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
             if (u * Team < units - first) {
-                store_unit(to + (u * Width * Team + pad * writes.c), value[u]);
+                T* const place = to + (u * Width * Team + pad * writes.c);
+#pragma unroll
+                for (int k = 0; k < Width; ++k) place[k] = value[u].value[k];
             }
             writes.advance();
         }

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstring>
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
 #include "batched/invert/run_job.cuh"
 #include "batched/invert/small_shapes.hpp"
 #include "gpu/launch_chain.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/tiles/gauss_jordan_lane.cuh"
 
 /// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
@@ -31,47 +31,26 @@ struct LaneStage {
     static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
 };
 
-template <int Bytes>
-struct Bits;
-template <>
-struct Bits<16> {
-    using type = int4;
-};
-template <>
-struct Bits<8> {
-    using type = int2;
-};
-template <>
-struct Bits<4> {
-    using type = int;
-};
-
 /// Copies `Count` values in units of `Bytes`, which divide the address of `shared`.
 template <int Bytes, int Count, class T>
 __device__ __forceinline__ void take_from(const T* shared, T* registers) {
-    using Unit = typename Bits<Bytes>::type;
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
-        const Unit unit = reinterpret_cast<const Unit*>(shared)[c];
-        T values[each];
-        memcpy(values, &unit, Bytes);
+        const auto pack = reinterpret_cast<const Pack<T, each>*>(shared)[c];
 #pragma unroll
-        for (int q = 0; q < each; ++q) registers[c * each + q] = values[q];
+        for (int q = 0; q < each; ++q) registers[c * each + q] = pack.value[q];
     }
 }
 template <int Bytes, int Count, class T>
 __device__ __forceinline__ void put_to(T* shared, const T* registers) {
-    using Unit = typename Bits<Bytes>::type;
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
-        T values[each];
+        Pack<T, each> pack;
 #pragma unroll
-        for (int q = 0; q < each; ++q) values[q] = registers[c * each + q];
-        Unit unit;
-        memcpy(&unit, values, Bytes);
-        reinterpret_cast<Unit*>(shared)[c] = unit;
+        for (int q = 0; q < each; ++q) pack.value[q] = registers[c * each + q];
+        reinterpret_cast<Pack<T, each>*>(shared)[c] = pack;
     }
 }
 

@@ -57,9 +57,10 @@ class CompactLdu {
         tessera::cuda::wait_for_copies();
 #pragma unroll
         for (int j = 0; j < Shape::width; ++j) {
-            const float4 quad = *reinterpret_cast<const float4*>(staged + Shape::width * j);
+            const Pack16<float> quad =
+                *reinterpret_cast<const Pack16<float>*>(staged + Shape::width * j);
 #pragma unroll
-            for (int i = 0; i < rows; ++i) a_[i][j] = reinterpret_cast<const float*>(&quad)[i];
+            for (int i = 0; i < rows; ++i) a_[i][j] = quad.value[i];
         }
         __syncwarp();
     }
@@ -158,7 +159,7 @@ class CompactLdu {
         for (int half = 1; half < columns; half *= 2) {
 #pragma unroll
             for (int j = 0; j + half < columns; j += 2 * half) {
-                left[j] = choose((c & half) != 0, left[j + half], left[j]);
+                left[j] = select_register((c & half) != 0, left[j + half], left[j]);
             }
         }
         return left[0];
@@ -213,8 +214,9 @@ class CompactLdu {
         float* const row = &at(base_);
         float own[each];
         if constexpr (each == 4) {
-            const float4 quad = reinterpret_cast<const float4*>(row)[lane()];
-            own[0] = quad.x, own[1] = quad.y, own[2] = quad.z, own[3] = quad.w;
+            const Pack16<float> quad = reinterpret_cast<const Pack16<float>*>(row)[lane()];
+#pragma unroll
+            for (int k = 0; k < each; ++k) own[k] = quad.value[k];
         } else {
 #pragma unroll
             for (int k = 0; k < each; ++k) own[k] = row[lane() * each + k];
@@ -250,13 +252,12 @@ class CompactLdu {
         float part[rows][parts] = {};
 #pragma unroll
         for (int j = 0; j < columns; j += 4) {
-            const float4 quad = reinterpret_cast<const float4*>(&at(base_))[j / 4];
+            const Pack16<float> quad = reinterpret_cast<const Pack16<float>*>(&at(base_))[j / 4];
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
-                    const float value = reinterpret_cast<const float*>(&quad)[e];
-                    a_[i][j + e] = fma(-l[i], value, a_[i][j + e]);
+                    a_[i][j + e] = fma(-l[i], quad.value[e], a_[i][j + e]);
                     part[i][e % parts] = larger(part[i][e % parts], a_[i][j + e]);
                 }
             }

@@ -46,7 +46,7 @@ struct LduOfGroup {
                 if (divisor.d != raw) {
 #pragma unroll
                     for (int i = 0; i < Shape::rows; ++i) {
-                        a[i][s] = choose(Shape::row(lane, i) == r, divisor.d, a[i][s]);
+                        a[i][s] = select_register(Shape::row(lane, i) == r, divisor.d, a[i][s]);
                     }
                 }
             }
@@ -66,7 +66,7 @@ struct LduOfGroup {
                 for (int k = 0; k < Lanes; ++k) {
                     if (j + k <= s) continue;
                     const T entry = pivot_entry(j + k);
-                    mine = k == 0 ? entry : choose(lane == k, entry, mine);
+                    mine = k == 0 ? entry : select_register(lane == k, entry, mine);
 #pragma unroll
                     for (int i = 0; i < Shape::rows; ++i) {
                         if (!gone(i)) a[i][j + k] = fma(-a[i][s], entry, a[i][j + k]);
@@ -131,7 +131,7 @@ struct LduOfGroup {
             const int bit = half < Shape::width ? half : half * Lanes;  // Of r.
 #pragma unroll
             for (int i = 0; i < Shape::rows; i += 2 * half) {
-                left[i] = choose((r & bit) != 0, left[i + half], left[i]);
+                left[i] = select_register((r & bit) != 0, left[i + half], left[i]);
             }
         }
         return left[0];

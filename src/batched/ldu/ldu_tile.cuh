@@ -111,7 +111,8 @@ struct Ldu {
             const auto pivot_entry = [&](int j) {
                 T value = rows.a[0][j];
 #pragma unroll
-                for (int i = 1; i < Rows; ++i) value = choose(r / Lanes == i, rows.a[i][j], value);
+                for (int i = 1; i < Rows; ++i)
+                    value = select_register(r / Lanes == i, rows.a[i][j], value);
                 return team.from(value, r % Lanes);
             };
             const T raw = pivot_entry(0);

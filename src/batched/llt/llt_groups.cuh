@@ -19,7 +19,7 @@ struct LltOfGroup {
     static __device__ __forceinline__ bool of_group(GroupMatrix<T, Lanes>& matrix,
                                                     unsigned long long& order, T tau) {
         using Shape = GroupShape<T, Lanes>;
-        using Chunk = typename Quad<T>::type;
+        using Chunk = Pack16<T>;
         constexpr int n = Shape::n, w = Shape::width;
         auto& a = matrix.a;
         const int lane = matrix.lane;
@@ -46,9 +46,10 @@ struct LltOfGroup {
                     if (end(i) > s) a[i][s] = divisor.quotient(a[i][s]);
                     T value = end(i) > s ? a[i][s] : T(0);
                     if (end(i) > s && end(i) - Shape::turn <= s) {
-                        value = choose(row > s, value, choose(row == s, divisor.d, T(0)));
+                        value = select_register(row > s, value,
+                                                select_register(row == s, divisor.d, T(0)));
                     }
-                    reinterpret_cast<T*>(&chunk)[e] = value;
+                    chunk.value[e] = value;
                 }
                 const int c = (lane + i0 / w * Lanes) ^ Shape::swap(s);
                 chunks[s * Shape::column_chunks + c] = chunk;
@@ -61,7 +62,7 @@ struct LltOfGroup {
                 for (int e = 0; e < w; ++e) {
                     const int j = j0 + e;
                     if (j <= s) continue;
-                    const T entry = reinterpret_cast<const T*>(&chunk)[e];
+                    const T entry = chunk.value[e];
 #pragma unroll
                     for (int i = 0; i < Shape::rows; ++i) {
                         if (end(i) > j) a[i][j] = fma(-a[i][s], entry, a[i][j]);

@@ -67,7 +67,7 @@ struct Llt {
         rows.for_steps(n, [&](auto active, int s) {
             T own = rows.a[0][0];
 #pragma unroll
-            for (int i = 1; i < Rows; ++i) own = choose(s / Lanes == i, rows.a[i][0], own);
+            for (int i = 1; i < Rows; ++i) own = select_register(s / Lanes == i, rows.a[i][0], own);
             const T raw = team.from(own, s % Lanes);
             const T root = sqrt(used(raw, tau));
             const Divisor<T> divisor(root);
@@ -83,14 +83,14 @@ struct Llt {
             }
             if (lane == 0) memory.raw[s] = raw;
             team.sync();
-            constexpr int w = Quad<T>::width;
+            constexpr int w = pack_width<T>;
             constexpr int quads = (active.value + w - 1) / w;
             T entry[quads * w];
 #pragma unroll
             for (int k = 0; k < quads; ++k) {
-                const auto quad = reinterpret_cast<const typename Quad<T>::type*>(stage)[k];
+                const auto quad = reinterpret_cast<const Pack16<T>*>(stage)[k];
 #pragma unroll
-                for (int e = 0; e < w; ++e) entry[k * w + e] = reinterpret_cast<const T*>(&quad)[e];
+                for (int e = 0; e < w; ++e) entry[k * w + e] = quad.value[e];
             }
 #pragma unroll
             for (int j = 1; j < active.value; ++j) {
