@@ -50,10 +50,6 @@ struct PermutationsView {
     }
 };
 
-/// Where a factorisation on a GPU keeps a matrix of up to 32 rows while it works on it. The bits of
-/// the results may differ.
-enum class Workspace : std::uint8_t { fastest, registers, shared_memory };
-
 /// Options of a factorisation.
 template <class T>
 struct FactorOptions {
@@ -67,7 +63,6 @@ struct FactorOptions {
     Offset threshold_stride = 0;
     /// Every tau is multiplied by max |a_ij| of its matrix (of the lower triangle for llt, ldlt).
     bool relative = false;
-    Workspace workspace = Workspace::fastest;
 };
 
 /// What is told about each matrix: arrays of `count` in the memory of the Context; null where it is

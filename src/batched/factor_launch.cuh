@@ -237,13 +237,10 @@ constexpr int rows_a_lane(int width) {
     return width < 32 ? 4 : 2;
 }
 
-/// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.
-template <class Method, class T, int Width>
+/// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4, in shared memory or in registers.
+template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
     constexpr int rows = rows_a_lane<Method>(Width);
-    const Workspace asked = job.options.workspace;
-    const bool shared = asked == Workspace::shared_memory ||
-                        (asked == Workspace::fastest && shared_is_faster<Method, T>(Width));
     const int matrices = factor_threads / Width * (shared ? 1 : rows);
     const StagedLaunch launch =
         factor_launch(job, Width == 4 ? 1 : Width / 2 + 1, Width, Width, matrices);
@@ -254,7 +251,7 @@ void factor_small(const Context& context, const FactorJob<T>& job) {
                          launch.classes, job, is_told(job.results), launch.team_bytes);
     };
     constexpr int row_bytes = Width * int(sizeof(T));
-    if (shared) {
+    if constexpr (shared) {
         run(factor_kernel<Method, T, Width, SharedRows<T>, 8>, 1);
     } else if constexpr (rows > 1) {
         constexpr int blocks = row_bytes >= 128 ? 3 : row_bytes == 64 ? 4 : 8;
@@ -287,8 +284,9 @@ __global__ void empty_factors_kernel(Index count, const Index* order, FactorResu
 
 /// The matrices of a batch by `Method`, the largest first: they take longest. of_32(): whether it
 /// took those of 17 .. 32 rows.
-template <class Method, class T, class Of32>
-void factorise_batch(const Context& context, const FactorJob<T>& job, Of32&& of_32) {
+template <class Method, class T, class Of32 = bool (*)()>
+void factorise_batch(
+    const Context& context, const FactorJob<T>& job, Of32&& of_32 = [] { return false; }) {
     const StagedLaunch large =
         factor_launch(job, largest_warp_size + 1, largest_size, factor_threads, 1);
     if (large.blocks > 0) {
@@ -306,11 +304,6 @@ void factorise_batch(const Context& context, const FactorJob<T>& job, Of32&& of_
                                                                                      job.results);
         TESSERA_CUDA(cudaGetLastError());
     }
-}
-
-template <class Method, class T>
-void factorise_batch(const Context& context, const FactorJob<T>& job) {
-    factorise_batch<Method>(context, job, [] { return false; });
 }
 
 }  // namespace tessera::batched::cuda

@@ -1,4 +1,5 @@
-#include "batched/factor_checks.hpp"
+#include "base/phases.hpp"
+#include "batched/checks.hpp"
 #include "batched/solve/kernels.hpp"
 
 namespace tessera::batched {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "batched/factor_lanes.cuh"
-#include "batched/ldu/ldu_compact_shape.cuh"
-#include "batched/ldu/ldu_tile.cuh"
+#include "batched/factor/factor_groups.cuh"
+#include "batched/factor/ldu_compact_shape.cuh"
+#include "batched/factor/ldu_tile.cuh"
 #include "gpu/store.cuh"
 
 /// A(p, q) = L D U with full pivoting of 17 to 32 rows in FP32 by teams of 8 lanes, each lane with

@@ -1,11 +1,103 @@
 #pragma once
 
-#include "batched/llt/llt_reference.hpp"
+#include <numeric>
+#include <utility>
 
-// A(p, p) = L D L^T in plain loops, for float, double and long double; a is column-major and only
-// its lower triangle is read. See tessera/factor.hpp for what is computed.
+#include "batched/pivot_record.hpp"
+#include "tessera/factor.hpp"
+
+// The factorisations in plain loops, for float, double and long double; `a` is column-major, and
+// of symmetric matrices only the lower triangle is read. See tessera/factor.hpp for what is
+// computed.
 
 namespace tessera::reference {
+
+/// The pivot of step s as (row, column) positions. NaN is never taken while there is another.
+template <class T>
+std::pair<Index, Index> ldu_pivot(Index n, batched::Pivoting pivoting, Index s, const T* a,
+                                  const Index* p, const Index* q) {
+    if (pivoting == batched::Pivoting::fixed) return {s, s};
+    const Index columns = pivoting == batched::Pivoting::full ? n : s + 1;
+    Index r = s, c = s;
+    T largest = -1;
+    for (Index j = s; j < columns; ++j) {
+        for (Index i = s; i < n; ++i) {
+            const T size = std::abs(a[i + j * n]);
+            const bool earlier = p[i] < p[r] || (i == r && q[j] < q[c]);
+            if (size > largest || (size == largest && earlier)) {
+                largest = size;
+                r = i;
+                c = j;
+            }
+        }
+    }
+    return {r, c};
+}
+
+/// Overwrites `a` with its factors; p and q receive the permutations.
+template <class T>
+batched::PivotRecord<T> ldu(Index n, batched::Pivoting pivoting, T tau, T* a, Index* p, Index* q) {
+    batched::PivotRecord<T> record;
+    std::iota(p, p + n, 0);
+    std::iota(q, q + n, 0);
+    for (Index s = 0; s < n; ++s) {
+        const auto [r, c] = ldu_pivot(n, pivoting, s, a, p, q);
+        for (Index j = 0; j < n; ++j) std::swap(a[s + j * n], a[r + j * n]);
+        for (Index i = 0; i < n; ++i) std::swap(a[i + s * n], a[i + c * n]);
+        std::swap(p[s], p[r]);
+        std::swap(q[s], q[c]);
+        const T d = batched::used_pivot(a[s + s * n], tau, s, record);
+        if (record.failed) break;
+        a[s + s * n] = d;
+        for (Index i = s + 1; i < n; ++i) {
+            a[i + s * n] = d == 0 ? T(0) : a[i + s * n] / d;
+            for (Index j = s + 1; j < n; ++j) a[i + j * n] -= a[i + s * n] * a[s + j * n];
+        }
+        for (Index j = s + 1; j < n; ++j) a[s + j * n] = d == 0 ? T(0) : a[s + j * n] / d;
+    }
+    if (record.failed) std::fill(a, a + n * n, std::numeric_limits<T>::quiet_NaN());
+    return record;
+}
+
+/// Exchanges rows and columns s < r of a symmetric matrix of which the lower triangle is stored,
+/// and rows s and r of the columns of L left of s.
+template <class T>
+void exchange_symmetric(Index n, Index s, Index r, T* a, Index* p) {
+    if (s == r) return;
+    const auto at = [&](Index i, Index j) -> T& { return a[i + j * n]; };
+    for (Index j = 0; j < s; ++j) std::swap(at(s, j), at(r, j));
+    for (Index i = s + 1; i < r; ++i) std::swap(at(i, s), at(r, i));
+    for (Index i = r + 1; i < n; ++i) std::swap(at(i, s), at(i, r));
+    std::swap(at(s, s), at(r, r));
+    std::swap(p[s], p[r]);
+}
+
+/// Overwrites `a` with L; p receives the permutation.
+template <class T>
+batched::PivotRecord<T> llt(Index n, batched::Pivoting pivoting, T tau, T* a, Index* p) {
+    batched::PivotRecord<T> record;
+    std::iota(p, p + n, 0);
+    const auto at = [&](Index i, Index j) -> T& { return a[i + j * n]; };
+    for (Index s = 0; s < n; ++s) {
+        Index r = s;
+        for (Index i = s; pivoting == batched::Pivoting::full && i < n; ++i) {
+            const bool earlier = at(i, i) == at(r, r) && p[i] < p[r];
+            if (at(i, i) > at(r, r) || earlier || std::isnan(at(r, r))) r = i;
+        }
+        exchange_symmetric(n, s, r, a, p);
+        const T d = batched::used_pivot(at(s, s), tau, s, record, true);
+        if (record.failed) break;
+        const T root = std::sqrt(d);
+        at(s, s) = root;
+        for (Index i = s + 1; i < n; ++i) at(i, s) = d == 0 ? T(0) : at(i, s) / root;
+        for (Index j = s + 1; j < n; ++j) {
+            for (Index i = j; i < n; ++i) at(i, j) -= at(i, s) * at(j, s);
+            at(s, j) = 0;
+        }
+    }
+    if (record.failed) std::fill(a, a + n * n, std::numeric_limits<T>::quiet_NaN());
+    return record;
+}
 
 /// A symmetric matrix in its lower triangle, eliminated up to position s; p are original indices.
 template <class T>

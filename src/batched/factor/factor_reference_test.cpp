@@ -1,13 +1,11 @@
-#include "batched/ldu/ldu_reference.hpp"
-#include "batched/ldlt/ldlt_reference.hpp"
-#include "batched/llt/llt_reference.hpp"
+#include "batched/factor/factor_reference.hpp"
 #include "support/blocks.hpp"
 
 namespace tessera::test {
 
 using batched::Pivoting;
 
-TEST(ldu_reference, worked_example) {
+TEST(factor_reference, worked_example) {
     // [0 4; 2 1]: partial pivoting exchanges rows, full ones both.
     std::vector<double> a{0, 2, 4, 1};
     std::vector<Index> p(2), q(2);
@@ -33,7 +31,7 @@ TEST(ldu_reference, worked_example) {
     EXPECT_EQ(a, (std::vector<double>{0.5, 4, 8, -15}));
 }
 
-TEST(ldu_reference, symmetric_worked_examples) {
+TEST(factor_reference, symmetric_worked_examples) {
     std::vector<double> a{1, 2, -77, 8};  // The upper triangle is not read.
     std::vector<Index> p(2);
     auto record = reference::llt(2, Pivoting::full, 0.0, a.data(), p.data());
@@ -61,7 +59,7 @@ TEST(ldu_reference, symmetric_worked_examples) {
     }
 }
 
-TEST(ldu_reference, thresholds_clip_eigenvalues) {
+TEST(factor_reference, thresholds_clip_eigenvalues) {
     // [0.125 0.2; 0.2 0.125] has the eigenvalues 0.325 and -0.075.
     std::vector<double> a{0.125, 0.2, 0, 0.125};
     std::vector<Index> p(2);

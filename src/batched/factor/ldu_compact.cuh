@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/ldu/ldu_compact_tile.cuh"
+#include "batched/factor/ldu_compact_tile.cuh"
 
 /// Launches of the factorisation in ldu_compact_tile.cuh.
 namespace tessera::batched::cuda {
@@ -66,14 +66,12 @@ __global__ void __launch_bounds__(32 * CompactShape::warps, 6)
     factorise_odd_compact(classes, job, left, first, n, memory);
 }
 
-/// The matrices of 17 .. 32 rows of a job, if it asks for no more than factors, permutations and
-/// info; else false.
-inline bool ldu_by_compact(const Context& context, const FactorJob<float>& job) {
+}  // namespace
+
+template <class T>
+bool ldu_by_compaction(const Context& context, const FactorJob<T>& job) {
     using Shape = CompactShape;
-    if (is_told(job.results) || job.options.relative ||
-        job.options.workspace == Workspace::shared_memory) {
-        return false;
-    }
+    if (is_told(job.results) || job.options.relative) return false;
     const StagedLaunch launch = factor_launch(job, 17, 32, 32, Shape::warps * Shape::matrices);
     if (launch.blocks == 0) return true;
     const bool quads = job.a.size % 4 == 0 && is_aligned_run(job.a);
@@ -82,7 +80,5 @@ inline bool ldu_by_compact(const Context& context, const FactorJob<float>& job) 
                      launch.classes, job, quads);
     return true;
 }
-
-}  // namespace
 
 }  // namespace tessera::batched::cuda

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor_entries.hpp"
+#include "batched/factor/kernels.hpp"
 #include "batched/factor_launch.cuh"
 
 namespace tessera::batched::cuda {

@@ -1,31 +1,57 @@
 #pragma once
 
-#include "batched/factor_groups.cuh"
-#include "batched/factor_lane_entries.hpp"
-#include "batched/factor_lanes.cuh"
-#include "batched/llt/llt_tile.cuh"
+#include "batched/factor/factor_groups.cuh"
+#include "batched/factor/llt_tile.cuh"
 
 namespace tessera::batched::cuda {
 
 namespace {
 
 /// A = L L^T with static pivoting of a 16 x 16 matrix by a group of lanes. A column of L goes to
-/// its place in shared memory, from where all lanes read it.
+/// its place in shared memory, from where all lanes read it. Returns false where a pivot is not
+/// well inside the range; nothing then means anything.
 struct LltOfGroup {
     using General = Llt<Pivoting::fixed>;
 
-    /// False where a pivot is not well inside the range; nothing then means anything.
+    /// A = L L^T of an 8 x 8 matrix by one lane.
+    template <class T>
+    static __device__ __forceinline__ bool eliminate(LaneMatrix<T>& matrix, T tau) {
+        constexpr int n = LaneMatrix<T>::n;
+        auto& a = matrix.a;
+        auto& row = matrix.row;
+        bool plain = true;
+#pragma unroll
+        for (int k = 0; k < n; ++k) {
+            row[k] = k;
+            const T raw = a[k + n * k];
+            const T d = raw < tau ? tau : raw;
+            plain =
+                plain && d > T(0) && (high_word(d) & 0x7fffffffu) - plain_low<T> < plain_span<T>;
+            const PlainDivisor<T> divisor(sqrt(d), plain);
+            a[k + n * k] = divisor.d;
+#pragma unroll
+            for (int i = k + 1; i < n; ++i) a[i + n * k] = divisor.quotient(a[i + n * k]);
+#pragma unroll
+            for (int j = k + 1; j < n; ++j) {
+#pragma unroll
+                for (int i = j; i < n; ++i) {
+                    a[i + n * j] = fma(-a[i + n * k], a[j + n * k], a[i + n * j]);
+                }
+                a[k + n * j] = T(0);
+            }
+        }
+        return plain;
+    }
     template <class T, int Lanes>
-    static __device__ __forceinline__ bool of_group(GroupMatrix<T, Lanes>& matrix,
-                                                    unsigned long long& order, T tau) {
-        using Shape = GroupShape<T, Lanes>;
+    static __device__ __forceinline__ bool eliminate(GroupMatrix<T, Lanes>& matrix, T tau) {
+        using Shape = GroupMatrix<T, Lanes>;
         using Chunk = Pack16<T>;
         constexpr int n = Shape::n, w = Shape::width;
         auto& a = matrix.a;
         const int lane = matrix.lane;
         Chunk* const chunks = reinterpret_cast<Chunk*>(matrix.staged);
         bool plain = true;
-        order = 0xfedcba9876543210ull;
+        matrix.order = 0xfedcba9876543210ull >> 4 * Shape::rows * lane;
 #pragma unroll
         for (int s = 0; s < n; ++s) {
             // Rows of L whose columns end before this one's diagonal are gone.
@@ -42,7 +68,7 @@ struct LltOfGroup {
 #pragma unroll
                 for (int e = 0; e < w; ++e) {
                     const int i = i0 + e;
-                    const int row = Shape::row(lane, i);
+                    const int row = Shape::row_of(lane, i);
                     if (end(i) > s) a[i][s] = divisor.quotient(a[i][s]);
                     T value = end(i) > s ? a[i][s] : T(0);
                     if (end(i) > s && end(i) - Shape::turn <= s) {
@@ -78,9 +104,9 @@ struct LltOfGroup {
 
 template <class T>
 bool llt_by_groups(const Context& context, const FactorJob<T>& job) {
-    if (!is_group_run(job)) return false;
-    factorise_by_groups<LltOfGroup, T, sizeof(T) == 4 ? 2 : 4, 3>(context, job);
-    return true;
+    using Groups = GroupMatrix<T, sizeof(T) == 4 ? 2 : 4>;
+    return factorise_by_groups<LltOfGroup, LaneMatrix<T>, sizeof(T) == 8 ? 2 : 6>(context, job) ||
+           factorise_by_groups<LltOfGroup, Groups, 3>(context, job);
 }
 
 }  // namespace tessera::batched::cuda

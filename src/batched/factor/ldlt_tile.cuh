@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor_entries.hpp"
+#include "batched/factor/kernels.hpp"
 #include "batched/factor_launch.cuh"
 #include "gpu/tiles/ldlt_tile.cuh"
 

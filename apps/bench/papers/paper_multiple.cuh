@@ -1,6 +1,6 @@
 #pragma once
 
-#include "paper_kernels.cuh"
+#include "papers/paper_kernels.cuh"
 
 namespace tessera::bench::paper {
 

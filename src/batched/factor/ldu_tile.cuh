@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor_entries.hpp"
+#include "batched/factor/kernels.hpp"
 #include "batched/factor_launch.cuh"
 
 namespace tessera::batched::cuda {
@@ -153,7 +153,12 @@ struct Ldu {
 
 template <Pivoting pivoting, class T>
 void ldu_with(const Context& context, const FactorJob<T>& job) {
-    factorise_batch<Ldu<pivoting>>(context, job);
+    factorise_batch<Ldu<pivoting>>(context, job, [&] {
+        if constexpr (pivoting == Pivoting::full && sizeof(T) == 4) {
+            return ldu_by_compaction(context, job);
+        }
+        return false;
+    });
 }
 
 }  // namespace tessera::batched::cuda

@@ -1,9 +1,7 @@
 #pragma once
 
-#include "batched/factor_groups.cuh"
-#include "batched/factor_lane_entries.hpp"
-#include "batched/factor_lanes.cuh"
-#include "batched/ldu/ldu_tile.cuh"
+#include "batched/factor/factor_groups.cuh"
+#include "batched/factor/ldu_tile.cuh"
 
 namespace tessera::batched::cuda {
 
@@ -11,23 +9,61 @@ namespace {
 
 /// A(p) = L D U with static or partial pivoting of a 16 x 16 matrix by a group of lanes. Rows stay
 /// where they are. A row of U goes to its place in shared memory in its step, those of L at the
-/// end, when their positions are known.
+/// end, when their positions are known. Returns false where a pivot is not well inside the range;
+/// nothing then means anything.
 template <Pivoting pivoting>
 struct LduOfGroup {
     using General = Ldu<pivoting>;
     static constexpr bool partial = pivoting == Pivoting::partial;
 
-    /// False where a pivot is not well inside the range; nothing then means anything.
+    /// A(p) = L D U of an 8 x 8 matrix by one lane. Rows are exchanged.
+    template <class T>
+    static __device__ __forceinline__ bool eliminate(LaneMatrix<T>& matrix, T tau) {
+        constexpr int n = LaneMatrix<T>::n;
+        auto& a = matrix.a;
+        auto& row = matrix.row;
+        bool plain = true;
+#pragma unroll
+        for (int i = 0; i < n; ++i) row[i] = i;
+#pragma unroll
+        for (int k = 0; k < n; ++k) {
+            if constexpr (pivoting == Pivoting::partial) {
+                T most = fabs(a[k + n * k]);
+                int chosen = row[k];
+#pragma unroll
+                for (int i = k + 1; i < n; ++i) {
+                    const T size = fabs(a[i + n * k]);
+                    const bool better = size > most || (size == most && row[i] < chosen);
+                    most = better ? size : most;
+                    chosen = better ? row[i] : chosen;
+                }
+                exchange<n>(a, row, k, chosen);
+            }
+            const PlainDivisor<T> divisor(raised(a[k + n * k], tau), plain);
+            a[k + n * k] = divisor.d;
+#pragma unroll
+            for (int i = k + 1; i < n; ++i) {
+                const T l = divisor.quotient(a[i + n * k]);
+                a[i + n * k] = l;
+#pragma unroll
+                for (int j = k + 1; j < n; ++j) {
+                    a[i + n * j] = fma(-l, a[k + n * j], a[i + n * j]);
+                }
+            }
+#pragma unroll
+            for (int j = k + 1; j < n; ++j) a[k + n * j] = divisor.quotient(a[k + n * j]);
+        }
+        return plain;
+    }
     template <class T, int Lanes>
-    static __device__ __forceinline__ bool of_group(GroupMatrix<T, Lanes>& matrix,
-                                                    unsigned long long& order, T tau) {
-        using Shape = GroupShape<T, Lanes>;
+    static __device__ __forceinline__ bool eliminate(GroupMatrix<T, Lanes>& matrix, T tau) {
+        using Shape = GroupMatrix<T, Lanes>;
         constexpr int n = Shape::n;
         auto& a = matrix.a;
         const int lane = matrix.lane;
         bool plain = true;
         unsigned long long position = 0;  // Of each row, four bits each.
-        order = partial ? 0 : 0xfedcba9876543210ull;
+        unsigned long long order = partial ? 0 : 0xfedcba9876543210ull;
 #pragma unroll
         for (int s = 0; s < n; ++s) {
             const int r = partial ? pivot_row(matrix, s) : s;
@@ -46,7 +82,7 @@ struct LduOfGroup {
                 if (divisor.d != raw) {
 #pragma unroll
                     for (int i = 0; i < Shape::rows; ++i) {
-                        a[i][s] = select_register(Shape::row(lane, i) == r, divisor.d, a[i][s]);
+                        a[i][s] = select_register(Shape::row_of(lane, i) == r, divisor.d, a[i][s]);
                     }
                 }
             }
@@ -57,7 +93,7 @@ struct LduOfGroup {
             for (int i = 0; i < Shape::rows; ++i) {
                 if (!gone(i)) a[i][s] = divisor.quotient(a[i][s]);
             }
-            if (lane == s % Lanes) matrix.staged[Shape::place(s, s)] = divisor.d;
+            if (lane == s % Lanes) matrix.staged[Shape::place_of(s, s)] = divisor.d;
             T* const to = matrix.staged + n * lane + (s ^ (Shape::width * lane));
 #pragma unroll
             for (int j = (s + 1) / Lanes * Lanes; j < n; j += Lanes) {
@@ -78,13 +114,14 @@ struct LduOfGroup {
         }
 #pragma unroll
         for (int i = 0; i < Shape::rows; ++i) {
-            const int row = Shape::row(lane, i);
+            const int row = Shape::row_of(lane, i);
             const int p = partial ? int(position >> 4 * row) & 15 : row;
 #pragma unroll
             for (int j = 0; j + 1 < n; ++j) {
-                if (j < p) matrix.staged[Shape::place(p, j)] = a[i][j];
+                if (j < p) matrix.staged[Shape::place_of(p, j)] = a[i][j];
             }
         }
+        matrix.order = order >> 4 * Shape::rows * lane;
         return plain;
     }
 
@@ -92,7 +129,7 @@ struct LduOfGroup {
     /// The first row with the largest magnitude in column s; rows that are gone are zero.
     template <class T, int Lanes>
     static __device__ __forceinline__ int pivot_row(const GroupMatrix<T, Lanes>& matrix, int s) {
-        using Shape = GroupShape<T, Lanes>;
+        using Shape = GroupMatrix<T, Lanes>;
         T most = fabs(matrix.a[0][s]);
 #pragma unroll
         for (int i = 1; i < Shape::rows; ++i) {
@@ -111,7 +148,7 @@ struct LduOfGroup {
         int r = Shape::n - 1;
 #pragma unroll
         for (int i = Shape::rows - 1; i >= 0; --i) {
-            r = fabs(matrix.a[i][s]) == most ? Shape::row(matrix.lane, i) : r;
+            r = fabs(matrix.a[i][s]) == most ? Shape::row_of(matrix.lane, i) : r;
         }
 #pragma unroll
         for (int distance = 1; distance < Lanes; distance *= 2) {
@@ -122,7 +159,7 @@ struct LduOfGroup {
     /// Entry j of row r, in its owner.
     template <class T, int Lanes>
     static __device__ __forceinline__ T chosen(const GroupMatrix<T, Lanes>& matrix, int r, int j) {
-        using Shape = GroupShape<T, Lanes>;
+        using Shape = GroupMatrix<T, Lanes>;
         T left[Shape::rows];
 #pragma unroll
         for (int i = 0; i < Shape::rows; ++i) left[i] = matrix.a[i][j];
@@ -136,16 +173,40 @@ struct LduOfGroup {
         }
         return left[0];
     }
+    template <int n, class T>
+    static __device__ __forceinline__ void exchange(T (&a)[n * n], int (&row)[n], int k,
+                                                    int chosen) {
+        const int given = row[k];
+        bool is_chosen[n];
+#pragma unroll
+        for (int i = k + 1; i < n; ++i) {
+            is_chosen[i] = row[i] == chosen;
+            row[i] = is_chosen[i] ? given : row[i];
+        }
+        row[k] = chosen;
+#pragma unroll
+        for (int j = 0; j < n; ++j) {
+            const T own = a[k + n * j];
+            T found = own;
+#pragma unroll
+            for (int i = k + 1; i < n; ++i) {
+                found = is_chosen[i] ? a[i + n * j] : found;
+                a[i + n * j] = is_chosen[i] ? own : a[i + n * j];
+            }
+            a[k + n * j] = found;
+        }
+    }
 };
 
 }  // namespace
 
 template <Pivoting pivoting, class T>
 bool ldu_by_groups(const Context& context, const FactorJob<T>& job) {
-    if (!is_group_run(job)) return false;
+    using Method = LduOfGroup<pivoting>;
     constexpr int lanes = sizeof(T) == 8 ? 8 : pivoting == Pivoting::partial ? 4 : 2;
-    factorise_by_groups<LduOfGroup<pivoting>, T, lanes, lanes == 2 ? 3 : 4>(context, job);
-    return true;
+    return factorise_by_groups<Method, LaneMatrix<T>, sizeof(T) == 8 ? 2 : 4>(context, job) ||
+               factorise_by_groups < Method,
+           GroupMatrix<T, lanes>, lanes == 2 ? 3 : 4 > (context, job);
 }
 
 }  // namespace tessera::batched::cuda
