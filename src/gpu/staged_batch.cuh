@@ -203,26 +203,7 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
 
 /// Copies `matrices` n x n matrices to shared memory: element (i, j) of matrix m goes to
 ///   to[(m n + j) column_pitch(n) + i].
-/// This one takes matrices that follow each other in memory, without gaps, from `start` on, in
-/// units of `Width` values. Odd n: any `start`. Even n: a multiple of Width, `start` aligned.
-template <int Team, int Width, class T>
-__device__ __forceinline__ void stage_run(const T* start, int n, int matrices, T* to) {
-    const int thread = int(threadIdx.x) % Team;
-    const int total = matrices * n * n;
-    const bool odd = n % 2 == 1;  // No pads then: one run in shared memory, too.
-    const auto past = int(reinterpret_cast<unsigned long long>(start) / sizeof(T) % Width);
-    const int head = odd ? min((Width - past) % Width, total) : 0;
-    const int units = (total - head) / Width;
-    const int tail = head + units * Width;
-    const T* const run = start + head;
-    if (thread < head) to[thread] = start[thread];
-    stage_units<Team, Width>(
-        units, odd ? 1 : n / Width, column_pitch(n) - n,
-        [=](bool, int unit, int, int) { return run + unit * Width; }, to + head);
-    if (thread < total - tail) to[tail + thread] = start[tail + thread];
-}
-
-/// The same of matrices anywhere. Lane m of a warp gives the start of matrix m, every thread of a
+/// Lane m of a warp gives the start of matrix m, every thread of a
 /// larger team that of its only one. `columns` is scratch memory of the team: an address for each
 /// column.
 template <int Team, class T>
@@ -253,29 +234,6 @@ __device__ __forceinline__ void stage_columns(const T* start, int n, Offset lead
     }
 }
 
-/// Values that a thread reads at once of a batch that is one run; 1 where it is none, or where its
-/// matrices are to be read with stage_columns.
-template <class T>
-int run_width(const batched::BatchView<T>& a) {
-    const bool one_run = a.sizes == nullptr && a.offsets == nullptr && a.starts == nullptr &&
-                         a.leading_dimension == a.size && a.stride == Offset(a.size) * a.size;
-    if (!one_run) return 1;
-    constexpr int widest = 16 / int(sizeof(T));
-    if (a.size % 2 == 1) return widest;
-    const int width = a.size % widest == 0 ? widest : 2;
-    return reinterpret_cast<std::uintptr_t>(a.values) % (width * sizeof(T)) == 0 ? width : 1;
-}
-
-/// f(std::integral_constant<int, width>()).
-template <class T, class F>
-void with_width(int width, F&& f) {
-    if (width == 1) return f(std::integral_constant<int, 1>());
-    if constexpr (sizeof(T) == 4) {
-        if (width == 4) return f(std::integral_constant<int, 4>());
-    }
-    f(std::integral_constant<int, 2>());
-}
-
 /// Line r = m n + k of the staged matrices, their rows or their columns k: entry x of it is
 /// staged[first + x * stride].
 struct StagedLine {
@@ -288,5 +246,64 @@ struct StagedLine {
         stride = rows ? pitch : 1;
     }
 };
+
+/// The matrices of this team, in shared memory.
+template <class T, int Team>
+struct StagedTeam {
+    int n;
+    int matrices;         ///< None: 0.
+    Offset first;         ///< Their positions in the order.
+    const T* start;       ///< That of the matrix of this thread; see stage_columns.
+    const T** addresses;  ///< Shared memory for an address of each column,
+    T* staged;            ///< the matrices,
+    T* rest;              ///< and what else is wanted.
+
+    __device__ __forceinline__ StagedTeam(const SizeClasses& classes,
+                                          const batched::BatchView<const T>& a,
+                                          unsigned char* memory, int team_bytes) {
+        const int team = int(threadIdx.x) / Team;
+        const TeamBatch batch = classes.of_block(int(blockDim.x) / Team);
+        n = batch.n;
+        first = batch.first + team * batch.matrices;
+        matrices = int(min(Offset(batch.matrices), max(Offset(0), batch.end - first)));
+        unsigned char* const mine = memory + team * team_bytes;
+        addresses = reinterpret_cast<const T**>(mine);
+        staged = reinterpret_cast<T*>(mine + matrices * n * sizeof(T*));
+        rest = staged + matrices * n * column_pitch(n);
+        start = has_matrix() ? start_of(a, matrix(classes)) : nullptr;
+    }
+    /// Whether this thread gives the address of a matrix.
+    __device__ __forceinline__ bool has_matrix() const {
+        return Team > 32 ? matrices > 0 : int(threadIdx.x) % Team < matrices;
+    }
+    __device__ __forceinline__ Offset matrix(const SizeClasses& classes) const {
+        return classes.matrix(first + (Team > 32 ? 0 : int(threadIdx.x) % Team));
+    }
+    __device__ __forceinline__ void load(const batched::BatchView<const T>& a) const {
+        stage_columns<Team>(start, n, a.sizes != nullptr ? n : a.leading_dimension, matrices,
+                            addresses, staged);
+    }
+};
+
+/// launch(threads of a team, threads of a thread block, launch) for all sizes of a batch: teams of
+/// a warp up to 32 rows, of a thread block above. line_bytes: shared memory wanted for each row of a
+/// matrix besides what StagedTeam has.
+template <class T, class Launch>
+void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* plan, int line_bytes,
+                         Launch&& launch) {
+    const auto run = [&](auto team, auto threads, Index from, Index to) {
+        const StagedLaunch one =
+            staged_launch(a, plan, from, to, line_bytes + int(sizeof(T*)));
+        if (one.blocks > 0) launch(team, threads, one);
+    };
+    run(std::integral_constant<int, 32>(), std::integral_constant<int, staged_threads>(), 0,
+        largest_warp_size);
+    const Index largest = plan != nullptr ? plan->largest() : a.size;
+    // Apart, so that shared memory for the largest does not keep smaller ones waiting.
+    for (Index from = largest_warp_size + 1; from <= largest; from += 32) {
+        const std::integral_constant<int, staged_block_threads> threads;
+        run(threads, threads, from, from + 31);
+    }
+}
 
 }  // namespace tessera::cuda

@@ -59,15 +59,11 @@ void condition(const Context& context, const BatchView<const T>& a, const Result
     run("condition", context, InvertJob<T>{a, {}, false, results, plan});
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                   \
-    template void invert<T>(const Context&, const BatchView<const T>&, const BatchView<T>&,      \
-                            const Results<T>&, const Plan*);                                     \
-    template void invert_with_condition<T>(const Context&, const BatchView<const T>&,            \
-                                           const BatchView<T>&, const Results<T>&, const Plan*); \
-    template void condition<T>(const Context&, const BatchView<const T>&, const Results<T>&,     \
-                               const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(invert<float>) invert<float>;
+template decltype(invert<double>) invert<double>;
+template decltype(invert_with_condition<float>) invert_with_condition<float>;
+template decltype(invert_with_condition<double>) invert_with_condition<double>;
+template decltype(condition<float>) condition<float>;
+template decltype(condition<double>) condition<double>;
 
 }  // namespace tessera::batched

@@ -311,8 +311,8 @@ void invert(const Context& context, const InvertJob<T>& job) {
     });
 }
 
-template void invert<float>(const Context&, const InvertJob<float>&);
-template void invert<double>(const Context&, const InvertJob<double>&);
+template decltype(invert<float>) invert<float>;
+template decltype(invert<double>) invert<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

@@ -380,7 +380,7 @@ void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     invert_from<3>(chain, job);
 }
 
-template void invert_large<float>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
-template void invert_large<double>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
+template decltype(invert_large<float>) invert_large<float>;
+template decltype(invert_large<double>) invert_large<double>;
 
 }  // namespace tessera::batched::cuda

@@ -44,11 +44,7 @@ void multiply(const Context& context, std::type_identity_t<T> alpha,
         context, alpha, a, transpose, x, beta, y, plan);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                         \
-    template void multiply<T>(const Context&, T, const BatchView<const T>&, Transpose, \
-                              const VectorsView<const T>&, T, const VectorsView<T>&, const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(multiply<float>) multiply<float>;
+template decltype(multiply<double>) multiply<double>;
 
 }  // namespace tessera::batched

@@ -35,11 +35,9 @@ void norm_one(const Context& context, const BatchView<const T>& a, T* norms, con
     norm("norm_one", context, Sums::columns, a, norms, plan);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                             \
-    template void norm_inf<T>(const Context&, const BatchView<const T>&, T*, const Plan*); \
-    template void norm_one<T>(const Context&, const BatchView<const T>&, T*, const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(norm_inf<float>) norm_inf<float>;
+template decltype(norm_inf<double>) norm_inf<double>;
+template decltype(norm_one<float>) norm_one<float>;
+template decltype(norm_one<double>) norm_one<double>;
 
 }  // namespace tessera::batched

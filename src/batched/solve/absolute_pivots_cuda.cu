@@ -62,7 +62,7 @@ void take_absolute_pivots(const Context& context, const BatchView<T>& f, const P
                      absolute_threads, 0, stream_of(context), f);
 }
 
-template void take_absolute_pivots<float>(const Context&, const BatchView<float>&, const Plan*);
-template void take_absolute_pivots<double>(const Context&, const BatchView<double>&, const Plan*);
+template decltype(take_absolute_pivots<float>) take_absolute_pivots<float>;
+template decltype(take_absolute_pivots<double>) take_absolute_pivots<double>;
 
 }  // namespace tessera::batched::cuda
