@@ -36,25 +36,12 @@ struct BatchView {
     /// Matrices of different sizes without padding: matrix b has sizes[b]^2 values from offsets[b].
     static BatchView packed(Index count, const Index* sizes, const Offset* offsets, T* values,
                             Layout layout = Layout::column_major) {
-        BatchView view;
-        view.count = count;
-        view.sizes = sizes;
-        view.offsets = offsets;
-        view.values = values;
-        view.layout = layout;
-        return view;
+        return {count, 0, sizes, 0, 0, offsets, values, nullptr, layout};
     }
     /// n x n matrices `stride` values apart.
     static BatchView strided(Index count, Index n, Offset leading_dimension, Offset stride,
                              T* values, Layout layout = Layout::column_major) {
-        BatchView view;
-        view.count = count;
-        view.size = n;
-        view.leading_dimension = leading_dimension;
-        view.stride = stride;
-        view.values = values;
-        view.layout = layout;
-        return view;
+        return {count, n, nullptr, leading_dimension, stride, nullptr, values, nullptr, layout};
     }
     /// n x n matrices one after the other.
     static BatchView uniform(Index count, Index n, T* values,
@@ -64,13 +51,7 @@ struct BatchView {
     /// n x n matrices wherever the array `starts` (of `count` addresses) says.
     static BatchView pointers(Index count, Index n, Offset leading_dimension, T* const* starts,
                               Layout layout = Layout::column_major) {
-        BatchView view;
-        view.count = count;
-        view.size = n;
-        view.leading_dimension = leading_dimension;
-        view.starts = starts;
-        view.layout = layout;
-        return view;
+        return {count, n, nullptr, leading_dimension, 0, nullptr, nullptr, starts, layout};
     }
     template <class U>
     requires(std::is_same_v<U, const T>) operator BatchView<U>() const {
@@ -120,14 +101,10 @@ class TESSERA_API Plan {
     Buffer<Index> order_;
 };
 
-/// What is told about each matrix: arrays of `count` in the memory of the Context; null where it is
-/// not wanted.
+/// Optional outputs, one per matrix: arrays of `count` in the memory of the Context.
 template <class T>
-struct Results {
-    /// 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not finite; or n where only
-    /// an element of the inverse is not finite. The inverse is then all NaN, its reciprocal
-    /// condition number 0 (the condition number infinity) and its pivot growth infinity.
-    Index* info = nullptr;
+struct ConditionResults {
+    Index* info = nullptr;  ///< See invert. A failed matrix has condition and growth infinity.
     /// 1 / (||A|| ||A^-1||) in the infinity norm; 1 for an empty matrix.
     T* reciprocal_condition = nullptr;
     /// max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right of their pivots when they are
@@ -139,7 +116,11 @@ struct Results {
 /// magnitudes that differ by less than 2^-13 of the larger count as equal). `a` and `x`
 /// have equal counts and sizes and the same layout; they are the same arrays (in place) or do not
 /// overlap. A batch with `sizes` needs a Plan of these sizes; without one it makes its own, which
-/// waits. Only `results.info` is written.
+/// waits.
+///   info   null, or an array of `count`: 0, or k where the k-th pivot (1-based), or its
+///   reciprocal,
+///          is zero or not finite, or n where only an element of the inverse is not finite. The
+///          inverse is then all NaN.
 /// For column-major matrices ||X A - I|| stays below n eps ||A|| ||X|| max(1, pivot growth) in the
 /// infinity norm; row-major ones are inverted as the transposes that they are, which bounds
 /// ||A X - I|| in the one norm instead. No wait. Throws InvalidArgument on views that disagree.
@@ -147,8 +128,7 @@ struct Results {
 /// for block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019).
 template <class T>
 TESSERA_API void invert(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
-                        const BatchView<T>& x, const Results<std::type_identity_t<T>>& results = {},
-                        const Plan* plan = nullptr);
+                        const BatchView<T>& x, Index* info = nullptr, const Plan* plan = nullptr);
 
 /// The same, with the reciprocal condition number and, where wanted, the pivot growth, found while
 /// the matrices are at hand. The condition number differs from the exact one by less than
@@ -160,23 +140,24 @@ template <class T>
 TESSERA_API void invert_with_condition(const Context& context,
                                        const BatchView<std::type_identity_t<const T>>& a,
                                        const BatchView<T>& x,
-                                       const Results<std::type_identity_t<T>>& results,
+                                       const ConditionResults<std::type_identity_t<T>>& results,
                                        const Plan* plan = nullptr);
 
-/// The same results without storing the inverses; T is not const.
+/// The same results without storing the inverses.
 template <class T>
-TESSERA_API void condition(const Context& context, const BatchView<const T>& a,
-                           const Results<T>& results, const Plan* plan = nullptr);
+TESSERA_API void condition(const Context& context,
+                           const BatchView<std::type_identity_t<const T>>& a,
+                           const ConditionResults<T>& results, const Plan* plan = nullptr);
 
 /// norms[b] = max_i sum_j |a_ij| (infinity norm) or max_j sum_i |a_ij| (one norm) of matrix b; NaN
-/// where an element is NaN; 0 for an empty matrix. Sums run in ascending order of the index. No
-/// wait but for a missing plan.
+/// where an element is NaN; 0 for an empty matrix. Sums run in ascending order of the index.
+/// Asynchronous unless a plan is missing.
 template <class T>
-TESSERA_API void norm_inf(const Context& context, const BatchView<const T>& a, T* norms,
-                          const Plan* plan = nullptr);
+TESSERA_API void norm_inf(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
+                          T* norms, const Plan* plan = nullptr);
 template <class T>
-TESSERA_API void norm_one(const Context& context, const BatchView<const T>& a, T* norms,
-                          const Plan* plan = nullptr);
+TESSERA_API void norm_one(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
+                          T* norms, const Plan* plan = nullptr);
 
 enum class Transpose : std::uint8_t { no, yes };
 
@@ -186,9 +167,10 @@ enum class Transpose : std::uint8_t { no, yes };
 /// rounding of the result.
 template <class T>
 TESSERA_API void multiply(const Context& context, std::type_identity_t<T> alpha,
-                          const BatchView<const T>& a, Transpose transpose,
-                          const VectorsView<const T>& x, std::type_identity_t<T> beta,
-                          const VectorsView<T>& y, const Plan* plan = nullptr);
+                          const BatchView<std::type_identity_t<const T>>& a, Transpose transpose,
+                          const VectorsView<std::type_identity_t<const T>>& x,
+                          std::type_identity_t<T> beta, const VectorsView<T>& y,
+                          const Plan* plan = nullptr);
 
 /// How many matrices failed, and which one first (-1: none).
 struct Failures {

@@ -65,8 +65,8 @@ struct FactorOptions {
     bool relative = false;
 };
 
-/// What is told about each matrix: arrays of `count` in the memory of the Context; null where it is
-/// not wanted. A 2 x 2 pivot counts as its two eigenvalues.
+/// Optional outputs, one per matrix: arrays of `count` in the memory of the Context. A 2 x 2 pivot
+/// counts as its two eigenvalues.
 template <class T>
 struct FactorResults {
     /// 0, or k: the pivot in position k (1-based) is the first that is 0 without a threshold (for
@@ -140,7 +140,7 @@ TESSERA_API void ldlt(const Context& context, Pivoting pivoting,
 /// below 3 n eps P^T |L| |D| |U| Q^T. No wait but for a missing plan.
 template <class T>
 TESSERA_API void solve(const Context& context, Factorisation factorisation, Transpose transpose,
-                       const BatchView<const T>& f,
+                       const BatchView<std::type_identity_t<const T>>& f,
                        const PermutationsView<const Index>& permutations,
                        const VectorsView<std::type_identity_t<const T>>& b, const VectorsView<T>& x,
                        const Plan* plan = nullptr);

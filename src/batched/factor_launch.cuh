@@ -3,14 +3,16 @@
 #include <algorithm>
 
 #include "batched/factor_job.hpp"
+#include "gpu/load.cuh"
 #include "gpu/staged_batch.cuh"
-#include "gpu/store.cuh"
 #include "gpu/tiles/factor_tile.cuh"
 #include "gpu/tiles/rotating_rows.cuh"
 
 /// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
 /// 32 lanes, larger ones by a thread block each.
 namespace tessera::batched::cuda {
+
+using namespace tessera::cuda;
 
 namespace {
 

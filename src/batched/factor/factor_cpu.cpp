@@ -18,7 +18,7 @@ using namespace tessera::cpu::HWY_NAMESPACE;
 /// Writes the factors of members first .. first + Lanes(d) - 1 of a set, one in each lane of the
 /// scratch, and notes their pivots.
 template <class D, class T>
-HWY_INLINE void store_lanes(D d, const FactorSet<T>& set, Index first,
+HWY_INLINE void store_lanes(D d, FactorSet<T>& set, Index first,
                             const LanePivots<hn::Vec<D>>& pivots) {
     const Index lanes = Index(hn::Lanes(d));
     HWY_ALIGN T told[5][hn::MaxLanes(D())];
@@ -100,7 +100,7 @@ HWY_INLINE void store_factors(D d, const Square<T>& m, T* pivots, T* f, Offset l
 
 /// Factors members first .. first + Lanes(d) - 1, one in each lane.
 template <class T>
-HWY_INLINE void ldu_lanes(const FactorSet<T>& set, Index first) {
+HWY_INLINE void ldu_lanes(FactorSet<T>& set, Index first) {
     const hn::ScalableTag<T> d;
     using D = decltype(d);
     using TI = hn::TFromD<hn::RebindToSigned<D>>;
@@ -121,7 +121,7 @@ HWY_INLINE void ldu_lanes(const FactorSet<T>& set, Index first) {
 }
 
 template <class T>
-HWY_NOINLINE void ldu_set(const FactorSet<T>& set) {
+HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
     if (set.n <= lane_rows && set.pivoting != Pivoting::full) {
         for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) ldu_lanes(set, k);
@@ -163,7 +163,7 @@ HWY_INLINE Index largest_diagonal(const Square<T>& m, Index s, const Index* orig
 }
 
 template <class T>
-HWY_NOINLINE void llt_set(const FactorSet<T>& set) {
+HWY_NOINLINE void llt_set(FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
     if (set.n <= lane_rows && set.pivoting == Pivoting::fixed) {
         for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) {
@@ -328,7 +328,7 @@ HWY_INLINE void eliminate_pair(D d, const Square<T>& m, Index s, const PivotPair
 }
 
 template <class T>
-HWY_NOINLINE void ldlt_set(const FactorSet<T>& set) {
+HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
     const Square<T> m = square_in(d, set.n, set.scratch);
     for (Index k = 0; k < set.count; ++k) {

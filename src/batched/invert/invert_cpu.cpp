@@ -248,7 +248,7 @@ Offset scratch_lines(Index n) {
 /// Writes what is wanted of the matrices of one set.
 template <class T>
 void tell(const BatchSet& set, const Index* info, const T* norm_a, const T* norm_x, const T* growth,
-          const Results<T>& results) {
+          const ConditionResults<T>& results) {
     for (Index k = 0; k < set.count; ++k) {
         const Index b = set.members[k];
         if (results.info != nullptr) results.info[b] = info[k];

@@ -340,7 +340,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
         progress.largest_met = block_max(progress.largest_met, shared);
     }
     if (threadIdx.x == 0) {
-        const Results<T>& results = job.results;
+        const ConditionResults<T>& results = job.results;
         if (results.info != nullptr) results.info[b] = info;
         if (want_condition) {
             results.reciprocal_condition[b] = failed ? T(0) : T(1) / norm / inverse_norm;

@@ -27,7 +27,7 @@ struct PanelJob {
     StagedBatch<const double> a;
     StagedBatch<double> x;
     bool store;
-    Results<double> results;
+    ConditionResults<double> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
     Index first;
     Index count;
@@ -229,7 +229,7 @@ __device__ __forceinline__ Offset matrix_of_warp(const PanelJob& job) {
 
 /// Tells of matrix b.
 template <bool growth>
-__device__ __forceinline__ void tell(const Results<double>& results, Offset b, int info,
+__device__ __forceinline__ void tell(const ConditionResults<double>& results, Offset b, int info,
                                      double norm, double inverse_norm, double grown) {
     if (threadIdx.x % 32 != 0) return;
     if (results.info != nullptr) results.info[b] = info;

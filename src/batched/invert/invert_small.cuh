@@ -40,7 +40,7 @@ struct SmallJob {
     StagedBatch<const T> a;
     StagedBatch<T> x;
     bool store;
-    Results<T> results;
+    ConditionResults<T> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
     bool slots;          ///< Whether matrices are staged in slots; only in exact kernels.
     bool same_places;    ///< Whether x lies as a does.
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
 
 /// The results of matrices without rows.
 template <class T>
-__global__ void empty_kernel(Index count, const Index* order, Results<T> results) {
+__global__ void empty_kernel(Index count, const Index* order, ConditionResults<T> results) {
     for_elements<1>(count, [&](Offset i) {
         const Index b = order == nullptr ? Index(i) : order[i];
         if (results.info != nullptr) results.info[b] = 0;

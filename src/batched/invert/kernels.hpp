@@ -16,7 +16,7 @@ struct InvertJob {
     BatchView<T> x;  ///< Not looked at unless `store`.
     bool store = true;
     /// Condition numbers and growth are computed where their arrays are given.
-    Results<T> results;
+    ConditionResults<T> results;
     const Plan* plan = nullptr;  ///< Null for batches of one size.
 
     /// The matrices with n rows are `count(n)` from first(n) on, in the order of the plan.

@@ -25,8 +25,9 @@ void check_vectors(const BatchView<const T>& a, const Plan* plan, const VectorsV
 
 template <class T>
 void multiply(const Context& context, std::type_identity_t<T> alpha,
-              const BatchView<const T>& given, Transpose transpose, const VectorsView<const T>& x,
-              std::type_identity_t<T> beta, const VectorsView<T>& y, const Plan* plan) {
+              const BatchView<std::type_identity_t<const T>>& given, Transpose transpose,
+              const VectorsView<std::type_identity_t<const T>>& x, std::type_identity_t<T> beta,
+              const VectorsView<T>& y, const Plan* plan) {
     check_batch("multiply", given);
     std::optional<Plan> own;
     plan = plan_of("multiply", context, given, plan, own);

@@ -1,5 +1,4 @@
 #include "batched/norm/kernels.hpp"
-#include "batched/norm/larger.cuh"
 #include "gpu/staged_batch.cuh"
 
 namespace tessera::batched::cuda {
@@ -16,15 +15,15 @@ __device__ __forceinline__ void largest_sums(const SizeClasses& classes, Offset 
     const int lane = int(threadIdx.x) % 32;
     T largest = T(0);
     if (matrices == 1) {
-        for (int k = lane; k < n; k += 32) largest = larger(sums[k], largest);
+        for (int k = lane; k < n; k += 32) largest = max_or_nan(sums[k], largest);
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2) {
-            largest = larger(__shfl_xor_sync(full_warp, largest, distance), largest);
+            largest = max_or_nan(__shfl_xor_sync(full_warp, largest, distance), largest);
         }
     } else if (lane < matrices) {
         const T* mine = sums + lane * column_pitch(n);
 #pragma unroll 4
-        for (int k = 0; k < n; ++k) largest = larger(mine[k], largest);
+        for (int k = 0; k < n; ++k) largest = max_or_nan(mine[k], largest);
     }
     if (lane < matrices) norms[classes.matrix(first + lane)] = largest;
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "batched/norm/kernels.hpp"
-#include "batched/norm/larger.cuh"
 #include "gpu/matrix_ring.cuh"
 
 namespace tessera::batched::cuda {
@@ -56,10 +55,11 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
                                 [&](int, int row, T element) { sums[row] += fabs(element); });
             norm[turn] = sums[0];
 #pragma unroll
-            for (int r = 1; r < Shape::rows; ++r) norm[turn] = larger(sums[r], norm[turn]);
+            for (int r = 1; r < Shape::rows; ++r) norm[turn] = max_or_nan(sums[r], norm[turn]);
 #pragma unroll
             for (int distance = Shape::lanes / 2; distance > 0; distance /= 2) {
-                norm[turn] = larger(__shfl_xor_sync(full_warp, norm[turn], distance), norm[turn]);
+                norm[turn] =
+                    max_or_nan(__shfl_xor_sync(full_warp, norm[turn], distance), norm[turn]);
             }
         }
         __syncwarp();

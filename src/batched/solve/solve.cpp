@@ -15,7 +15,8 @@ double part_of(Factorisation factorisation) {
 
 template <class T>
 void solve(const Context& context, Factorisation factorisation, Transpose transpose,
-           const BatchView<const T>& f, const PermutationsView<const Index>& permutations,
+           const BatchView<std::type_identity_t<const T>>& f,
+           const PermutationsView<const Index>& permutations,
            const VectorsView<std::type_identity_t<const T>>& b, const VectorsView<T>& x,
            const Plan* plan) {
     const char* const name = "solve";

@@ -129,8 +129,8 @@ HWY_AFTER_NAMESPACE();
 #include <cmath>
 #include <vector>
 
-#include "batched/factor_sets.hpp"
 #include "base/pivot_pair.hpp"
+#include "batched/factor_sets.hpp"
 #include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/load_written.cuh"
+#include "gpu/load.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/registers.cuh"
 #include "gpu/tiles/factor_team.cuh"

@@ -8,9 +8,13 @@
 #include "tessera/factor.hpp"
 
 /// What a team of threads that factorises a matrix keeps and tells.
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
-using namespace tessera::cuda;
+using batched::Factorisation;
+using batched::FactorResults;
+using batched::PivotEigen;
+using batched::Pivoting;
+using batched::PivotPair;
 
 namespace {
 
@@ -241,4 +245,4 @@ constexpr bool shared_is_faster(int width) {
 
 }  // namespace
 
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

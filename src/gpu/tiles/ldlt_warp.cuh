@@ -3,7 +3,7 @@
 #include "gpu/registers.cuh"
 #include "gpu/tiles/ldlt_tile.cuh"
 
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
 namespace {
 
@@ -69,7 +69,7 @@ class SpreadMatrix {
         const T mu1 = team_.max_size(size);
         const T most = team_.max_size(largest);
         Pivot pivot{team_.first(live && size == mu1)};
-        const bool single = s + 1 >= k || !(mu1 < pivot_alpha<T> * most) || most < tau ||
+        const bool single = s + 1 >= k || !(mu1 < batched::pivot_alpha<T> * most) || most < tau ||
                             !(most > largest_without_reciprocal<T>);
         if (single) return pivot;
         // Bit r + k g of a vote stands for row r and column g columns + e.
@@ -185,4 +185,4 @@ class SpreadMatrix {
 
 }  // namespace
 
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

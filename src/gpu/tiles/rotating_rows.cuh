@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/load_written.cuh"
+#include "gpu/load.cuh"
 #include "gpu/tiles/factor_rows.cuh"
 
 namespace tessera::cuda {
