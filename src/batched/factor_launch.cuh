@@ -7,6 +7,7 @@
 #include "gpu/staged_batch.cuh"
 #include "gpu/tiles/factor_tile.cuh"
 #include "gpu/tiles/rotating_rows.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
 /// 32 lanes, larger ones by a thread block each.
@@ -15,8 +16,6 @@ namespace tessera::batched::cuda {
 using namespace tessera::cuda;
 
 namespace {
-
-constexpr int factor_threads = 128;  ///< Of a thread block.
 
 /// Bytes of the memory of the teams of a warp, or of a thread block that is one team, 32 (or all)
 /// threads of which take one place each of every array.
@@ -137,7 +136,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
 }
 
 template <class Method, class T>
-__global__ void __launch_bounds__(factor_threads, 1)
+__global__ void __launch_bounds__(factor_threads, factor_large_blocks)
     factor_large_kernel(const __grid_constant__ SizeClasses classes,
                         const __grid_constant__ FactorJob<T> job, bool told, int bytes) {
     extern __shared__ __align__(16) unsigned char factor_memory[];
@@ -232,13 +231,6 @@ bool is_told(const FactorResults<T>& results) {
            results.log_determinant != nullptr || results.determinant_sign != nullptr;
 }
 
-/// Rows that a lane has in registers.
-template <class Method>
-constexpr int rows_a_lane(int width) {
-    if (!Method::ordered || Method::kind == Factorisation::ldlt || width < 8) return 1;
-    return width < 32 ? 4 : 2;
-}
-
 /// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4, in shared memory or in registers.
 template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
@@ -252,15 +244,13 @@ void factor_small(const Context& context, const FactorJob<T>& job) {
                          factor_threads / 32 * turns * launch.team_bytes, stream_of(context),
                          launch.classes, job, is_told(job.results), launch.team_bytes);
     };
-    constexpr int row_bytes = Width * int(sizeof(T));
     if constexpr (shared) {
-        run(factor_kernel<Method, T, Width, SharedRows<T>, 8>, 1);
+        run(factor_kernel<Method, T, Width, SharedRows<T>, factor_shared_blocks>, 1);
     } else if constexpr (rows > 1) {
-        constexpr int blocks = row_bytes >= 128 ? 3 : row_bytes == 64 ? 4 : 8;
-        constexpr int more = Width == 32 && sizeof(T) == 4 ? 2 : 0;
-        run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks + more>, rows);
+        constexpr int blocks = factor_rotating_blocks<T>(Width);
+        run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks>, rows);
     } else {
-        constexpr int blocks = row_bytes > 128 ? 4 : row_bytes > 64 ? 6 : 8;
+        constexpr int blocks = factor_blocks(Width * int(sizeof(T)));
         run(factor_kernel<Method, T, Width, RegisterRows<T, Width, Method::ordered>, blocks>, 1);
     }
 }

@@ -10,6 +10,7 @@
 #include "gpu/launch.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
 
@@ -17,15 +18,6 @@
 /// of some matrices, one after the other, through a ring of places in its shared memory, so that
 /// bulk copies of the next tiles are always under way.
 namespace tessera::cuda {
-
-/// Lanes that share a matrix of n rows; double, float. The fastest on an H200: few, so that tiles
-/// are 4 to 16 KiB, but where they meet in few banks of shared memory.
-inline constexpr int ring_lanes[32][2] = {
-    {1, 1},  {1, 1},  {1, 1},  {2, 1},  {1, 1},  {1, 1},  {1, 1},  {4, 2},
-    {2, 1},  {2, 1},  {2, 1},  {8, 2},  {4, 2},  {4, 2},  {4, 2},  {8, 4},
-    {8, 8},  {8, 8},  {16, 8}, {8, 8},  {8, 8},  {16, 8}, {16, 8}, {16, 16},
-    {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8},
-};
 
 /// What a run of so many bytes takes in a place. Copies are faster where both addresses are equally
 /// far into a line of 128 bytes.

@@ -8,6 +8,7 @@
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
 #include "gpu/pack.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
 
@@ -18,9 +19,6 @@
 namespace tessera::cuda {
 
 inline constexpr int largest_warp_size = 32;
-inline constexpr int staged_threads = 128;        ///< Of a thread block of warps.
-inline constexpr int staged_thread_blocks = 8;    ///< Of these at least to a multiprocessor.
-inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
 
 /// A matrix of n rows takes n columns of this many values: odd, so that both rows and columns of
 /// adjacent lanes lie in different banks.
@@ -286,14 +284,13 @@ struct StagedTeam {
 };
 
 /// launch(threads of a team, threads of a thread block, launch) for all sizes of a batch: teams of
-/// a warp up to 32 rows, of a thread block above. line_bytes: shared memory wanted for each row of a
-/// matrix besides what StagedTeam has.
+/// a warp up to 32 rows, of a thread block above. line_bytes: shared memory wanted for each row of
+/// a matrix besides what StagedTeam has.
 template <class T, class Launch>
 void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* plan, int line_bytes,
                          Launch&& launch) {
     const auto run = [&](auto team, auto threads, Index from, Index to) {
-        const StagedLaunch one =
-            staged_launch(a, plan, from, to, line_bytes + int(sizeof(T*)));
+        const StagedLaunch one = staged_launch(a, plan, from, to, line_bytes + int(sizeof(T*)));
         if (one.blocks > 0) launch(team, threads, one);
     };
     run(std::integral_constant<int, 32>(), std::integral_constant<int, staged_threads>(), 0,

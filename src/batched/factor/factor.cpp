@@ -75,21 +75,8 @@ const char* to_string(Pivoting pivoting) {
     throw InvalidArgument("no such pivoting");
 }
 
-const char* to_string(Factorisation factorisation) {
-    switch (factorisation) {
-        case Factorisation::ldu:
-            return "ldu";
-        case Factorisation::llt:
-            return "llt";
-        case Factorisation::ldlt:
-            return "ldlt";
-    }
-    throw InvalidArgument("no such factorisation");
-}
-
 template <class T>
-void ldu(const Context& context, Pivoting pivoting,
-         const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
+void ldu(const Context& context, Pivoting pivoting, const ConstBatch<T>& a, const BatchView<T>& f,
          const PermutationsView<Index>& permutations,
          const FactorResults<std::type_identity_t<T>>& results,
          const FactorOptions<std::type_identity_t<T>>& options, const Plan* plan) {
@@ -101,8 +88,7 @@ void ldu(const Context& context, Pivoting pivoting,
 }
 
 template <class T>
-void llt(const Context& context, Pivoting pivoting,
-         const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
+void llt(const Context& context, Pivoting pivoting, const ConstBatch<T>& a, const BatchView<T>& f,
          const PermutationsView<Index>& permutations,
          const FactorResults<std::type_identity_t<T>>& results,
          const FactorOptions<std::type_identity_t<T>>& options, const Plan* plan) {
@@ -112,8 +98,7 @@ void llt(const Context& context, Pivoting pivoting,
 }
 
 template <class T>
-void ldlt(const Context& context, Pivoting pivoting,
-          const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
+void ldlt(const Context& context, Pivoting pivoting, const ConstBatch<T>& a, const BatchView<T>& f,
           const PermutationsView<Index>& permutations,
           const FactorResults<std::type_identity_t<T>>& results,
           const FactorOptions<std::type_identity_t<T>>& options, const Plan* plan) {

@@ -22,7 +22,7 @@ __device__ __noinline__ void factorise_odd_compact(const SizeClasses& classes,
     }
 }
 
-__global__ void __launch_bounds__(32 * CompactShape::warps, 6)
+__global__ void __launch_bounds__(32 * CompactShape::warps, compaction_blocks)
     factor_compact_kernel(const __grid_constant__ SizeClasses classes,
                           const __grid_constant__ FactorJob<float> job, bool quads) {
     using Shape = CompactShape;

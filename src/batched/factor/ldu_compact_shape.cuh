@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// The shared memory of the factorisation in ldu_compact_tile.cuh.
 namespace tessera::batched::cuda {
@@ -16,7 +17,7 @@ struct CompactShape {
     static constexpr int phase = 8;              ///< Steps between the moves.
     static constexpr int matrices = 32 / lanes;  ///< A warp.
     static constexpr int rows = width / lanes;   ///< A lane, at first.
-    static constexpr int warps = 2;              ///< A thread block.
+    static constexpr int warps = tessera::cuda::compaction_warps;
     static constexpr int value = int(sizeof(float));
     static constexpr int row_bytes = (width + 1) * value;  ///< Rows begin in different banks.
     static constexpr int unwanted = width * value;

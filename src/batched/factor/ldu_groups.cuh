@@ -203,10 +203,10 @@ struct LduOfGroup {
 template <Pivoting pivoting, class T>
 bool ldu_by_groups(const Context& context, const FactorJob<T>& job) {
     using Method = LduOfGroup<pivoting>;
-    constexpr int lanes = sizeof(T) == 8 ? 8 : pivoting == Pivoting::partial ? 4 : 2;
-    return factorise_by_groups<Method, LaneMatrix<T>, sizeof(T) == 8 ? 2 : 4>(context, job) ||
-               factorise_by_groups < Method,
-           GroupMatrix<T, lanes>, lanes == 2 ? 3 : 4 > (context, job);
+    constexpr GroupTuning tuning = ldu_groups<T>(Method::partial);
+    using Groups = GroupMatrix<T, tuning.lanes>;
+    return factorise_by_groups<Method, LaneMatrix<T>, tuning.blocks_of_8>(context, job) ||
+           factorise_by_groups<Method, Groups, tuning.blocks_of_16>(context, job);
 }
 
 }  // namespace tessera::batched::cuda

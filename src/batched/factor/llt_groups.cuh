@@ -104,9 +104,11 @@ struct LltOfGroup {
 
 template <class T>
 bool llt_by_groups(const Context& context, const FactorJob<T>& job) {
-    using Groups = GroupMatrix<T, sizeof(T) == 4 ? 2 : 4>;
-    return factorise_by_groups<LltOfGroup, LaneMatrix<T>, sizeof(T) == 8 ? 2 : 6>(context, job) ||
-           factorise_by_groups<LltOfGroup, Groups, 3>(context, job);
+    using Method = LltOfGroup;
+    constexpr GroupTuning tuning = llt_groups<T>();
+    using Groups = GroupMatrix<T, tuning.lanes>;
+    return factorise_by_groups<Method, LaneMatrix<T>, tuning.blocks_of_8>(context, job) ||
+           factorise_by_groups<Method, Groups, tuning.blocks_of_16>(context, job);
 }
 
 }  // namespace tessera::batched::cuda

@@ -37,24 +37,23 @@ void run(const char* name, const Context& context, InvertJob<T> job) {
 }  // namespace
 
 template <class T>
-void invert(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
-            const BatchView<T>& x, Index* info, const Plan* plan) {
+void invert(const Context& context, const ConstBatch<T>& a, const BatchView<T>& x, Index* info,
+            const Plan* plan) {
     InvertJob<T> job{a, x, true, {.info = info}, plan};
     if (a.layout == x.layout) job.a.layout = job.x.layout = Layout::column_major;  // Transposes.
     run("invert", context, job);
 }
 
 template <class T>
-void invert_with_condition(const Context& context,
-                           const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& x,
+void invert_with_condition(const Context& context, const ConstBatch<T>& a, const BatchView<T>& x,
                            const ConditionResults<std::type_identity_t<T>>& results,
                            const Plan* plan) {
     run("invert_with_condition", context, InvertJob<T>{a, x, true, results, plan});
 }
 
 template <class T>
-void condition(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
-               const ConditionResults<T>& results, const Plan* plan) {
+void condition(const Context& context, const ConstBatch<T>& a, const ConditionResults<T>& results,
+               const Plan* plan) {
     run("condition", context, InvertJob<T>{a, {}, false, results, plan});
 }
 

@@ -5,7 +5,6 @@
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/gauss_jordan-inl.h"
-#include "simd/tiles/gauss_jordan_registers-inl.h"
 #include "simd/tiles/gauss_jordan_single-inl.h"
 #include "simd/tiles/interleave-inl.h"
 

@@ -1,7 +1,7 @@
 #include <type_traits>
 
 #include "batched/invert/kernels.hpp"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
 
 namespace tessera::batched::cuda {
 

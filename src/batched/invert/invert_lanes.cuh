@@ -3,11 +3,11 @@
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
-#include "batched/invert/run_job.cuh"
-#include "batched/invert/small_shapes.hpp"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/tiles/gauss_jordan_lane.cuh"
+#include "gpu/tiles/runs.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
 /// each.
@@ -17,7 +17,22 @@ using namespace tessera::cuda;
 
 namespace {
 
-constexpr int lane_warps = 4;  ///< A thread block.
+/// What kernels are told of matrices of one size that are one run of memory.
+template <class T>
+struct RunJob {
+    const T* a;
+    T* x;  ///< Null: not stored.
+    Index count;
+    Index* info;              ///< Null: not told.
+    T* reciprocal_condition;  ///< Null: not wanted.
+};
+
+/// Whether a job is such a run, and asks for no more.
+template <class T>
+bool is_one_run(const InvertJob<T>& job) {
+    return job.results.pivot_growth == nullptr && is_aligned_run(job.a) &&
+           (!job.store || is_aligned_run(job.x));
+}
 
 /// Shared memory of one warp: 32 matrices, so far apart that its lanes read or write their own ones
 /// without conflicts, in units as large as divide a matrix.
@@ -175,7 +190,9 @@ __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
 template <class T, int n, int thread_blocks>
 void launch_lanes(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     chain.launch(invert_lanes_kernel<T, n, thread_blocks>, blocks_for(job.a.count, 32 * lane_warps),
-                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes, run_job(job));
+                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes,
+                 RunJob<T>{job.a.values, job.store ? job.x.values : nullptr, job.a.count,
+                           job.results.info, job.results.reciprocal_condition});
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
 #include "gpu/staged_batch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 

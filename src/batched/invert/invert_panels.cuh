@@ -6,10 +6,11 @@
 #include "base/check_cuda.hpp"
 #include "batched/invert/kernels.hpp"
 #include "gpu/bulk_copy.cuh"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
 #include "gpu/tiles/panels.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of FP64 matrices of 25..32 rows on tensor instructions, one a warp; a source file
 /// instantiates it for each size.
@@ -18,9 +19,6 @@ namespace tessera::batched::cuda {
 using namespace tessera::cuda;
 
 namespace {
-
-constexpr int panel_warps = 4;          ///< A thread block.
-constexpr int panel_thread_blocks = 4;  ///< A multiprocessor: as many as registers allow.
 
 /// `count` matrices from `first` on in the order of a plan.
 struct PanelJob {
@@ -242,7 +240,7 @@ __device__ __forceinline__ void tell(const ConditionResults<double>& results, Of
 }
 
 template <int n, bool growth>
-__global__ void __launch_bounds__(32 * panel_warps, panel_thread_blocks)
+__global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
     invert_panels_kernel(const __grid_constant__ PanelJob job, bool first_in_chain) {
     extern __shared__ __align__(16) unsigned char panels_memory[];
     PanelStage<n>& stage = reinterpret_cast<PanelStage<n>*>(panels_memory)[threadIdx.x / 32];

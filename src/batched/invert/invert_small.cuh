@@ -8,13 +8,12 @@
 #include "batched/invert/invert_lanes.cuh"
 #include "batched/invert/invert_tile.cuh"
 #include "batched/invert/kernels.hpp"
-#include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/launch_chain.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "gpu/tiles/slots.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Kernels for matrices of 1..32 rows; a source file instantiates some of one type.
 namespace tessera::batched::cuda {

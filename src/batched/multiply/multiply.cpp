@@ -24,9 +24,8 @@ void check_vectors(const BatchView<const T>& a, const Plan* plan, const VectorsV
 }  // namespace
 
 template <class T>
-void multiply(const Context& context, std::type_identity_t<T> alpha,
-              const BatchView<std::type_identity_t<const T>>& given, Transpose transpose,
-              const VectorsView<std::type_identity_t<const T>>& x, std::type_identity_t<T> beta,
+void multiply(const Context& context, std::type_identity_t<T> alpha, const ConstBatch<T>& given,
+              Transpose transpose, const ConstVectors<T>& x, std::type_identity_t<T> beta,
               const VectorsView<T>& y, const Plan* plan) {
     check_batch("multiply", given);
     std::optional<Plan> own;

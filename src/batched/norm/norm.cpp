@@ -26,14 +26,12 @@ void norm(const char* name, const Context& context, Sums sums, const BatchView<c
 }  // namespace
 
 template <class T>
-void norm_inf(const Context& context, const BatchView<std::type_identity_t<const T>>& a, T* norms,
-              const Plan* plan) {
+void norm_inf(const Context& context, const ConstBatch<T>& a, T* norms, const Plan* plan) {
     norm("norm_inf", context, Sums::rows, a, norms, plan);
 }
 
 template <class T>
-void norm_one(const Context& context, const BatchView<std::type_identity_t<const T>>& a, T* norms,
-              const Plan* plan) {
+void norm_one(const Context& context, const ConstBatch<T>& a, T* norms, const Plan* plan) {
     norm("norm_one", context, Sums::columns, a, norms, plan);
 }
 

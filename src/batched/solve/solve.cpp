@@ -15,10 +15,8 @@ double part_of(Factorisation factorisation) {
 
 template <class T>
 void solve(const Context& context, Factorisation factorisation, Transpose transpose,
-           const BatchView<std::type_identity_t<const T>>& f,
-           const PermutationsView<const Index>& permutations,
-           const VectorsView<std::type_identity_t<const T>>& b, const VectorsView<T>& x,
-           const Plan* plan) {
+           const ConstBatch<T>& f, const PermutationsView<const Index>& permutations,
+           const ConstVectors<T>& b, const VectorsView<T>& x, const Plan* plan) {
     const char* const name = "solve";
     check_batch(name, f);
     require_of(f.layout == Layout::column_major, name, "matrices must be column-major");
@@ -44,9 +42,8 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
 
 template <class T>
 void inverse_from_factors(const Context& context, Factorisation factorisation,
-                          const BatchView<std::type_identity_t<const T>>& f,
-                          const PermutationsView<const Index>& permutations, const BatchView<T>& x,
-                          const Plan* plan) {
+                          const ConstBatch<T>& f, const PermutationsView<const Index>& permutations,
+                          const BatchView<T>& x, const Plan* plan) {
     const char* const name = "inverse_from_factors";
     check_pair(name, f, x);
     std::optional<Plan> own;
