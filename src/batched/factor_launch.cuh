@@ -103,7 +103,7 @@ __device__ __forceinline__ T threshold_of(const FactorOptions<T>& options, Offse
     return tau > T(0) ? tau : T(0);
 }
 
-/// A matrix by each team.
+/// Loads, eliminates and stores the matrix of a team.
 template <class Method, class T, class Team, class Rows>
 __device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>& memory,
                                           const FactorJob<T>& job, bool told, int n, Offset b,
@@ -117,6 +117,9 @@ __device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>&
     finish<Method::kind, false>(team, memory, job, told, n, b, here, tau);
 }
 
+/// LDU, LL^T or LDL^T by Method; one matrix of up to Lanes rows per Lanes lanes, one row and one
+/// column per lane. Rows are in registers or in shared memory; nothing is moved: the pivot row is
+/// published in shared memory, factors are permuted on the way out.
 template <class Method, class T, int Lanes, class Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_kernel(const __grid_constant__ SizeClasses classes,
@@ -135,6 +138,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     factorise<Method, T, WarpTeam<Lanes>, Rows>(team, memory, job, told, batch.n, b, here);
 }
 
+/// The same for 33..128 rows: one matrix per thread block, one row per thread, in shared memory.
 template <class Method, class T>
 __global__ void __launch_bounds__(factor_threads, factor_large_blocks)
     factor_large_kernel(const __grid_constant__ SizeClasses classes,
@@ -150,8 +154,9 @@ __global__ void __launch_bounds__(factor_threads, factor_large_blocks)
                                               classes.matrix(batch.first), true);
 }
 
-/// 32 / Lanes matrices a warp, each on Lanes lanes with Rows rows; results and output are then as
-/// with a lane for each row, in Rows turns. bytes: shared memory of a turn of a warp.
+/// LDU with static or partial pivoting and static LL^T: one matrix per Lanes lanes, Rows rows per
+/// lane in rotating registers (see RotatingRows). Outputs are then written with one lane per row,
+/// in Rows turns. bytes: shared memory of a turn of a warp.
 template <class Method, class T, int Lanes, int Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_rotating_kernel(const __grid_constant__ SizeClasses classes,
@@ -223,7 +228,7 @@ StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, i
     return launch;
 }
 
-/// Whether more than info is wanted.
+/// Whether outputs other than info are requested.
 template <class T>
 bool is_told(const FactorResults<T>& results) {
     return results.perturbed != nullptr || results.perturbation != nullptr ||
@@ -255,7 +260,7 @@ void factor_small(const Context& context, const FactorJob<T>& job) {
     }
 }
 
-/// The results of matrices without rows.
+/// The outputs of empty matrices.
 template <class T>
 __global__ void empty_factors_kernel(Index count, const Index* order, FactorResults<T> results) {
     for_elements<1>(count, [&](Offset i) {

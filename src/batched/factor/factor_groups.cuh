@@ -207,8 +207,9 @@ __device__ __forceinline__ void write_permutations(const PermutationsView<Index>
     write(p.columns, [&](int s) { return first + s; });
 }
 
-/// Matrix::matrices matrices a warp, Matrix::lanes lanes each. Method::eliminate: false where a
-/// pivot is not well inside the range; that matrix is left to Method::General.
+/// LDU or LL^T by Method, fully unrolled; one matrix per Matrix::lanes lanes, whole rows in
+/// registers, staged in shared memory by cp.async. A matrix with a pivot near the ends of the range
+/// (Method::eliminate returns false) is left unwritten and factored by Method::General.
 template <class Method, class Matrix, class T, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_groups_kernel(const __grid_constant__ FactorJob<T> job) {

@@ -7,8 +7,8 @@ namespace tessera::batched::cuda {
 
 namespace {
 
-/// The matrices of a warp whose bit is set in `odd` by the general kernel. Apart, so that what is
-/// rarely wanted takes no registers.
+/// Fallback: the matrices of a warp whose bit is set in `odd`, by the general kernel; a function of
+/// its own so that it costs the fast path no registers.
 __device__ __noinline__ void factorise_odd_compact(const SizeClasses& classes,
                                                    const FactorJob<float>& job, unsigned odd,
                                                    Offset first, int n, unsigned char* memory) {
@@ -22,6 +22,8 @@ __device__ __noinline__ void factorise_odd_compact(const SizeClasses& classes,
     }
 }
 
+/// LDU with full pivoting in FP32; one matrix per 8 lanes, four rows per lane in registers. Every
+/// eight steps the remaining rows and columns are compacted through shared memory.
 __global__ void __launch_bounds__(32 * CompactShape::warps, compaction_blocks)
     factor_compact_kernel(const __grid_constant__ SizeClasses classes,
                           const __grid_constant__ FactorJob<float> job, bool quads) {

@@ -17,17 +17,17 @@ using namespace tessera::cuda;
 
 namespace {
 
-/// What kernels are told of matrices of one size that are one run of memory.
+/// Matrices of one size stored one after the other.
 template <class T>
 struct RunJob {
     const T* a;
     T* x;  ///< Null: not stored.
     Index count;
-    Index* info;              ///< Null: not told.
-    T* reciprocal_condition;  ///< Null: not wanted.
+    Index* info;              ///< May be null.
+    T* reciprocal_condition;  ///< May be null.
 };
 
-/// Whether a job is such a run, and asks for no more.
+/// Whether the matrices of a job are such a run and no other output is requested.
 template <class T>
 bool is_one_run(const InvertJob<T>& job) {
     return job.results.pivot_growth == nullptr && is_aligned_run(job.a) &&
@@ -114,8 +114,8 @@ struct LaneOutcome {
     T norm;  ///< Of the inverse.
 };
 
-/// Inverts one matrix in shared memory, whatever its pivots. Apart, so that what is rarely wanted
-/// takes no registers.
+/// Fallback for a matrix with an unusual pivot (IEEE division, checks each step); a function of its
+/// own so that it costs the fast path no registers.
 template <int n, class T>
 __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
     T a[n * n];
@@ -137,6 +137,8 @@ __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
     return {info, norm};
 }
 
+/// Gauss-Jordan elimination with partial pivoting, fully unrolled; one matrix per thread in
+/// registers, rows exchanged by selects. A warp stages 32 matrices in shared memory by cp.async.
 template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     invert_lanes_kernel(const RunJob<T> job, bool first_in_chain) {

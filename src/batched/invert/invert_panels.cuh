@@ -225,7 +225,7 @@ __device__ __forceinline__ Offset matrix_of_warp(const PanelJob& job) {
     return job.order == nullptr ? job.first + position : Offset(job.order[job.first + position]);
 }
 
-/// Tells of matrix b.
+/// Writes the optional outputs of matrix b.
 template <bool growth>
 __device__ __forceinline__ void tell(const ConditionResults<double>& results, Offset b, int info,
                                      double norm, double inverse_norm, double grown) {
@@ -239,6 +239,9 @@ __device__ __forceinline__ void tell(const ConditionResults<double>& results, Of
     }
 }
 
+/// Blocked Gauss-Jordan elimination with implicit partial pivoting in FP64; one matrix per warp in
+/// 8 x 8 tensor-core tiles. Panels of four columns are eliminated with one row per lane, the other
+/// columns updated by mma.m16n8k4.
 template <int n, bool growth>
 __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
     invert_panels_kernel(const __grid_constant__ PanelJob job, bool first_in_chain) {

@@ -81,7 +81,7 @@ __device__ __forceinline__ void load(const SmallJob<T>& job, const WarpMatrices&
     }
 }
 
-/// Where they go to, in place of where they came from, if they lie in slots.
+/// Replaces the source addresses of unaligned matrices by their destinations.
 template <class T>
 __device__ __forceinline__ void list_outputs(const SmallJob<T>& job, const WarpMatrices& w) {
     if (!job.same_places) return list_addresses(job.x, w, true);
@@ -94,7 +94,7 @@ __device__ __forceinline__ void list_outputs(const SmallJob<T>& job, const WarpM
     __syncwarp();
 }
 
-/// Tells of the matrix of this group.
+/// Writes the optional outputs of the matrix of this group.
 template <class T, bool Growth>
 __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, int info, T norm,
                                      T inverse_norm, T growth) {
@@ -108,7 +108,9 @@ __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, in
     }
 }
 
-/// Inverts 32 / lanes matrices a warp. Exact: all have Tile rows, and addresses are constants.
+/// Gauss-Jordan elimination with implicit partial pivoting; one matrix per `lanes` lanes, `rows`
+/// rows per lane in registers, the pivot row broadcast by shuffles. Matrices are staged in shared
+/// memory by cp.async. Exact: all have Tile rows, so that addresses are constants.
 template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful,
           bool Exact>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
@@ -159,7 +161,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
                          lane);
     };
     take();
-    // Spares registers meanwhile.
+    // Parked in shared memory during the elimination to reduce register pressure.
     T* const parked = reinterpret_cast<T*>(addresses + Layout::address_bytes + 8 * group);
     if (job.results.reciprocal_condition != nullptr) {
         const T norm = row_sum_norm<lanes>(a, n, lane);
@@ -207,7 +209,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     }
 }
 
-/// The results of matrices without rows.
+/// The outputs of empty matrices.
 template <class T>
 __global__ void empty_kernel(Index count, const Index* order, ConditionResults<T> results) {
     for_elements<1>(count, [&](Offset i) {
@@ -218,7 +220,7 @@ __global__ void empty_kernel(Index count, const Index* order, ConditionResults<T
     });
 }
 
-/// What the kernels of all sizes are told, but for `ranges`.
+/// The arguments common to the kernels of all sizes; `ranges` is left empty.
 template <class T>
 SmallJob<T> small_job(const InvertJob<T>& given) {
     SmallJob<T> job{};

@@ -93,7 +93,9 @@ __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* st
     }
 }
 
-/// y_b = alpha op(A_b) x_b + beta y_b. Each sum runs in ascending order of its index.
+/// y_b = alpha op(A_b) x_b + beta y_b for matrices of any layout, staged in shared memory; one
+/// entry of y per thread, `Together` vectors at a time. Each sum runs in ascending order of its
+/// index.
 template <class T, int Team, int Threads, int Together>
 __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
     multiply_kernel(const __grid_constant__ SizeClasses classes,

@@ -28,6 +28,8 @@ __device__ __forceinline__ void largest_sums(const SizeClasses& classes, Offset 
     if (lane < matrices) norms[classes.matrix(first + lane)] = largest;
 }
 
+/// Norms of staged matrices of any layout; one line sum per thread, matrices in shared memory, a
+/// team of one warp (up to 32 rows) or one thread block for some matrices.
 template <class T, int Team, int Threads>
 __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
     norm_kernel(const __grid_constant__ SizeClasses classes,

@@ -7,7 +7,8 @@ namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
 
-/// The largest row sums of matrices that are one run.
+/// Infinity norms of a uniform batch; persistent warps, each with a pipeline of bulk copies
+/// (cp.async.bulk) into shared memory; Shape::lanes lanes per matrix, Shape::rows rows per lane.
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     norm_ring_kernel(const T* a, Index count, T* norms) {

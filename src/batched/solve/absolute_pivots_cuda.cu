@@ -12,8 +12,8 @@ using namespace tessera::cuda;
 
 constexpr int most_turns = (largest_size + 31) / 32;
 
-/// A warp for each matrix. All pivots are read before any is written: what couples a pair says
-/// which ones are pairs, and may become 0.
+/// D := |D|; one matrix per warp, one pivot per lane and turn. All pivots are read before any is
+/// written: the element off the diagonal tells which pivots are 2 x 2, and may become 0.
 template <class T>
 __global__ void __launch_bounds__(absolute_pivot_threads)
     absolute_pivots_kernel(const BatchView<T> f) {
