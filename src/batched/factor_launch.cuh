@@ -210,22 +210,9 @@ __global__ void __launch_bounds__(factor_threads, blocks)
 template <class T>
 StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, int lanes,
                            int matrices) {
-    StagedLaunch launch;
-    SizeClasses& classes = launch.classes;
-    classes.size = job.a.size;
-    classes.count = job.a.count;
-    if (job.plan != nullptr) classes.order = job.plan->order();
-    for (int n = 0; n <= largest_size; ++n) {
-        classes.matrices[n] = 1;
-        classes.first_block[n] = launch.blocks;
-        if (job.plan != nullptr) classes.begin[n] = job.plan->begin(n);
-        const Index count = n < smallest || n > largest ? 0 : job.count(n);
-        if (count == 0) continue;
-        launch.blocks += blocks_for(count, matrices);
-        launch.team_bytes = std::max(launch.team_bytes, factor_bytes<T>(n, lanes));
-    }
-    if (job.plan != nullptr) classes.begin[largest_size + 1] = job.plan->count();
-    return launch;
+    return staged_launch(
+        job.a, job.plan, smallest, largest, matrices, [](Index) { return 1; },
+        [&](Index n) { return factor_bytes<T>(n, lanes); });
 }
 
 /// Whether outputs other than info are requested.

@@ -68,37 +68,28 @@ struct StagedLaunch {
     int team_bytes = 0;   ///< Of shared memory, a multiple of 16.
 };
 
-/// The launch for the sizes from..to. Besides the matrices, `line_bytes` of shared memory are
-/// wanted for each of their rows.
-template <class T>
+/// The launch for the sizes from..to, `teams` a thread block: matrices_of(n) a team, which wants
+/// bytes_of(n) of shared memory.
+template <class T, class Matrices, class Bytes>
 StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* plan, Index from,
-                           Index to, int line_bytes) {
-    const Index count = a.count;
-    const Index size = a.size;
-    constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
-    const bool warps = to <= largest_warp_size;
-    const int teams = warps ? staged_threads / 32 : 1;
+                           Index to, int teams, Matrices&& matrices_of, Bytes&& bytes_of) {
     StagedLaunch launch;
     SizeClasses& classes = launch.classes;
-    classes.size = size;
-    classes.count = count;
+    classes.size = a.size;
+    classes.count = a.count;
     if (plan != nullptr) classes.order = plan->order();
     for (Index n = 0; n <= batched::largest_size; ++n) {
-        const int values = n * column_pitch(n);
-        const int matrices = warps ? std::clamp(warp_values / std::max(values, 1), 1, 32) : 1;
+        const int matrices = matrices_of(n);
         classes.matrices[n] = std::uint8_t(matrices);
-        Offset here = n == size ? count : 0;
+        classes.first_block[n] = launch.blocks;
+        Offset here = n == a.size ? a.count : 0;
         if (plan != nullptr) {
             classes.begin[n] = plan->begin(n);
             here = plan->begin(n + 1) - plan->begin(n);
         }
-        if (n < from || n > to) here = 0;
-        classes.first_block[n] = launch.blocks;
+        if (n < from || n > to || here == 0) continue;
         launch.blocks += blocks_for(here, teams * matrices);
-        if (here > 0) {
-            const int bytes = matrices * (values * int(sizeof(T)) + n * line_bytes);
-            launch.team_bytes = std::max(launch.team_bytes, (bytes + 15) / 16 * 16);
-        }
+        launch.team_bytes = std::max(launch.team_bytes, bytes_of(n));
     }
     if (plan != nullptr) classes.begin[batched::largest_size + 1] = plan->count();
     return launch;
@@ -289,8 +280,18 @@ struct StagedTeam {
 template <class T, class Launch>
 void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* plan, int line_bytes,
                          Launch&& launch) {
+    constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
     const auto run = [&](auto team, auto threads, Index from, Index to) {
-        const StagedLaunch one = staged_launch(a, plan, from, to, line_bytes + int(sizeof(T*)));
+        const auto matrices_of = [&](Index n) {
+            const int values = std::max(n * column_pitch(n), 1);
+            return team() == 32 ? std::clamp(warp_values / values, 1, 32) : 1;
+        };
+        const auto bytes_of = [&](Index n) {
+            const int line = column_pitch(n) * int(sizeof(T)) + int(sizeof(T*)) + line_bytes;
+            return (matrices_of(n) * n * line + 15) / 16 * 16;
+        };
+        const StagedLaunch one =
+            staged_launch(a, plan, from, to, threads() / team(), matrices_of, bytes_of);
         if (one.blocks > 0) launch(team, threads, one);
     };
     run(std::integral_constant<int, 32>(), std::integral_constant<int, staged_threads>(), 0,
