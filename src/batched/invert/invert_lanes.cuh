@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
@@ -52,9 +53,11 @@ __device__ __forceinline__ void take_from(const T* shared, T* registers) {
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
-        const auto pack = reinterpret_cast<const Pack<T, each>*>(shared)[c];
+        const auto bits = reinterpret_cast<const Pack<int, Bytes / 4>*>(shared)[c];
+        T values[each];
+        memcpy(values, &bits, Bytes);
 #pragma unroll
-        for (int q = 0; q < each; ++q) registers[c * each + q] = pack.value[q];
+        for (int q = 0; q < each; ++q) registers[c * each + q] = values[q];
     }
 }
 template <int Bytes, int Count, class T>
@@ -62,10 +65,12 @@ __device__ __forceinline__ void put_to(T* shared, const T* registers) {
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
-        Pack<T, each> pack;
+        T values[each];
 #pragma unroll
-        for (int q = 0; q < each; ++q) pack.value[q] = registers[c * each + q];
-        reinterpret_cast<Pack<T, each>*>(shared)[c] = pack;
+        for (int q = 0; q < each; ++q) values[q] = registers[c * each + q];
+        Pack<int, Bytes / 4> bits;
+        memcpy(&bits, values, Bytes);
+        reinterpret_cast<Pack<int, Bytes / 4>*>(shared)[c] = bits;
     }
 }
 
