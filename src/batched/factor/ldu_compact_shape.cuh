@@ -58,6 +58,26 @@ struct CompactList {
     }
 };
 
+__device__ __forceinline__ float larger(float best, float value) {
+    return fmaxf(best, fabsf(value));
+}
+__device__ __forceinline__ int first_of(unsigned votes) { return __clz(int(__brev(votes))); }
+__device__ __forceinline__ unsigned all_bits(unsigned bits) {
+#pragma unroll
+    for (int distance = 1; distance < CompactShape::lanes; distance *= 2) {
+        bits |= __shfl_xor_sync(tessera::cuda::full_warp, bits, distance);
+    }
+    return bits;
+}
+/// The largest of a team: three exchanges at once, then one.
+__device__ __forceinline__ float team_largest(float most) {
+    const float one = __shfl_xor_sync(tessera::cuda::full_warp, most, 1);
+    const float two = __shfl_xor_sync(tessera::cuda::full_warp, most, 2);
+    const float three = __shfl_xor_sync(tessera::cuda::full_warp, most, 3);
+    most = larger(larger(most, one), larger(two, three));
+    return larger(most, __shfl_xor_sync(tessera::cuda::full_warp, most, 4));
+}
+
 /// *to = wanted ? *from : 0 in shared memory, before wait_for_copies is over.
 template <int Bytes>
 __device__ __forceinline__ void copy_or_clear(float* to, const float* from, bool wanted) {

@@ -164,27 +164,6 @@ class CompactLdu {
         }
         return left[0];
     }
-    static __device__ __forceinline__ float larger(float best, float value) {
-        return fmaxf(best, fabsf(value));
-    }
-    static __device__ __forceinline__ int first_of(unsigned votes) {
-        return __clz(int(__brev(votes)));
-    }
-    static __device__ __forceinline__ unsigned all_bits(unsigned bits) {
-#pragma unroll
-        for (int distance = 1; distance < Shape::lanes; distance *= 2) {
-            bits |= __shfl_xor_sync(full_warp, bits, distance);
-        }
-        return bits;
-    }
-    /// The largest of a team: three exchanges at once, then one.
-    static __device__ __forceinline__ float team_largest(float most) {
-        const float one = __shfl_xor_sync(full_warp, most, 1);
-        const float two = __shfl_xor_sync(full_warp, most, 2);
-        const float three = __shfl_xor_sync(full_warp, most, 3);
-        most = larger(larger(most, one), larger(two, three));
-        return larger(most, __shfl_xor_sync(full_warp, most, 4));
-    }
 
     /// The pivot of a step, whose row is then in the memory of the team, NaN in the pivot's column,
     /// and at its place among the factors. best: the largest magnitude of each row; slots: of the
