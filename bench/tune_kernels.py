@@ -6,7 +6,7 @@
     tune_kernels.py build FOLDER     writes candidates and compiles tune_f32 and tune_f64 there
                                      (nvcc and a built tree; no GPU wanted; ten minutes)
     tune_kernels.py choose FILE...   reads what these two print on a GPU and writes
-                                     src/batched/invert/small_shapes.hpp
+                                     src/gpu/tuning/batched_h200.hpp
 
 A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether a step checks
 its pivot at once (careful) or the warp repeats its matrices when a pivot was odd. The fastest wins;
@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADER = ROOT / "src/batched/invert/small_shapes.hpp"
+HEADER = ROOT / "src/gpu/tuning/batched_h200.hpp"
 SIZES = range(1, 33)
 REGISTERS = 65536
 THREADS = 128

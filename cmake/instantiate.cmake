@@ -1,9 +1,9 @@
-# tessera_instantiate(HEADER NAMESPACE FUNCTIONS ARGUMENTS...)
+# tessera_instantiate_in(TARGET HEADER NAMESPACE FUNCTIONS ARGUMENTS...)
 #
-# Compiles the function templates of src/HEADER for each ARGUMENTS, in an object file of its own:
-# "float, 11, 16" becomes, for each of the FUNCTIONS (a list) in namespace tessera::NAMESPACE,
+# Compiles the function templates of HEADER for each ARGUMENTS, in an object file of TARGET of its
+# own: "float, 11, 16" becomes, for each of the FUNCTIONS (a list) in namespace tessera::NAMESPACE,
 #     template decltype(FUNCTION<float, 11, 16>) FUNCTION<float, 11, 16>;
-function(tessera_instantiate header namespace functions)
+function(tessera_instantiate_in target header namespace functions)
   if(NOT TESSERA_WITH_CUDA)
     return()
   endif()
@@ -18,8 +18,13 @@ function(tessera_instantiate header namespace functions)
     set(file ${PROJECT_BINARY_DIR}/instantiations/${folder}/${name}.cu)
     file(CONFIGURE OUTPUT ${file} @ONLY CONTENT
          "#include \"${header}\"\n\nnamespace tessera::${namespace} {\n${lines}}\n")
-    target_sources(tessera PRIVATE ${file})
+    target_sources(${target} PRIVATE ${file})
   endforeach()
+endfunction()
+
+# The same for a header of the library: src/HEADER.
+function(tessera_instantiate header namespace functions)
+  tessera_instantiate_in(tessera ${header} ${namespace} "${functions}" ${ARGN})
 endfunction()
 
 set(pivotings fixed partial bunch_kaufman rook full)
@@ -34,13 +39,14 @@ tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_exact
                     "double, 1, 10" "double, 11, 16" "double, 17, 24")
 tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_bounded float double)
 tessera_instantiate(batched/invert/invert_panels.cuh batched::cuda invert_panels false true)
-tessera_instantiate(batched/ldlt/ldlt_launch.cuh batched::cuda ldlt_with
+tessera_instantiate(batched/factor/ldlt_tile.cuh batched::cuda ldlt_with
                     ${fixed} ${bunch_kaufman} ${rook} ${full})
-tessera_instantiate(batched/ldu/ldu_tile.cuh batched::cuda ldu_with
-                    ${fixed} ${partial} "Pivoting::full, double")
-tessera_instantiate(batched/ldu/ldu_groups.cuh batched::cuda ldu_by_groups ${fixed} ${partial})
-tessera_instantiate(batched/llt/llt_tile.cuh batched::cuda llt_with ${fixed} ${full})
-tessera_instantiate(batched/llt/llt_groups.cuh batched::cuda llt_by_groups float double)
+tessera_instantiate(batched/factor/ldu_tile.cuh batched::cuda ldu_with
+                    ${fixed} ${partial} ${full})
+tessera_instantiate(batched/factor/ldu_groups.cuh batched::cuda ldu_by_groups ${fixed} ${partial})
+tessera_instantiate(batched/factor/ldu_compact.cuh batched::cuda ldu_by_compaction float)
+tessera_instantiate(batched/factor/llt_tile.cuh batched::cuda llt_with ${fixed} ${full})
+tessera_instantiate(batched/factor/llt_groups.cuh batched::cuda llt_by_groups float double)
 tessera_instantiate(batched/multiply/multiply_ring.cuh batched::cuda multiply_runs float double)
 tessera_instantiate(batched/norm/norm_ring.cuh batched::cuda norm_of_run float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)

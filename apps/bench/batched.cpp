@@ -201,7 +201,7 @@ void add_accuracy(const Context& context, const std::vector<int>& sizes, Json& r
     constexpr Index batch = 100;
     for (const int n : sizes) {
         Workload<T> work(context, uniform_shape(batch, Index(n), "uniform"), false);
-        batched::Results<T> results;
+        batched::ConditionResults<T> results;
         results.reciprocal_condition = work.numbers(0, 0);
         batched::condition<T>(context, work.a(0), results);
         long double sum = 0, largest = 0, conditions = 0, worst = 0;

@@ -4,6 +4,7 @@
 
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"
+#include "tessera/factor.hpp"
 
 /// Kernels for comparison only; defined where the CUDA backend is built.
 namespace tessera::bench {
@@ -40,5 +41,29 @@ template <class T>
 KernelUse paper_single_use();
 template <class T>
 KernelUse paper_multiple_use(int n);
+
+/// Where a factorisation keeps a matrix of up to 32 rows while it works on it.
+enum class Workspace : std::uint8_t { registers, shared_memory };
+
+template <class T>
+struct FactorArguments {
+    batched::BatchView<const T> a;
+    batched::BatchView<T> f;
+    batched::PermutationsView<Index> permutations;
+    batched::FactorResults<T> results;
+};
+
+namespace paper {
+
+/// batched::ldu and the like for uniform batches of at most 32 rows in the given workspace; false,
+/// and nothing done, where it is that of the library.
+template <batched::Pivoting pivoting, class T>
+bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+template <batched::Pivoting pivoting, class T>
+bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+template <batched::Pivoting pivoting, class T>
+bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+
+}  // namespace paper
 
 }  // namespace tessera::bench

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <random>
+
+#include "cuda_kernels.hpp"
 
 namespace tessera::bench {
 
@@ -11,11 +14,10 @@ namespace {
 
 using batched::Factorisation;
 using batched::Pivoting;
-using batched::Workspace;
 
 struct Way {
     Pivoting pivoting;
-    Workspace workspace;
+    std::optional<Workspace> workspace;  ///< None: the library's choice.
 };
 
 Factorisation factorisation_of(const std::string& op) {
@@ -35,10 +37,44 @@ std::vector<Pivoting> pivotings_of(Factorisation factorisation) {
     }
 }
 
-Workspace workspace_of(const std::string& name) {
-    return name == "registers"       ? Workspace::registers
-           : name == "shared_memory" ? Workspace::shared_memory
-                                     : Workspace::fastest;
+std::optional<Workspace> workspace_of(const std::string& name) {
+    if (name == "registers") return Workspace::registers;
+    if (name == "shared_memory") return Workspace::shared_memory;
+    return std::nullopt;
+}
+
+/// Whether a kernel of the paper's did it, which leaves the workspace to be chosen.
+template <class T>
+bool run_paper([[maybe_unused]] const Context& context,
+               [[maybe_unused]] Factorisation factorisation, [[maybe_unused]] Pivoting pivoting,
+               [[maybe_unused]] Workspace workspace,
+               [[maybe_unused]] const FactorArguments<T>& of) {
+#if TESSERA_WITH_CUDA
+    if (!context.on_gpu()) return false;
+    const auto run = [&](auto&& fixed, auto&& bunch_kaufman, auto&& rook, auto&& full) {
+        return (pivoting == Pivoting::fixed           ? fixed
+                : pivoting == Pivoting::bunch_kaufman ? bunch_kaufman
+                : pivoting == Pivoting::rook          ? rook
+                                                      : full)(context, workspace, of);
+    };
+    switch (factorisation) {
+        case Factorisation::ldu: {
+            constexpr auto partial = &paper::ldu_in<Pivoting::partial, T>;
+            if (pivoting == Pivoting::partial) return partial(context, workspace, of);
+            return run(paper::ldu_in<Pivoting::fixed, T>, partial, partial,
+                       paper::ldu_in<Pivoting::full, T>);
+        }
+        case Factorisation::llt: {
+            constexpr auto full = &paper::llt_in<Pivoting::full, T>;
+            return run(paper::llt_in<Pivoting::fixed, T>, full, full, full);
+        }
+        case Factorisation::ldlt:
+            return run(paper::ldlt_in<Pivoting::fixed, T>,
+                       paper::ldlt_in<Pivoting::bunch_kaufman, T>,
+                       paper::ldlt_in<Pivoting::rook, T>, paper::ldlt_in<Pivoting::full, T>);
+    }
+#endif
+    return false;
 }
 
 /// A random matrix; all matrices of a set are made from a few hundred of them.
@@ -102,10 +138,12 @@ void run_library(FactorWork<T>& work, Factorisation factorisation, const Way& wa
     }
     batched::FactorResults<T> results;
     results.info = work.info.data();
-    batched::FactorOptions<T> options;
-    options.workspace = way.workspace;
+    if (way.workspace && run_paper<T>(work.context, factorisation, way.pivoting, *way.workspace,
+                                      {a, f, permutations, results})) {
+        return;
+    }
     const auto call = [&](auto&& operation) {
-        operation(work.context, way.pivoting, a, f, permutations, results, options, nullptr);
+        operation(work.context, way.pivoting, a, f, permutations, results, {}, nullptr);
     };
     switch (factorisation) {
         case Factorisation::ldu:
@@ -201,7 +239,7 @@ void add_solve(FactorWork<T>& work, const std::string& op, Index vectors, double
                               : factorisation == Factorisation::llt ? Pivoting::fixed
                                                                     : Pivoting::bunch_kaufman;
     for (Offset set = 0; set < work.sets; ++set) {
-        run_library(work, factorisation, Way{pivoting, Workspace::fastest}, set);
+        run_library(work, factorisation, Way{pivoting, std::nullopt}, set);
     }
     const Offset length = Offset(work.batch) * work.n * vectors;
     const std::vector<T> ones(std::size_t(length * work.sets), T(1));

@@ -55,17 +55,15 @@ Implementation<T> library_inversion(Workload<T>& work) {
     way.bound = 1;
     way.writes_info = true;
     way.run = [&work](Offset set) {
-        batched::Results<T> results;
-        results.info = work.info(set);
-        batched::invert<T>(work.context(), work.a(set), work.x(set), results, work.plan());
+        batched::invert<T>(work.context(), work.a(set), work.x(set), work.info(set), work.plan());
     };
     way.error = [&work](Index b) { return left_residual(work, b); };
     return way;
 }
 
 template <class T>
-batched::Results<T> condition_results(Workload<T>& work, Offset set) {
-    batched::Results<T> results;
+batched::ConditionResults<T> condition_results(Workload<T>& work, Offset set) {
+    batched::ConditionResults<T> results;
     results.info = work.info(set);
     results.reciprocal_condition = work.numbers(0, set);
     return results;

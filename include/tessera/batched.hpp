@@ -6,10 +6,11 @@
 
 /// Batches of many small dense square matrices, of one size or of many.
 ///
-/// All arrays lie in the memory of the Context that they are used with: host arrays with a CPU
-/// Context, device arrays with a CUDA one. Sizes are 0..128; the kernels for 1..32 are the fast
-/// ones. A matrix's results do not depend on its neighbours, on their order, on the plan, the
-/// stream or the number of threads, to the last bit.
+/// All arrays are in the memory of the Context they are used with. Matrices have 0..128 rows;
+/// 1..32 rows are the fast case. The result of a matrix is the same to the last bit whatever its
+/// neighbours, their order, the plan, the stream or the number of threads. Operations are
+/// asynchronous, except that one on a batch with `sizes` and without a Plan makes its own plan,
+/// which waits. They throw InvalidArgument on views that disagree.
 namespace tessera::batched {
 
 /// Largest number of rows of a matrix of a batch.
@@ -18,7 +19,7 @@ inline constexpr Index largest_size = 128;
 /// Which index of a matrix runs fastest in memory.
 enum class Layout : std::uint8_t { column_major, row_major };
 
-/// Where the matrices of a batch lie. Matrix b is n_b x n_b; its element (i, j) is
+/// Matrices of a batch. Matrix b is n_b x n_b; its element (i, j) is
 ///   start_b[i + j ld_b] (column_major) or start_b[i ld_b + j] (row_major).
 /// Made by one of the factories below; a view of T converts to a view of const T.
 template <class T>
@@ -36,41 +37,22 @@ struct BatchView {
     /// Matrices of different sizes without padding: matrix b has sizes[b]^2 values from offsets[b].
     static BatchView packed(Index count, const Index* sizes, const Offset* offsets, T* values,
                             Layout layout = Layout::column_major) {
-        BatchView view;
-        view.count = count;
-        view.sizes = sizes;
-        view.offsets = offsets;
-        view.values = values;
-        view.layout = layout;
-        return view;
+        return {count, 0, sizes, 0, 0, offsets, values, nullptr, layout};
     }
     /// n x n matrices `stride` values apart.
     static BatchView strided(Index count, Index n, Offset leading_dimension, Offset stride,
                              T* values, Layout layout = Layout::column_major) {
-        BatchView view;
-        view.count = count;
-        view.size = n;
-        view.leading_dimension = leading_dimension;
-        view.stride = stride;
-        view.values = values;
-        view.layout = layout;
-        return view;
+        return {count, n, nullptr, leading_dimension, stride, nullptr, values, nullptr, layout};
     }
     /// n x n matrices one after the other.
     static BatchView uniform(Index count, Index n, T* values,
                              Layout layout = Layout::column_major) {
         return strided(count, n, n, Offset(n) * n, values, layout);
     }
-    /// n x n matrices wherever the array `starts` (of `count` addresses) says.
+    /// n x n matrices at the addresses in the array `starts`.
     static BatchView pointers(Index count, Index n, Offset leading_dimension, T* const* starts,
                               Layout layout = Layout::column_major) {
-        BatchView view;
-        view.count = count;
-        view.size = n;
-        view.leading_dimension = leading_dimension;
-        view.starts = starts;
-        view.layout = layout;
-        return view;
+        return {count, n, nullptr, leading_dimension, 0, nullptr, nullptr, starts, layout};
     }
     template <class U>
     requires(std::is_same_v<U, const T>) operator BatchView<U>() const {
@@ -83,7 +65,7 @@ struct BatchView {
 template <class T>
 struct VectorsView {
     Index vectors = 1;
-    Offset leading_dimension = 0;     ///< Not looked at for a single vector.
+    Offset leading_dimension = 0;     ///< Ignored for a single vector.
     Offset stride = 0;                ///< start_b = values + b stride, when nothing below is given.
     const Offset* offsets = nullptr;  ///< start_b = values + offsets[b].
     T* values = nullptr;
@@ -95,14 +77,19 @@ struct VectorsView {
     }
 };
 
-/// The matrices of a variable-size batch in ascending order of size, so that each size class runs
-/// with the registers and lanes that suit it. Made once, used for every batch of the same sizes.
+/// A parameter that does not take part in deducing T and accepts a view of T, too.
+template <class T>
+using ConstBatch = BatchView<std::type_identity_t<const T>>;
+template <class T>
+using ConstVectors = VectorsView<std::type_identity_t<const T>>;
+
+/// The matrices of a variable-size batch sorted by size, so that each size runs with the kernel
+/// that suits it. Made once, used for every batch of the same sizes.
 class TESSERA_API Plan {
   public:
     Plan() = default;
-    /// Counts and sorts `sizes` (count values in the memory of `context`) there. Waits: the numbers
-    /// of matrices per size go to the host. Throws InvalidArgument that names the first size
-    /// outside 0..128.
+    /// Sorts `sizes` (count values in the memory of `context`). Waits. Throws InvalidArgument that
+    /// names the first size outside 0..128.
     Plan(const Context& context, Index count, const Index* sizes);
 
     Index count() const { return count_; }
@@ -120,14 +107,25 @@ class TESSERA_API Plan {
     Buffer<Index> order_;
 };
 
-/// What is told about each matrix: arrays of `count` in the memory of the Context; null where it is
-/// not wanted.
+/// X_b = A_b^-1 by Gauss-Jordan elimination with implicit partial pivoting among rows (on a GPU
+/// magnitudes that differ by less than 2^-13 of the larger count as equal). `a` and `x` have equal
+/// counts, sizes and layout; they are the same arrays (in place) or do not overlap.
+///   info   null, or an array of `count`: 0; k if the k-th pivot (1-based) or its reciprocal is
+///          zero or not finite; n if only an element of the inverse is not finite. A failed inverse
+///          is all NaN.
+/// For column-major matrices ||X A - I|| stays below n eps ||A|| ||X|| max(1, pivot growth) in the
+/// infinity norm; row-major ones are inverted as the transposes that they are, which bounds
+/// ||A X - I|| in the one norm instead.
+/// Source: Anzt, Dongarra, Flegar, Quintana-Orti, Variable-size batched Gauss-Jordan elimination
+/// for block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019).
 template <class T>
-struct Results {
-    /// 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not finite; or n where only
-    /// an element of the inverse is not finite. The inverse is then all NaN, its reciprocal
-    /// condition number 0 (the condition number infinity) and its pivot growth infinity.
-    Index* info = nullptr;
+TESSERA_API void invert(const Context& context, const ConstBatch<T>& a, const BatchView<T>& x,
+                        Index* info = nullptr, const Plan* plan = nullptr);
+
+/// Optional outputs, one per matrix: arrays of `count`, or null.
+template <class T>
+struct ConditionResults {
+    Index* info = nullptr;  ///< As of invert; condition number and growth are infinity then.
     /// 1 / (||A|| ||A^-1||) in the infinity norm; 1 for an empty matrix.
     T* reciprocal_condition = nullptr;
     /// max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right of their pivots when they are
@@ -135,67 +133,48 @@ struct Results {
     T* pivot_growth = nullptr;
 };
 
-/// X_b = A_b^-1 by Gauss-Jordan elimination with implicit partial pivoting among rows (on a GPU
-/// magnitudes that differ by less than 2^-13 of the larger count as equal). `a` and `x`
-/// have equal counts and sizes and the same layout; they are the same arrays (in place) or do not
-/// overlap. A batch with `sizes` needs a Plan of these sizes; without one it makes its own, which
-/// waits. Only `results.info` is written.
-/// For column-major matrices ||X A - I|| stays below n eps ||A|| ||X|| max(1, pivot growth) in the
-/// infinity norm; row-major ones are inverted as the transposes that they are, which bounds
-/// ||A X - I|| in the one norm instead. No wait. Throws InvalidArgument on views that disagree.
-/// Source: Anzt, Dongarra, Flegar, Quintana-Orti, Variable-size batched Gauss-Jordan elimination
-/// for block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019).
-template <class T>
-TESSERA_API void invert(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
-                        const BatchView<T>& x, const Results<std::type_identity_t<T>>& results = {},
-                        const Plan* plan = nullptr);
-
-/// The same, with the reciprocal condition number and, where wanted, the pivot growth, found while
-/// the matrices are at hand. The condition number differs from the exact one by less than
-/// 10 n eps kappa, relatively. Row-major matrices are pivoted among their rows here, so ||X A - I||
-/// is bounded for both layouts.
+/// Inverts and computes the outputs in one pass. The condition number differs from the exact one by
+/// less than 10 n eps kappa, relatively. Row-major matrices are pivoted among their rows here, so
+/// ||X A - I|| is bounded for both layouts.
 /// Source: Anzt, Dongarra, Flegar, Gruetzmacher, Variable-size batched condition number calculation
 /// on GPUs, SBAC-PAD 2018.
 template <class T>
-TESSERA_API void invert_with_condition(const Context& context,
-                                       const BatchView<std::type_identity_t<const T>>& a,
+TESSERA_API void invert_with_condition(const Context& context, const ConstBatch<T>& a,
                                        const BatchView<T>& x,
-                                       const Results<std::type_identity_t<T>>& results,
+                                       const ConditionResults<std::type_identity_t<T>>& results,
                                        const Plan* plan = nullptr);
 
-/// The same results without storing the inverses; T is not const.
+/// The same outputs without storing the inverses.
 template <class T>
-TESSERA_API void condition(const Context& context, const BatchView<const T>& a,
-                           const Results<T>& results, const Plan* plan = nullptr);
+TESSERA_API void condition(const Context& context, const ConstBatch<T>& a,
+                           const ConditionResults<T>& results, const Plan* plan = nullptr);
 
 /// norms[b] = max_i sum_j |a_ij| (infinity norm) or max_j sum_i |a_ij| (one norm) of matrix b; NaN
-/// where an element is NaN; 0 for an empty matrix. Sums run in ascending order of the index. No
-/// wait but for a missing plan.
+/// if an element is NaN; 0 for an empty matrix. Sums run in ascending order of the index.
 template <class T>
-TESSERA_API void norm_inf(const Context& context, const BatchView<const T>& a, T* norms,
+TESSERA_API void norm_inf(const Context& context, const ConstBatch<T>& a, T* norms,
                           const Plan* plan = nullptr);
 template <class T>
-TESSERA_API void norm_one(const Context& context, const BatchView<const T>& a, T* norms,
+TESSERA_API void norm_one(const Context& context, const ConstBatch<T>& a, T* norms,
                           const Plan* plan = nullptr);
 
 enum class Transpose : std::uint8_t { no, yes };
 
 /// y_b = alpha op(A_b) x_b + beta y_b for all vectors, op(A) = A or its transpose; beta 0 does not
-/// read y. x and y have equal numbers of vectors and do not overlap. The matrices are read once. No
-/// wait but for a missing plan. Each sum has an error below n eps sum |alpha a_ij x_j|, plus a
-/// rounding of the result.
+/// read y. x and y have equal numbers of vectors and do not overlap. The matrices are read once.
+/// Each sum has an error below n eps sum |alpha a_ij x_j|, plus a rounding of the result.
 template <class T>
 TESSERA_API void multiply(const Context& context, std::type_identity_t<T> alpha,
-                          const BatchView<const T>& a, Transpose transpose,
-                          const VectorsView<const T>& x, std::type_identity_t<T> beta,
-                          const VectorsView<T>& y, const Plan* plan = nullptr);
+                          const ConstBatch<T>& a, Transpose transpose, const ConstVectors<T>& x,
+                          std::type_identity_t<T> beta, const VectorsView<T>& y,
+                          const Plan* plan = nullptr);
 
-/// How many matrices failed, and which one first (-1: none).
+/// How many matrices failed, and the first of them (-1: none).
 struct Failures {
     Index count = 0;
     Index first = -1;
 };
-/// Looks through `count` values of info. Waits: the verdict goes to the host.
+/// Counts the nonzeros among `count` values of info. Waits.
 TESSERA_API Failures failures(const Context& context, Index count, const Index* info);
 
 }  // namespace tessera::batched

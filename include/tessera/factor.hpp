@@ -4,9 +4,7 @@
 
 /// Factorisations of many small dense matrices with pivoting, and what is done with the factors.
 ///
-/// Matrices are column-major here (Layout::row_major is refused), of 0..128 rows, those of 1..32
-/// rows the fast ones. As everywhere in a batch, what a matrix gives does not depend, to the last
-/// bit, on its neighbours, on their order, on the plan, the stream or the number of threads.
+/// Matrices are column-major (Layout::row_major is rejected). Everything else as in batched.hpp.
 namespace tessera::batched {
 
 /// How the next pivot is chosen. Among candidates of equal magnitude the one of the smallest
@@ -32,7 +30,6 @@ enum class Factorisation : std::uint8_t {
           ///< pivot on (s, s + 1) has its element off the diagonal at (s, s + 1), where nothing
           ///< but such an element is not 0; L(s + 1, s) is 0 then.
 };
-TESSERA_API const char* to_string(Factorisation factorisation);
 
 /// The permutations of the matrices of a batch, I = Index or const Index: those of matrix b are the
 /// n_b values from rows + start_b and columns + start_b on, start_b = offsets[b], or b stride
@@ -50,16 +47,12 @@ struct PermutationsView {
     }
 };
 
-/// Where a factorisation on a GPU keeps a matrix of up to 32 rows while it works on it. The bits of
-/// the results may differ.
-enum class Workspace : std::uint8_t { fastest, registers, shared_memory };
-
 /// Options of a factorisation.
 template <class T>
 struct FactorOptions {
-    /// tau, below which no pivot stays: a smaller one becomes tau with its sign (0 counts as
-    /// positive); of a 2 x 2 pivot the eigenvalues do, its eigenvectors stay; llt makes every pivot
-    /// below tau, negative ones too, tau. 0, less, or NaN: pivots stay what they are.
+    /// Static pivot perturbation threshold tau: a smaller pivot becomes tau with its sign (0 counts
+    /// as positive); of a 2 x 2 pivot the eigenvalues do, its eigenvectors stay; llt raises every
+    /// pivot below tau, negative ones too. 0, negative, or NaN: none.
     T threshold = T(0);
     /// If not null, tau of matrix b is thresholds[b threshold_stride] instead, in the memory of the
     /// Context, read when the factorisation runs; a stride of 0 makes it one tau for all.
@@ -67,11 +60,10 @@ struct FactorOptions {
     Offset threshold_stride = 0;
     /// Every tau is multiplied by max |a_ij| of its matrix (of the lower triangle for llt, ldlt).
     bool relative = false;
-    Workspace workspace = Workspace::fastest;
 };
 
-/// What is told about each matrix: arrays of `count` in the memory of the Context; null where it is
-/// not wanted. A 2 x 2 pivot counts as its two eigenvalues.
+/// Optional outputs, one per matrix: arrays of `count` in the memory of the Context. A 2 x 2 pivot
+/// counts as its two eigenvalues.
 template <class T>
 struct FactorResults {
     /// 0, or k: the pivot in position k (1-based) is the first that is 0 without a threshold (for
@@ -85,40 +77,35 @@ struct FactorResults {
     Index* determinant_sign = nullptr;  ///< 1, -1, or 0 where a pivot is 0.
 };
 
-/// A_b(p, q) = L D U with static (fixed), partial or full pivoting; q is the identity but for full.
-/// `a` and `f` have equal counts and sizes; they are the same arrays (in place) or do not overlap.
-/// The permutations are written where arrays are given; those that a pivoting exchanges (rows for
-/// partial, both for full) must be. A batch with `sizes` needs a Plan of these sizes; without one
-/// it makes its own, which waits.
+/// A_b(p, q) = L D U with static (fixed), partial or full pivoting; q is the identity except for
+/// full. `a` and `f` have equal counts and sizes; they are the same arrays (in place) or do not
+/// overlap. The permutations are written to the arrays given; those that the pivoting exchanges
+/// (rows for partial, both for full) are required.
 ///
-/// Elimination goes on behind a pivot that is 0: its column of L and row of U become 0 (so that
-/// with full pivoting the factors of a singular matrix are as good as any). Where a pivot is not
-/// finite, f is all NaN, the logarithm NaN, the smallest pivot 0, the perturbation infinite, the
-/// sign 0 and all pivots count as 0; the permutations are permutations, which ones is not said.
+/// Elimination continues after a pivot of 0: its column of L and row of U become 0, so that with
+/// full pivoting the factors of a singular matrix are as accurate as any. If a pivot is not finite,
+/// f and the logarithm are NaN, the smallest pivot is 0, the perturbation infinite, the sign 0, all
+/// pivots count as 0, and the permutations are unspecified permutations.
 ///
-/// With a perturbation delta on the pivots (results.perturbation), |A(p, q) - L D U| stays below
+/// With a perturbation delta of the pivots (results.perturbation), |A(p, q) - L D U| stays below
 /// n eps |L| |D| |U| + delta I, to first order. |L| is at most 1 with partial and full pivoting,
-/// |U| with full. No wait. Throws InvalidArgument on views that disagree and on a pivoting that is
-/// not one of these.
+/// |U| with full. Throws InvalidArgument on a pivoting that is not one of these.
 /// Source: Thuerck, Two-level pivoting for block incomplete LDL^T factorisations on GPUs; Higham,
 /// Accuracy and Stability of Numerical Algorithms, chapter 9.
 template <class T>
-TESSERA_API void ldu(const Context& context, Pivoting pivoting,
-                     const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
-                     const PermutationsView<Index>& permutations,
+TESSERA_API void ldu(const Context& context, Pivoting pivoting, const ConstBatch<T>& a,
+                     const BatchView<T>& f, const PermutationsView<Index>& permutations,
                      const FactorResults<std::type_identity_t<T>>& results = {},
                      const FactorOptions<std::type_identity_t<T>>& options = {},
                      const Plan* plan = nullptr);
 
 /// A_b(p, p) = L L^T of symmetric positive (semi)definite matrices with static (fixed) or full
-/// (diagonal) pivoting; only the lower triangle of A is read. Everything else as in ldu, but that
-/// a pivot is skipped where it is not positive, and that the factors mean nothing then (a relative
-/// threshold of n eps factors semidefinite matrices); |A(p, p) - L L^T| stays below
-/// n eps |L| |L|^T + delta I.
+/// (diagonal) pivoting; only the lower triangle of A is read. As ldu, except that a pivot that is
+/// not positive is skipped and the factors are meaningless then (a relative threshold of n eps
+/// factors semidefinite matrices); |A(p, p) - L L^T| stays below n eps |L| |L|^T + delta I.
 template <class T>
-TESSERA_API void llt(const Context& context, Pivoting pivoting,
-                     const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
-                     const PermutationsView<Index>& permutations,
+TESSERA_API void llt(const Context& context, Pivoting pivoting, const ConstBatch<T>& a,
+                     const BatchView<T>& f, const PermutationsView<Index>& permutations,
                      const FactorResults<std::type_identity_t<T>>& results = {},
                      const FactorOptions<std::type_identity_t<T>>& options = {},
                      const Plan* plan = nullptr);
@@ -131,37 +118,35 @@ TESSERA_API void llt(const Context& context, Pivoting pivoting,
 /// perturbations, 2 x 2 ones at most delta in the 2-norm each.
 /// Source: Higham, Accuracy and Stability of Numerical Algorithms, chapter 11; Thuerck as above.
 template <class T>
-TESSERA_API void ldlt(const Context& context, Pivoting pivoting,
-                      const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& f,
-                      const PermutationsView<Index>& permutations,
+TESSERA_API void ldlt(const Context& context, Pivoting pivoting, const ConstBatch<T>& a,
+                      const BatchView<T>& f, const PermutationsView<Index>& permutations,
                       const FactorResults<std::type_identity_t<T>>& results = {},
                       const FactorOptions<std::type_identity_t<T>>& options = {},
                       const Plan* plan = nullptr);
 
 /// x_b = op(A_b)^-1 b_b for all vectors, from the factors of A_b: op(A) is A, or its transpose,
-/// which only ldu tells apart. `f` and `permutations` are what the factorisation wrote. `b` and `x`
+/// which differ for ldu only. `f` and `permutations` are what the factorisation wrote. `b` and `x`
 /// have equal numbers of vectors; they are the same arrays (in place) or do not overlap. A pivot of
 /// 0 gives elements that are not finite. The computed x solves (op(A) + E) x = b, where |E| is
-/// below 3 n eps P^T |L| |D| |U| Q^T. No wait but for a missing plan.
+/// below 3 n eps P^T |L| |D| |U| Q^T.
 template <class T>
 TESSERA_API void solve(const Context& context, Factorisation factorisation, Transpose transpose,
-                       const BatchView<const T>& f,
-                       const PermutationsView<const Index>& permutations,
-                       const VectorsView<std::type_identity_t<const T>>& b, const VectorsView<T>& x,
+                       const ConstBatch<T>& f, const PermutationsView<const Index>& permutations,
+                       const ConstVectors<T>& b, const VectorsView<T>& x,
                        const Plan* plan = nullptr);
 
 /// X_b = A_b^-1 from the factors of A_b: exactly symmetric for llt and ldlt. `f` and `x` have equal
 /// counts and sizes; they are the same arrays (in place) or do not overlap. A pivot of 0 gives
-/// elements that are not finite. No wait but for a missing plan.
+/// elements that are not finite.
 template <class T>
 TESSERA_API void inverse_from_factors(const Context& context, Factorisation factorisation,
-                                      const BatchView<std::type_identity_t<const T>>& f,
+                                      const ConstBatch<T>& f,
                                       const PermutationsView<const Index>& permutations,
                                       const BatchView<T>& x, const Plan* plan = nullptr);
 
 /// Replaces D by |D| in the factors that ldlt wrote: 1 x 1 pivots become positive, 2 x 2 ones get
-/// the absolute values of their eigenvalues. What solve and inverse_from_factors do with them then
-/// is positive definite, as a preconditioner of MINRES must be. No wait but for a missing plan.
+/// the absolute values of their eigenvalues. solve and inverse_from_factors are positive definite
+/// then, as a preconditioner of MINRES must be.
 template <class T>
 TESSERA_API void take_absolute_pivots(const Context& context, const BatchView<T>& f,
                                       const Plan* plan = nullptr);

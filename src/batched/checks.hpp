@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/dispatch.hpp"
-#include "tessera/batched.hpp"
+#include "tessera/factor.hpp"
 
 // What the public entries of the batched operations ask of their arguments.
 
@@ -72,6 +72,29 @@ double values_of(const BatchView<T>& a, const Plan* plan, int power = 2) {
         sum += double(plan->begin(n + 1) - plan->begin(n)) * values(n);
     }
     return sum;
+}
+
+/// Two batches of column-major matrices of the same sizes, the second of which is written.
+template <class A, class X>
+void check_pair(const char* name, const BatchView<A>& a, const BatchView<X>& x) {
+    check_batch(name, a);
+    check_batch(name, x);
+    require_of(a.layout == Layout::column_major && x.layout == Layout::column_major, name,
+               "matrices must be column-major");
+    require_of(a.count == x.count, name, "the batches differ in their number of matrices");
+    require_of(
+        (a.sizes == nullptr) == (x.sizes == nullptr) && (a.sizes != nullptr || a.size == x.size),
+        name, "the batches differ in the sizes of their matrices");
+    check_written(name, x.count, x);
+}
+
+template <class I>
+void check_permutations(const char* name, Index count, Index largest,
+                        const PermutationsView<I>& permutations) {
+    const bool given = permutations.rows != nullptr || permutations.columns != nullptr;
+    require_of(
+        !given || count <= 1 || permutations.offsets != nullptr || permutations.stride >= largest,
+        name, "the permutations lie on top of each other; give a stride or offsets");
 }
 
 }  // namespace tessera::batched

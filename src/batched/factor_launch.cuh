@@ -3,18 +3,19 @@
 #include <algorithm>
 
 #include "batched/factor_job.hpp"
+#include "gpu/load.cuh"
 #include "gpu/staged_batch.cuh"
-#include "gpu/store.cuh"
 #include "gpu/tiles/factor_tile.cuh"
 #include "gpu/tiles/rotating_rows.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
 /// 32 lanes, larger ones by a thread block each.
 namespace tessera::batched::cuda {
 
-namespace {
+using namespace tessera::cuda;
 
-constexpr int factor_threads = 128;  ///< Of a thread block.
+namespace {
 
 /// Bytes of the memory of the teams of a warp, or of a thread block that is one team, 32 (or all)
 /// threads of which take one place each of every array.
@@ -102,7 +103,7 @@ __device__ __forceinline__ T threshold_of(const FactorOptions<T>& options, Offse
     return tau > T(0) ? tau : T(0);
 }
 
-/// A matrix by each team.
+/// Loads, eliminates and stores the matrix of a team.
 template <class Method, class T, class Team, class Rows>
 __device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>& memory,
                                           const FactorJob<T>& job, bool told, int n, Offset b,
@@ -116,6 +117,9 @@ __device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>&
     finish<Method::kind, false>(team, memory, job, told, n, b, here, tau);
 }
 
+/// LDU, LL^T or LDL^T by Method; one matrix of up to Lanes rows per Lanes lanes, one row and one
+/// column per lane. Rows are in registers or in shared memory; nothing is moved: the pivot row is
+/// published in shared memory, factors are permuted on the way out.
 template <class Method, class T, int Lanes, class Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_kernel(const __grid_constant__ SizeClasses classes,
@@ -134,8 +138,9 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     factorise<Method, T, WarpTeam<Lanes>, Rows>(team, memory, job, told, batch.n, b, here);
 }
 
+/// The same for 33..128 rows: one matrix per thread block, one row per thread, in shared memory.
 template <class Method, class T>
-__global__ void __launch_bounds__(factor_threads, 1)
+__global__ void __launch_bounds__(factor_threads, factor_large_blocks)
     factor_large_kernel(const __grid_constant__ SizeClasses classes,
                         const __grid_constant__ FactorJob<T> job, bool told, int bytes) {
     extern __shared__ __align__(16) unsigned char factor_memory[];
@@ -149,8 +154,9 @@ __global__ void __launch_bounds__(factor_threads, 1)
                                               classes.matrix(batch.first), true);
 }
 
-/// 32 / Lanes matrices a warp, each on Lanes lanes with Rows rows; results and output are then as
-/// with a lane for each row, in Rows turns. bytes: shared memory of a turn of a warp.
+/// LDU with static or partial pivoting and static LL^T: one matrix per Lanes lanes, Rows rows per
+/// lane in rotating registers (see RotatingRows). Outputs are then written with one lane per row,
+/// in Rows turns. bytes: shared memory of a turn of a warp.
 template <class Method, class T, int Lanes, int Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_rotating_kernel(const __grid_constant__ SizeClasses classes,
@@ -204,25 +210,12 @@ __global__ void __launch_bounds__(factor_threads, blocks)
 template <class T>
 StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, int lanes,
                            int matrices) {
-    StagedLaunch launch;
-    SizeClasses& classes = launch.classes;
-    classes.size = job.a.size;
-    classes.count = job.a.count;
-    if (job.plan != nullptr) classes.order = job.plan->order();
-    for (int n = 0; n <= largest_size; ++n) {
-        classes.matrices[n] = 1;
-        classes.first_block[n] = launch.blocks;
-        if (job.plan != nullptr) classes.begin[n] = job.plan->begin(n);
-        const Index count = n < smallest || n > largest ? 0 : job.count(n);
-        if (count == 0) continue;
-        launch.blocks += blocks_for(count, matrices);
-        launch.team_bytes = std::max(launch.team_bytes, factor_bytes<T>(n, lanes));
-    }
-    if (job.plan != nullptr) classes.begin[largest_size + 1] = job.plan->count();
-    return launch;
+    return staged_launch(
+        job.a, job.plan, smallest, largest, matrices, [](Index) { return 1; },
+        [&](Index n) { return factor_bytes<T>(n, lanes); });
 }
 
-/// Whether more than info is wanted.
+/// Whether outputs other than info are requested.
 template <class T>
 bool is_told(const FactorResults<T>& results) {
     return results.perturbed != nullptr || results.perturbation != nullptr ||
@@ -230,20 +223,10 @@ bool is_told(const FactorResults<T>& results) {
            results.log_determinant != nullptr || results.determinant_sign != nullptr;
 }
 
-/// Rows that a lane has in registers.
-template <class Method>
-constexpr int rows_a_lane(int width) {
-    if (!Method::ordered || Method::kind == Factorisation::ldlt || width < 8) return 1;
-    return width < 32 ? 4 : 2;
-}
-
-/// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4.
-template <class Method, class T, int Width>
+/// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4, in shared memory or in registers.
+template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
     constexpr int rows = rows_a_lane<Method>(Width);
-    const Workspace asked = job.options.workspace;
-    const bool shared = asked == Workspace::shared_memory ||
-                        (asked == Workspace::fastest && shared_is_faster<Method, T>(Width));
     const int matrices = factor_threads / Width * (shared ? 1 : rows);
     const StagedLaunch launch =
         factor_launch(job, Width == 4 ? 1 : Width / 2 + 1, Width, Width, matrices);
@@ -253,20 +236,18 @@ void factor_small(const Context& context, const FactorJob<T>& job) {
                          factor_threads / 32 * turns * launch.team_bytes, stream_of(context),
                          launch.classes, job, is_told(job.results), launch.team_bytes);
     };
-    constexpr int row_bytes = Width * int(sizeof(T));
-    if (shared) {
-        run(factor_kernel<Method, T, Width, SharedRows<T>, 8>, 1);
+    if constexpr (shared) {
+        run(factor_kernel<Method, T, Width, SharedRows<T>, factor_shared_blocks>, 1);
     } else if constexpr (rows > 1) {
-        constexpr int blocks = row_bytes >= 128 ? 3 : row_bytes == 64 ? 4 : 8;
-        constexpr int more = Width == 32 && sizeof(T) == 4 ? 2 : 0;
-        run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks + more>, rows);
+        constexpr int blocks = factor_rotating_blocks<T>(Width);
+        run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks>, rows);
     } else {
-        constexpr int blocks = row_bytes > 128 ? 4 : row_bytes > 64 ? 6 : 8;
+        constexpr int blocks = factor_blocks(Width * int(sizeof(T)));
         run(factor_kernel<Method, T, Width, RegisterRows<T, Width, Method::ordered>, blocks>, 1);
     }
 }
 
-/// The results of matrices without rows.
+/// The outputs of empty matrices.
 template <class T>
 __global__ void empty_factors_kernel(Index count, const Index* order, FactorResults<T> results) {
     for_elements<1>(count, [&](Offset i) {
@@ -287,8 +268,9 @@ __global__ void empty_factors_kernel(Index count, const Index* order, FactorResu
 
 /// The matrices of a batch by `Method`, the largest first: they take longest. of_32(): whether it
 /// took those of 17 .. 32 rows.
-template <class Method, class T, class Of32>
-void factorise_batch(const Context& context, const FactorJob<T>& job, Of32&& of_32) {
+template <class Method, class T, class Of32 = bool (*)()>
+void factorise_batch(
+    const Context& context, const FactorJob<T>& job, Of32&& of_32 = [] { return false; }) {
     const StagedLaunch large =
         factor_launch(job, largest_warp_size + 1, largest_size, factor_threads, 1);
     if (large.blocks > 0) {
@@ -306,11 +288,6 @@ void factorise_batch(const Context& context, const FactorJob<T>& job, Of32&& of_
                                                                                      job.results);
         TESSERA_CUDA(cudaGetLastError());
     }
-}
-
-template <class Method, class T>
-void factorise_batch(const Context& context, const FactorJob<T>& job) {
-    factorise_batch<Method>(context, job, [] { return false; });
 }
 
 }  // namespace tessera::batched::cuda

@@ -14,29 +14,28 @@
 
 namespace tessera::batched::cpu {
 
-/// Matrices of equal size: where they are, and what a kernel writes of them. Addresses are repeated
-/// up to whole vectors of lanes.
+/// Matrices of equal size: where they are, and what a kernel writes of them. Addresses and
+/// thresholds are repeated up to whole vectors of lanes.
 template <class T>
 struct FactorSet {
     Index n = 0;
     Index count = 0;
     Pivoting pivoting = Pivoting::fixed;
-    const T* const* a = nullptr;
-    T* const* f = nullptr;
+    const T* a[batch_set];
+    T* f[batch_set];
     Offset a_leading_dimension = 0;
     Offset f_leading_dimension = 0;
-    Index* const* rows = nullptr;  ///< n values each, identities at first.
-    Index* const* columns = nullptr;
+    Index* rows[batch_set];  ///< n values each, identities at first.
+    Index* columns[batch_set];
     T* scratch = nullptr;
-    // Arrays of batch_set.
-    const T* tau = nullptr;  ///< 0 where there is no threshold.
-    Index* info = nullptr;
-    Index* perturbed = nullptr;
-    T* perturbation = nullptr;
-    T* smallest = nullptr;
+    alignas(64) T tau[batch_set];  ///< 0 where there is no threshold.
+    Index info[batch_set];
+    Index perturbed[batch_set];
+    T perturbation[batch_set];
+    T smallest[batch_set];
 
     /// Notes what happened to member k; the factors of a failed one become NaN.
-    void note(Index k, const PivotRecord<T>& record) const {
+    void note(Index k, const PivotRecord<T>& record) {
         info[k] = record.info;
         perturbed[k] = record.perturbed;
         perturbation[k] = record.perturbation;
@@ -211,44 +210,28 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Factorisation
         std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
         std::vector<Index> rows_here(static_cast<std::size_t>(own_rows));
         std::vector<Index> columns_here(static_cast<std::size_t>(own_columns));
-        const T* a[batch_set];
-        T* f[batch_set];
-        Index* rows[batch_set];
-        Index* columns[batch_set];
-        alignas(64) T tau[batch_set];
-        alignas(64) T perturbation[batch_set];
-        alignas(64) T smallest[batch_set];
-        Index info[batch_set];
-        Index perturbed[batch_set];
+        FactorSet<T> set;
         for_sets([&](const BatchSet& members) {
-            FactorSet<T> set;
             set.n = members.n;
             set.count = members.count;
             set.pivoting = job.pivoting;
-            set.a = a;
-            set.f = f;
             set.a_leading_dimension = job.a.sizes != nullptr ? set.n : job.a.leading_dimension;
             set.f_leading_dimension = job.f.sizes != nullptr ? set.n : job.f.leading_dimension;
-            set.rows = rows;
-            set.columns = columns;
             set.scratch = reinterpret_cast<T*>(scratch.data());
-            set.tau = tau;
-            set.info = info;
-            set.perturbed = perturbed;
-            set.perturbation = perturbation;
-            set.smallest = smallest;
-            list_starts(job.a, members, a);
-            list_starts(job.f, members, f);
-            list_permutations(job.permutations.rows, job.permutations, members, rows_here, rows);
-            list_permutations(job.permutations.columns, job.permutations, members, columns_here,
-                              columns);
+            list_starts(job.a, members, set.a);
+            list_starts(job.f, members, set.f);
+            const auto& p = job.permutations;
+            list_permutations(p.rows, p, members, rows_here, set.rows);
+            list_permutations(p.columns, p, members, columns_here, set.columns);
             for (Index k = 0; k < set.count; ++k) {
-                std::iota(rows[k], rows[k] + set.n, 0);
-                std::iota(columns[k], columns[k] + set.n, 0);
-                tau[k] = threshold_of(job, factorisation, members.members[k], set.n, a[k],
-                                      set.a_leading_dimension);
+                std::iota(set.rows[k], set.rows[k] + set.n, 0);
+                std::iota(set.columns[k], set.columns[k] + set.n, 0);
+                set.tau[k] = threshold_of(job, factorisation, members.members[k], set.n, set.a[k],
+                                          set.a_leading_dimension);
             }
-            for (Index k = set.count; k % batch_lanes != 0; ++k) tau[k] = tau[set.count - 1];
+            for (Index k = set.count; k % batch_lanes != 0; ++k) {
+                set.tau[k] = set.tau[set.count - 1];
+            }
             if (set.n > 0) {
                 kernel(set);
             } else {

@@ -68,7 +68,7 @@ struct ThereResults {
         : info(context, count),
           reciprocal_condition(context, count),
           pivot_growth(context, count) {}
-    batched::Results<T> view() {
+    batched::ConditionResults<T> view() {
         return {info.data(), reciprocal_condition.data(), pivot_growth.data()};
     }
 
@@ -134,7 +134,7 @@ Outcome<T> only_inverted(const Context& context, const HostBatch<T>& batch) {
     ThereResults<T> results(context, batch.count());
     auto x = there.view();
     x.values = inverses.data();
-    batched::invert(context, there.view(), x, {results.info.data()});
+    batched::invert(context, there.view(), x, results.info.data());
     Outcome<T> outcome;
     outcome.inverses = copy_to_host(context, inverses);
     outcome.info = copy_to_host(context, results.info);

@@ -1,8 +1,6 @@
 #pragma once
 
-#include "batched/ldlt/ldlt_reference.hpp"
-#include "batched/ldu/ldu_reference.hpp"
-#include "batched/llt/llt_reference.hpp"
+#include "batched/factor/factor_reference.hpp"
 #include "batched/test_torture.hpp"
 
 // The cases that every factorisation must pass; the tests of ldu, llt and ldlt call them.

@@ -35,7 +35,10 @@ struct Method {
     Pivoting pivoting;
 
     std::string name() const {
-        return std::string(to_string(factorisation)) + " " + to_string(pivoting);
+        return std::string(factorisation == Factorisation::ldu   ? "ldu "
+                           : factorisation == Factorisation::llt ? "llt "
+                                                                 : "ldlt ") +
+               to_string(pivoting);
     }
     bool symmetric() const { return factorisation != Factorisation::ldu; }
 };

@@ -8,7 +8,9 @@
 #include "base/check_cuda.hpp"
 #include "gpu/bulk_copy.cuh"
 #include "gpu/launch.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
 
@@ -16,15 +18,6 @@
 /// of some matrices, one after the other, through a ring of places in its shared memory, so that
 /// bulk copies of the next tiles are always under way.
 namespace tessera::cuda {
-
-/// Lanes that share a matrix of n rows; double, float. The fastest on an H200: few, so that tiles
-/// are 4 to 16 KiB, but where they meet in few banks of shared memory.
-inline constexpr int ring_lanes[32][2] = {
-    {1, 1},  {1, 1},  {1, 1},  {2, 1},  {1, 1},  {1, 1},  {1, 1},  {4, 2},
-    {2, 1},  {2, 1},  {2, 1},  {8, 2},  {4, 2},  {4, 2},  {4, 2},  {8, 4},
-    {8, 8},  {8, 8},  {16, 8}, {8, 8},  {8, 8},  {16, 8}, {16, 8}, {16, 16},
-    {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8},
-};
 
 /// What a run of so many bytes takes in a place. Copies are faster where both addresses are equally
 /// far into a line of 128 bytes.
@@ -75,17 +68,11 @@ struct RingShape {
     }
 };
 
-/// Adjacent values, read by one instruction.
-template <class T, int Width>
-struct alignas(Width * sizeof(T)) Adjacent {
-    T value[Width];
-};
-
 /// visit(column, row of this lane, element) in ascending order of the columns.
 template <class Shape, class T, class Visit>
 __device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
     constexpr int width = Shape::rows_a_read();
-    using Read = Adjacent<T, width>;
+    using Read = Pack<T, width>;
     const int skew = Shape::skew();
     const T* const entry = matrix + Shape::first_row() - skew * Shape::n;
 #pragma unroll
@@ -149,7 +136,7 @@ class TileRun {
 template <int Most, class T>
 __device__ __forceinline__ void store_run(const T* from, T* to, int count) {
     constexpr int width = 16 / int(sizeof(T));
-    using Chunk = Adjacent<T, width>;
+    using Chunk = Pack<T, width>;
     const int lane = int(threadIdx.x) % 32;
 #pragma unroll
     for (int k = 0; k < (Most / width + 31) / 32; ++k) {

@@ -7,6 +7,8 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
+#include "gpu/pack.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
 #include "tessera/batched.hpp"
 
@@ -17,9 +19,6 @@
 namespace tessera::cuda {
 
 inline constexpr int largest_warp_size = 32;
-inline constexpr int staged_threads = 128;        ///< Of a thread block of warps.
-inline constexpr int staged_thread_blocks = 8;    ///< Of these at least to a multiprocessor.
-inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
 
 /// A matrix of n rows takes n columns of this many values: odd, so that both rows and columns of
 /// adjacent lanes lie in different banks.
@@ -69,37 +68,28 @@ struct StagedLaunch {
     int team_bytes = 0;   ///< Of shared memory, a multiple of 16.
 };
 
-/// The launch for the sizes from..to. Besides the matrices, `line_bytes` of shared memory are
-/// wanted for each of their rows.
-template <class T>
+/// The launch for the sizes from..to, `teams` a thread block: matrices_of(n) a team, which wants
+/// bytes_of(n) of shared memory.
+template <class T, class Matrices, class Bytes>
 StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* plan, Index from,
-                           Index to, int line_bytes) {
-    const Index count = a.count;
-    const Index size = a.size;
-    constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
-    const bool warps = to <= largest_warp_size;
-    const int teams = warps ? staged_threads / 32 : 1;
+                           Index to, int teams, Matrices&& matrices_of, Bytes&& bytes_of) {
     StagedLaunch launch;
     SizeClasses& classes = launch.classes;
-    classes.size = size;
-    classes.count = count;
+    classes.size = a.size;
+    classes.count = a.count;
     if (plan != nullptr) classes.order = plan->order();
     for (Index n = 0; n <= batched::largest_size; ++n) {
-        const int values = n * column_pitch(n);
-        const int matrices = warps ? std::clamp(warp_values / std::max(values, 1), 1, 32) : 1;
+        const int matrices = matrices_of(n);
         classes.matrices[n] = std::uint8_t(matrices);
-        Offset here = n == size ? count : 0;
+        classes.first_block[n] = launch.blocks;
+        Offset here = n == a.size ? a.count : 0;
         if (plan != nullptr) {
             classes.begin[n] = plan->begin(n);
             here = plan->begin(n + 1) - plan->begin(n);
         }
-        if (n < from || n > to) here = 0;
-        classes.first_block[n] = launch.blocks;
+        if (n < from || n > to || here == 0) continue;
         launch.blocks += blocks_for(here, teams * matrices);
-        if (here > 0) {
-            const int bytes = matrices * (values * int(sizeof(T)) + n * line_bytes);
-            launch.team_bytes = std::max(launch.team_bytes, (bytes + 15) / 16 * 16);
-        }
+        launch.team_bytes = std::max(launch.team_bytes, bytes_of(n));
     }
     if (plan != nullptr) classes.begin[batched::largest_size + 1] = plan->count();
     return launch;
@@ -138,50 +128,6 @@ __device__ __forceinline__ int small_quotient(int x, float inverse_n) {
     return int((float(x) + 0.5f) * inverse_n);
 }
 
-/// Several adjacent values, read by one instruction where their address is a multiple of their
-/// size.
-template <class T, int Width>
-struct Unit;
-template <>
-struct Unit<float, 1> {
-    using type = float;
-};
-template <>
-struct Unit<float, 2> {
-    using type = float2;
-};
-template <>
-struct Unit<float, 4> {
-    using type = float4;
-};
-template <>
-struct Unit<double, 1> {
-    using type = double;
-};
-template <>
-struct Unit<double, 2> {
-    using type = double2;
-};
-
-template <class T>
-__device__ __forceinline__ void store_unit(T* to, T value) {
-    *to = value;
-}
-__device__ __forceinline__ void store_unit(float* to, float2 value) {
-    to[0] = value.x;
-    to[1] = value.y;
-}
-__device__ __forceinline__ void store_unit(float* to, float4 value) {
-    to[0] = value.x;
-    to[1] = value.y;
-    to[2] = value.z;
-    to[3] = value.w;
-}
-__device__ __forceinline__ void store_unit(double* to, double2 value) {
-    to[0] = value.x;
-    to[1] = value.y;
-}
-
 /// A thread's walk over the units of columns of `column` units each, in steps of `Team`: the i-th
 /// of column c.
 template <int Team>
@@ -215,7 +161,7 @@ struct UnitWalk {
 template <int Team, int Width, class T, class Address>
 __device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
                                             T* to) {
-    using Value = typename Unit<T, Width>::type;
+    using Value = Pack<T, Width>;
     constexpr int depth = Width == 1 && sizeof(T) == 4 ? 12 : 64 / int(sizeof(Value));
     const int thread = int(threadIdx.x) % Team;
     UnitWalk<Team> reads(column, thread);
@@ -234,7 +180,9 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
             if (u * Team < units - first) {
-                store_unit(to + (u * Width * Team + pad * writes.c), value[u]);
+                T* const place = to + (u * Width * Team + pad * writes.c);
+#pragma unroll
+                for (int k = 0; k < Width; ++k) place[k] = value[u].value[k];
             }
             writes.advance();
         }
@@ -244,26 +192,7 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
 
 /// Copies `matrices` n x n matrices to shared memory: element (i, j) of matrix m goes to
 ///   to[(m n + j) column_pitch(n) + i].
-/// This one takes matrices that follow each other in memory, without gaps, from `start` on, in
-/// units of `Width` values. Odd n: any `start`. Even n: a multiple of Width, `start` aligned.
-template <int Team, int Width, class T>
-__device__ __forceinline__ void stage_run(const T* start, int n, int matrices, T* to) {
-    const int thread = int(threadIdx.x) % Team;
-    const int total = matrices * n * n;
-    const bool odd = n % 2 == 1;  // No pads then: one run in shared memory, too.
-    const auto past = int(reinterpret_cast<unsigned long long>(start) / sizeof(T) % Width);
-    const int head = odd ? min((Width - past) % Width, total) : 0;
-    const int units = (total - head) / Width;
-    const int tail = head + units * Width;
-    const T* const run = start + head;
-    if (thread < head) to[thread] = start[thread];
-    stage_units<Team, Width>(
-        units, odd ? 1 : n / Width, column_pitch(n) - n,
-        [=](bool, int unit, int, int) { return run + unit * Width; }, to + head);
-    if (thread < total - tail) to[tail + thread] = start[tail + thread];
-}
-
-/// The same of matrices anywhere. Lane m of a warp gives the start of matrix m, every thread of a
+/// Lane m of a warp gives the start of matrix m, every thread of a
 /// larger team that of its only one. `columns` is scratch memory of the team: an address for each
 /// column.
 template <int Team, class T>
@@ -294,29 +223,6 @@ __device__ __forceinline__ void stage_columns(const T* start, int n, Offset lead
     }
 }
 
-/// Values that a thread reads at once of a batch that is one run; 1 where it is none, or where its
-/// matrices are to be read with stage_columns.
-template <class T>
-int run_width(const batched::BatchView<T>& a) {
-    const bool one_run = a.sizes == nullptr && a.offsets == nullptr && a.starts == nullptr &&
-                         a.leading_dimension == a.size && a.stride == Offset(a.size) * a.size;
-    if (!one_run) return 1;
-    constexpr int widest = 16 / int(sizeof(T));
-    if (a.size % 2 == 1) return widest;
-    const int width = a.size % widest == 0 ? widest : 2;
-    return reinterpret_cast<std::uintptr_t>(a.values) % (width * sizeof(T)) == 0 ? width : 1;
-}
-
-/// f(std::integral_constant<int, width>()).
-template <class T, class F>
-void with_width(int width, F&& f) {
-    if (width == 1) return f(std::integral_constant<int, 1>());
-    if constexpr (sizeof(T) == 4) {
-        if (width == 4) return f(std::integral_constant<int, 4>());
-    }
-    f(std::integral_constant<int, 2>());
-}
-
 /// Line r = m n + k of the staged matrices, their rows or their columns k: entry x of it is
 /// staged[first + x * stride].
 struct StagedLine {
@@ -329,5 +235,73 @@ struct StagedLine {
         stride = rows ? pitch : 1;
     }
 };
+
+/// The matrices of this team, in shared memory.
+template <class T, int Team>
+struct StagedTeam {
+    int n;
+    int matrices;         ///< None: 0.
+    Offset first;         ///< Their positions in the order.
+    const T* start;       ///< That of the matrix of this thread; see stage_columns.
+    const T** addresses;  ///< Shared memory for an address of each column,
+    T* staged;            ///< the matrices,
+    T* rest;              ///< and what else is wanted.
+
+    __device__ __forceinline__ StagedTeam(const SizeClasses& classes,
+                                          const batched::BatchView<const T>& a,
+                                          unsigned char* memory, int team_bytes) {
+        const int team = int(threadIdx.x) / Team;
+        const TeamBatch batch = classes.of_block(int(blockDim.x) / Team);
+        n = batch.n;
+        first = batch.first + team * batch.matrices;
+        matrices = int(min(Offset(batch.matrices), max(Offset(0), batch.end - first)));
+        unsigned char* const mine = memory + team * team_bytes;
+        addresses = reinterpret_cast<const T**>(mine);
+        staged = reinterpret_cast<T*>(mine + matrices * n * sizeof(T*));
+        rest = staged + matrices * n * column_pitch(n);
+        start = has_matrix() ? start_of(a, matrix(classes)) : nullptr;
+    }
+    /// Whether this thread gives the address of a matrix.
+    __device__ __forceinline__ bool has_matrix() const {
+        return Team > 32 ? matrices > 0 : int(threadIdx.x) % Team < matrices;
+    }
+    __device__ __forceinline__ Offset matrix(const SizeClasses& classes) const {
+        return classes.matrix(first + (Team > 32 ? 0 : int(threadIdx.x) % Team));
+    }
+    __device__ __forceinline__ void load(const batched::BatchView<const T>& a) const {
+        stage_columns<Team>(start, n, a.sizes != nullptr ? n : a.leading_dimension, matrices,
+                            addresses, staged);
+    }
+};
+
+/// launch(threads of a team, threads of a thread block, launch) for all sizes of a batch: teams of
+/// a warp up to 32 rows, of a thread block above. line_bytes: shared memory wanted for each row of
+/// a matrix besides what StagedTeam has.
+template <class T, class Launch>
+void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* plan, int line_bytes,
+                         Launch&& launch) {
+    constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
+    const auto run = [&](auto team, auto threads, Index from, Index to) {
+        const auto matrices_of = [&](Index n) {
+            const int values = std::max(n * column_pitch(n), 1);
+            return team() == 32 ? std::clamp(warp_values / values, 1, 32) : 1;
+        };
+        const auto bytes_of = [&](Index n) {
+            const int line = column_pitch(n) * int(sizeof(T)) + int(sizeof(T*)) + line_bytes;
+            return (matrices_of(n) * n * line + 15) / 16 * 16;
+        };
+        const StagedLaunch one =
+            staged_launch(a, plan, from, to, threads() / team(), matrices_of, bytes_of);
+        if (one.blocks > 0) launch(team, threads, one);
+    };
+    run(std::integral_constant<int, 32>(), std::integral_constant<int, staged_threads>(), 0,
+        largest_warp_size);
+    const Index largest = plan != nullptr ? plan->largest() : a.size;
+    // Apart, so that shared memory for the largest does not keep smaller ones waiting.
+    for (Index from = largest_warp_size + 1; from <= largest; from += 32) {
+        const std::integral_constant<int, staged_block_threads> threads;
+        run(threads, threads, from, from + 31);
+    }
+}
 
 }  // namespace tessera::cuda

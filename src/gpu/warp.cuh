@@ -19,6 +19,12 @@ __device__ __forceinline__ T lanes_max(T value) {
     return value;
 }
 
+/// The larger one; NaN stays.
+template <class T>
+__device__ __forceinline__ T max_or_nan(T value, T largest) {
+    return value > largest || isnan(value) ? value : largest;
+}
+
 /// The sum over the warp, in all lanes; for integers, whose order of summation does not matter.
 template <class T>
 __device__ __forceinline__ T warp_sum(T value) {

@@ -37,37 +37,31 @@ void run(const char* name, const Context& context, InvertJob<T> job) {
 }  // namespace
 
 template <class T>
-void invert(const Context& context, const BatchView<std::type_identity_t<const T>>& a,
-            const BatchView<T>& x, const Results<std::type_identity_t<T>>& results,
+void invert(const Context& context, const ConstBatch<T>& a, const BatchView<T>& x, Index* info,
             const Plan* plan) {
-    InvertJob<T> job{a, x, true, {}, plan};
-    job.results.info = results.info;
+    InvertJob<T> job{a, x, true, {.info = info}, plan};
     if (a.layout == x.layout) job.a.layout = job.x.layout = Layout::column_major;  // Transposes.
     run("invert", context, job);
 }
 
 template <class T>
-void invert_with_condition(const Context& context,
-                           const BatchView<std::type_identity_t<const T>>& a, const BatchView<T>& x,
-                           const Results<std::type_identity_t<T>>& results, const Plan* plan) {
+void invert_with_condition(const Context& context, const ConstBatch<T>& a, const BatchView<T>& x,
+                           const ConditionResults<std::type_identity_t<T>>& results,
+                           const Plan* plan) {
     run("invert_with_condition", context, InvertJob<T>{a, x, true, results, plan});
 }
 
 template <class T>
-void condition(const Context& context, const BatchView<const T>& a, const Results<T>& results,
+void condition(const Context& context, const ConstBatch<T>& a, const ConditionResults<T>& results,
                const Plan* plan) {
     run("condition", context, InvertJob<T>{a, {}, false, results, plan});
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                   \
-    template void invert<T>(const Context&, const BatchView<const T>&, const BatchView<T>&,      \
-                            const Results<T>&, const Plan*);                                     \
-    template void invert_with_condition<T>(const Context&, const BatchView<const T>&,            \
-                                           const BatchView<T>&, const Results<T>&, const Plan*); \
-    template void condition<T>(const Context&, const BatchView<const T>&, const Results<T>&,     \
-                               const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(invert<float>) invert<float>;
+template decltype(invert<double>) invert<double>;
+template decltype(invert_with_condition<float>) invert_with_condition<float>;
+template decltype(invert_with_condition<double>) invert_with_condition<double>;
+template decltype(condition<float>) condition<float>;
+template decltype(condition<double>) condition<double>;
 
 }  // namespace tessera::batched

@@ -5,7 +5,6 @@
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/gauss_jordan-inl.h"
-#include "simd/tiles/gauss_jordan_registers-inl.h"
 #include "simd/tiles/gauss_jordan_single-inl.h"
 #include "simd/tiles/interleave-inl.h"
 
@@ -248,7 +247,7 @@ Offset scratch_lines(Index n) {
 /// Writes what is wanted of the matrices of one set.
 template <class T>
 void tell(const BatchSet& set, const Index* info, const T* norm_a, const T* norm_x, const T* growth,
-          const Results<T>& results) {
+          const ConditionResults<T>& results) {
     for (Index k = 0; k < set.count; ++k) {
         const Index b = set.members[k];
         if (results.info != nullptr) results.info[b] = info[k];
@@ -311,8 +310,8 @@ void invert(const Context& context, const InvertJob<T>& job) {
     });
 }
 
-template void invert<float>(const Context&, const InvertJob<float>&);
-template void invert<double>(const Context&, const InvertJob<double>&);
+template decltype(invert<float>) invert<float>;
+template decltype(invert<double>) invert<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

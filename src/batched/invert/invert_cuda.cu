@@ -1,7 +1,7 @@
 #include <type_traits>
 
 #include "batched/invert/kernels.hpp"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
 
 namespace tessera::batched::cuda {
 
@@ -23,7 +23,7 @@ void invert(const Context& context, const InvertJob<T>& job) {
     invert_bounded(chain, job);
 }
 
-template void invert<float>(const Context&, const InvertJob<float>&);
-template void invert<double>(const Context&, const InvertJob<double>&);
+template decltype(invert<float>) invert<float>;
+template decltype(invert<double>) invert<double>;
 
 }  // namespace tessera::batched::cuda

@@ -4,10 +4,11 @@
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
-#include "batched/invert/run_job.cuh"
-#include "batched/invert/small_shapes.hpp"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/tiles/gauss_jordan_lane.cuh"
+#include "gpu/tiles/runs.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
 /// each.
@@ -17,7 +18,22 @@ using namespace tessera::cuda;
 
 namespace {
 
-constexpr int lane_warps = 4;  ///< A thread block.
+/// Matrices of one size stored one after the other.
+template <class T>
+struct RunJob {
+    const T* a;
+    T* x;  ///< Null: not stored.
+    Index count;
+    Index* info;              ///< May be null.
+    T* reciprocal_condition;  ///< May be null.
+};
+
+/// Whether the matrices of a job are such a run and no other output is requested.
+template <class T>
+bool is_one_run(const InvertJob<T>& job) {
+    return job.results.pivot_growth == nullptr && is_aligned_run(job.a) &&
+           (!job.store || is_aligned_run(job.x));
+}
 
 /// Shared memory of one warp: 32 matrices, so far apart that its lanes read or write their own ones
 /// without conflicts, in units as large as divide a matrix.
@@ -31,47 +47,30 @@ struct LaneStage {
     static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
 };
 
-template <int Bytes>
-struct Bits;
-template <>
-struct Bits<16> {
-    using type = int4;
-};
-template <>
-struct Bits<8> {
-    using type = int2;
-};
-template <>
-struct Bits<4> {
-    using type = int;
-};
-
 /// Copies `Count` values in units of `Bytes`, which divide the address of `shared`.
 template <int Bytes, int Count, class T>
 __device__ __forceinline__ void take_from(const T* shared, T* registers) {
-    using Unit = typename Bits<Bytes>::type;
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
-        const Unit unit = reinterpret_cast<const Unit*>(shared)[c];
+        const auto bits = reinterpret_cast<const Pack<int, Bytes / 4>*>(shared)[c];
         T values[each];
-        memcpy(values, &unit, Bytes);
+        memcpy(values, &bits, Bytes);
 #pragma unroll
         for (int q = 0; q < each; ++q) registers[c * each + q] = values[q];
     }
 }
 template <int Bytes, int Count, class T>
 __device__ __forceinline__ void put_to(T* shared, const T* registers) {
-    using Unit = typename Bits<Bytes>::type;
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
         T values[each];
 #pragma unroll
         for (int q = 0; q < each; ++q) values[q] = registers[c * each + q];
-        Unit unit;
-        memcpy(&unit, values, Bytes);
-        reinterpret_cast<Unit*>(shared)[c] = unit;
+        Pack<int, Bytes / 4> bits;
+        memcpy(&bits, values, Bytes);
+        reinterpret_cast<Pack<int, Bytes / 4>*>(shared)[c] = bits;
     }
 }
 
@@ -120,8 +119,8 @@ struct LaneOutcome {
     T norm;  ///< Of the inverse.
 };
 
-/// Inverts one matrix in shared memory, whatever its pivots. Apart, so that what is rarely wanted
-/// takes no registers.
+/// Fallback for a matrix with an unusual pivot (IEEE division, checks each step); a function of its
+/// own so that it costs the fast path no registers.
 template <int n, class T>
 __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
     T a[n * n];
@@ -143,6 +142,8 @@ __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
     return {info, norm};
 }
 
+/// Gauss-Jordan elimination with partial pivoting, fully unrolled; one matrix per thread in
+/// registers, rows exchanged by selects. A warp stages 32 matrices in shared memory by cp.async.
 template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     invert_lanes_kernel(const RunJob<T> job, bool first_in_chain) {
@@ -196,7 +197,9 @@ __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
 template <class T, int n, int thread_blocks>
 void launch_lanes(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     chain.launch(invert_lanes_kernel<T, n, thread_blocks>, blocks_for(job.a.count, 32 * lane_warps),
-                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes, run_job(job));
+                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes,
+                 RunJob<T>{job.a.values, job.store ? job.x.values : nullptr, job.a.count,
+                           job.results.info, job.results.reciprocal_condition});
 }
 
 }  // namespace

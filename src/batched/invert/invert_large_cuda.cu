@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
 #include "gpu/staged_batch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 
@@ -23,7 +23,7 @@ template <class T, int Columns>
 constexpr int thread_blocks = 65536 /
                               (32 * Columns * (tile_rows * Columns * int(sizeof(T)) / 4 + 56));
 
-/// What the threads tell each other about a step, and in the end.
+/// Shared memory of a thread block: the exchange of a step, and the permutation.
 template <class T, int Columns>
 struct alignas(16) Exchange {
     static constexpr int capacity = grid_columns * Columns;
@@ -185,7 +185,7 @@ __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
     }
 }
 
-/// What a thread knows of the elimination.
+/// State of a thread during the elimination.
 template <class T>
 struct Progress {
     unsigned chosen = 0;  ///< See find_pivot_row.
@@ -291,7 +291,9 @@ __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int 
     }
 }
 
-/// The matrices from position `first` of the order on, one thread block each.
+/// Gauss-Jordan elimination with implicit partial pivoting; one matrix per thread block, tiles of
+/// 8 x Columns values per thread in registers, pivot row and multipliers through shared memory. The
+/// next pivot column is updated first (look-ahead). Matrices from position `first` of the order on.
 template <class T, int Columns>
 __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
     invert_kernel(const __grid_constant__ InvertJob<T> job, const Index* order, Index first,
@@ -340,7 +342,7 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
         progress.largest_met = block_max(progress.largest_met, shared);
     }
     if (threadIdx.x == 0) {
-        const Results<T>& results = job.results;
+        const ConditionResults<T>& results = job.results;
         if (results.info != nullptr) results.info[b] = info;
         if (want_condition) {
             results.reciprocal_condition[b] = failed ? T(0) : T(1) / norm / inverse_norm;
@@ -380,7 +382,7 @@ void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     invert_from<3>(chain, job);
 }
 
-template void invert_large<float>(tessera::cuda::LaunchChain&, const InvertJob<float>&);
-template void invert_large<double>(tessera::cuda::LaunchChain&, const InvertJob<double>&);
+template decltype(invert_large<float>) invert_large<float>;
+template decltype(invert_large<double>) invert_large<double>;
 
 }  // namespace tessera::batched::cuda

@@ -240,7 +240,7 @@ TEST(invert_layouts, row_major_is_the_transpose) {
                 View<T>::uniform(batch.count(), n, there.values.data(), batched::Layout::row_major);
             auto x = a;
             x.values = inverses.data();
-            batched::invert(where, a, x, {info.data()});
+            batched::invert(where, a, x, info.data());
             EXPECT_TRUE(same_bits(copy_to_host(where, inverses), expected.inverses)) << n;
             EXPECT_EQ(copy_to_host(where, info), expected.info) << n;
 
@@ -269,7 +269,7 @@ TEST(invert_layouts, misuse_throws) {
     Buffer<double> other(where, 64);
     const auto refused = [&](const View<const double>& a, const View<double>& x,
                              const batched::Plan* plan = nullptr) {
-        EXPECT_THROW(batched::invert(where, a, x, {}, plan), InvalidArgument);
+        EXPECT_THROW(batched::invert(where, a, x, nullptr, plan), InvalidArgument);
         EXPECT_THROW(batched::invert_with_condition(where, a, x, {}, plan), InvalidArgument);
     };
     const auto a = View<const double>::uniform(4, 3, values.data());

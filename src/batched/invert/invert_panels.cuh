@@ -6,10 +6,11 @@
 #include "base/check_cuda.hpp"
 #include "batched/invert/kernels.hpp"
 #include "gpu/bulk_copy.cuh"
-#include "gpu/launch_chain.cuh"
+#include "gpu/launch.cuh"
 #include "gpu/tiles/panels.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of FP64 matrices of 25..32 rows on tensor instructions, one a warp; a source file
 /// instantiates it for each size.
@@ -19,15 +20,12 @@ using namespace tessera::cuda;
 
 namespace {
 
-constexpr int panel_warps = 4;          ///< A thread block.
-constexpr int panel_thread_blocks = 4;  ///< A multiprocessor: as many as registers allow.
-
 /// `count` matrices from `first` on in the order of a plan.
 struct PanelJob {
     StagedBatch<const double> a;
     StagedBatch<double> x;
     bool store;
-    Results<double> results;
+    ConditionResults<double> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
     Index first;
     Index count;
@@ -227,9 +225,9 @@ __device__ __forceinline__ Offset matrix_of_warp(const PanelJob& job) {
     return job.order == nullptr ? job.first + position : Offset(job.order[job.first + position]);
 }
 
-/// Tells of matrix b.
+/// Writes the optional outputs of matrix b.
 template <bool growth>
-__device__ __forceinline__ void tell(const Results<double>& results, Offset b, int info,
+__device__ __forceinline__ void tell(const ConditionResults<double>& results, Offset b, int info,
                                      double norm, double inverse_norm, double grown) {
     if (threadIdx.x % 32 != 0) return;
     if (results.info != nullptr) results.info[b] = info;
@@ -241,8 +239,11 @@ __device__ __forceinline__ void tell(const Results<double>& results, Offset b, i
     }
 }
 
+/// Blocked Gauss-Jordan elimination with implicit partial pivoting in FP64; one matrix per warp in
+/// 8 x 8 tensor-core tiles. Panels of four columns are eliminated with one row per lane, the other
+/// columns updated by mma.m16n8k4.
 template <int n, bool growth>
-__global__ void __launch_bounds__(32 * panel_warps, panel_thread_blocks)
+__global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
     invert_panels_kernel(const __grid_constant__ PanelJob job, bool first_in_chain) {
     extern __shared__ __align__(16) unsigned char panels_memory[];
     PanelStage<n>& stage = reinterpret_cast<PanelStage<n>*>(panels_memory)[threadIdx.x / 32];

@@ -8,13 +8,12 @@
 #include "batched/invert/invert_lanes.cuh"
 #include "batched/invert/invert_tile.cuh"
 #include "batched/invert/kernels.hpp"
-#include "batched/invert/small_shapes.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/launch_chain.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "gpu/tiles/slots.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 /// Kernels for matrices of 1..32 rows; a source file instantiates some of one type.
 namespace tessera::batched::cuda {
@@ -40,7 +39,7 @@ struct SmallJob {
     StagedBatch<const T> a;
     StagedBatch<T> x;
     bool store;
-    Results<T> results;
+    ConditionResults<T> results;
     const Index* order;  ///< Null: 0, 1, 2 ...
     bool slots;          ///< Whether matrices are staged in slots; only in exact kernels.
     bool same_places;    ///< Whether x lies as a does.
@@ -82,7 +81,7 @@ __device__ __forceinline__ void load(const SmallJob<T>& job, const WarpMatrices&
     }
 }
 
-/// Where they go to, in place of where they came from, if they lie in slots.
+/// Replaces the source addresses of unaligned matrices by their destinations.
 template <class T>
 __device__ __forceinline__ void list_outputs(const SmallJob<T>& job, const WarpMatrices& w) {
     if (!job.same_places) return list_addresses(job.x, w, true);
@@ -95,7 +94,7 @@ __device__ __forceinline__ void list_outputs(const SmallJob<T>& job, const WarpM
     __syncwarp();
 }
 
-/// Tells of the matrix of this group.
+/// Writes the optional outputs of the matrix of this group.
 template <class T, bool Growth>
 __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, int info, T norm,
                                      T inverse_norm, T growth) {
@@ -109,7 +108,9 @@ __device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, in
     }
 }
 
-/// Inverts 32 / lanes matrices a warp. Exact: all have Tile rows, and addresses are constants.
+/// Gauss-Jordan elimination with implicit partial pivoting; one matrix per `lanes` lanes, `rows`
+/// rows per lane in registers, the pivot row broadcast by shuffles. Matrices are staged in shared
+/// memory by cp.async. Exact: all have Tile rows, so that addresses are constants.
 template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful,
           bool Exact>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
@@ -160,7 +161,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
                          lane);
     };
     take();
-    // Spares registers meanwhile.
+    // Parked in shared memory during the elimination to reduce register pressure.
     T* const parked = reinterpret_cast<T*>(addresses + Layout::address_bytes + 8 * group);
     if (job.results.reciprocal_condition != nullptr) {
         const T norm = row_sum_norm<lanes>(a, n, lane);
@@ -208,9 +209,9 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     }
 }
 
-/// The results of matrices without rows.
+/// The outputs of empty matrices.
 template <class T>
-__global__ void empty_kernel(Index count, const Index* order, Results<T> results) {
+__global__ void empty_kernel(Index count, const Index* order, ConditionResults<T> results) {
     for_elements<1>(count, [&](Offset i) {
         const Index b = order == nullptr ? Index(i) : order[i];
         if (results.info != nullptr) results.info[b] = 0;
@@ -219,7 +220,7 @@ __global__ void empty_kernel(Index count, const Index* order, Results<T> results
     });
 }
 
-/// What the kernels of all sizes are told, but for `ranges`.
+/// The arguments common to the kernels of all sizes; `ranges` is left empty.
 template <class T>
 SmallJob<T> small_job(const InvertJob<T>& given) {
     SmallJob<T> job{};

@@ -246,7 +246,7 @@ TEST(invert, more_values_than_32_bits_count) {
     }
     const auto batch = batched::BatchView<float>::packed(Index(count), sizes.data(), offsets.data(),
                                                          values.data());
-    batched::invert(where, batch, batch, {info.data()});
+    batched::invert(where, batch, batch, info.data());
     const Outcome<float> expected = only_inverted(where, period);
     expect_inverses(period, expected, "one period");
     Outcome<float> found = expected;

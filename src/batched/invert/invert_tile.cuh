@@ -11,8 +11,6 @@ using namespace tessera::cuda;
 
 namespace {
 
-constexpr int small_warps = 4;  ///< A thread block.
-
 /// The largest sum of magnitudes among the rows of a matrix.
 template <int Lanes, class T, int Rows, int Tile>
 __device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n, int lane) {

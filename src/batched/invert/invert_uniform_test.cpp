@@ -83,7 +83,7 @@ Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, I
                    : View::strided(count, n, leading, stride, values.data() + first);
     };
     ThereResults<T> results(where, count);
-    batched::Results<T> wanted = results.view();
+    batched::ConditionResults<T> wanted = results.view();
     wanted.pivot_growth = nullptr;
     if (store) {
         batched::invert_with_condition<T>(where, view(a, there_a), view(to, there_x), wanted);
@@ -184,11 +184,12 @@ TEST(invert_uniform, calls_follow_each_other) {
                 return batched::BatchView<T>::uniform(count, n, values.data());
             });
         }
-        expect_order(random_batch<T>(random, fewer_run() ? 300 : 3000, 0, 50), [](auto& there, Buffer<T>& values) {
-            auto view = there.view();
-            view.values = values.data();
-            return view;
-        });
+        expect_order(random_batch<T>(random, fewer_run() ? 300 : 3000, 0, 50),
+                     [](auto& there, Buffer<T>& values) {
+                         auto view = there.view();
+                         view.values = values.data();
+                         return view;
+                     });
     });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/backends.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera::cuda {
@@ -15,7 +16,7 @@ struct InvertJob {
     BatchView<T> x;  ///< Not looked at unless `store`.
     bool store = true;
     /// Condition numbers and growth are computed where their arrays are given.
-    Results<T> results;
+    ConditionResults<T> results;
     const Plan* plan = nullptr;  ///< Null for batches of one size.
 
     /// The matrices with n rows are `count(n)` from first(n) on, in the order of the plan.
@@ -32,13 +33,9 @@ struct InvertJob {
 /// itself passes row-major matrices as the column-major transposes that they are). A failed matrix
 /// gets info, an inverse of NaN, a reciprocal condition number of 0 and a growth of infinity, and
 /// disturbs no other. No wait.
-namespace cpu {
-template <class T>
-void invert(const Context& context, const InvertJob<T>& job);
-}
+TESSERA_BACKENDS(template <class T> void invert(const Context& context, const InvertJob<T>& job);)
+
 namespace cuda {
-template <class T>
-void invert(const Context& context, const InvertJob<T>& job);
 
 /// The matrices of First..Last rows, 32 at most, each size by the kernel made for it; sizes without
 /// one are left. No growth.

@@ -24,9 +24,9 @@ void check_vectors(const BatchView<const T>& a, const Plan* plan, const VectorsV
 }  // namespace
 
 template <class T>
-void multiply(const Context& context, std::type_identity_t<T> alpha,
-              const BatchView<const T>& given, Transpose transpose, const VectorsView<const T>& x,
-              std::type_identity_t<T> beta, const VectorsView<T>& y, const Plan* plan) {
+void multiply(const Context& context, std::type_identity_t<T> alpha, const ConstBatch<T>& given,
+              Transpose transpose, const ConstVectors<T>& x, std::type_identity_t<T> beta,
+              const VectorsView<T>& y, const Plan* plan) {
     check_batch("multiply", given);
     std::optional<Plan> own;
     plan = plan_of("multiply", context, given, plan, own);
@@ -44,11 +44,7 @@ void multiply(const Context& context, std::type_identity_t<T> alpha,
         context, alpha, a, transpose, x, beta, y, plan);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                         \
-    template void multiply<T>(const Context&, T, const BatchView<const T>&, Transpose, \
-                              const VectorsView<const T>&, T, const VectorsView<T>&, const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(multiply<float>) multiply<float>;
+template decltype(multiply<double>) multiply<double>;
 
 }  // namespace tessera::batched

@@ -172,12 +172,8 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                         \
-    template void multiply<T>(const Context&, T, const BatchView<const T>&, Transpose, \
-                              const VectorsView<const T>&, T, const VectorsView<T>&, const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(multiply<float>) multiply<float>;
+template decltype(multiply<double>) multiply<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

@@ -1,6 +1,5 @@
 #include "batched/multiply/kernels.hpp"
 #include "gpu/staged_batch.cuh"
-#include "gpu/staged_rows.cuh"
 
 namespace tessera::batched::cuda {
 
@@ -94,152 +93,48 @@ __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* st
     }
 }
 
-/// y_b = alpha op(A_b) x_b + beta y_b. Each sum runs in ascending order of its index.
-/// Width: see run_width.
-template <class T, int Team, int Threads, int Together, int Width>
+/// y_b = alpha op(A_b) x_b + beta y_b for matrices of any layout, staged in shared memory; one
+/// entry of y per thread, `Together` vectors at a time. Each sum runs in ascending order of its
+/// index.
+template <class T, int Team, int Threads, int Together>
 __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
     multiply_kernel(const __grid_constant__ SizeClasses classes,
                     const __grid_constant__ MultiplyJob<T> job, int team_bytes) {
     extern __shared__ __align__(16) unsigned char memory[];
-    const int team = int(threadIdx.x) / Team;
-    const int thread = int(threadIdx.x) % Team;
-    const TeamBatch batch = classes.of_block(Threads / Team);
-    const int n = batch.n;
-    const Offset first = batch.first + team * batch.matrices;
-    if (first >= batch.end) return;
-    const int matrices = int(min(Offset(batch.matrices), batch.end - first));
-    unsigned char* const mine = memory + team * team_bytes;
-    const T** const columns = reinterpret_cast<const T**>(mine);
-    T* const staged = reinterpret_cast<T*>(Width == 1 ? mine + matrices * n * sizeof(T*) : mine);
-    T* const vectors = staged + matrices * n * column_pitch(n);
-
-    const T* a = nullptr;
-    const T* x = nullptr;
-    T* y = nullptr;
-    if (Team > 32 || thread < matrices) {
-        const Offset b = classes.matrix(first + (Team > 32 ? 0 : thread));
-        a = start_of(job.a, b);
-        x = start_of(job.x, b);
-        y = start_of(job.y, b);
-    }
+    begin_dependent();
+    const StagedTeam<T, Team> team(classes, job.a, memory, team_bytes);
+    if (team.matrices == 0) return;
+    const int n = team.n;
+    const int matrices = team.matrices;
+    const Offset b = team.has_matrix() ? team.matrix(classes) : 0;
+    const T* const x = team.has_matrix() ? start_of(job.x, b) : nullptr;
+    T* const y = team.has_matrix() ? start_of(job.y, b) : nullptr;
     const float inverse_n = reciprocal_of(n);
-    gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, 0, vectors);
-    if constexpr (Width > 1) {
-        stage_run<Team, Width>(job.a.values + first * job.a.stride, n, matrices, staged);
-    } else {
-        stage_columns<Team>(a, n, job.a.sizes != nullptr ? n : job.a.leading_dimension, matrices,
-                            columns, staged);
-    }
+    gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, 0, team.rest);
+    team.load(job.a);
     sync_team<Team>();
-    multiply_staged<Team, Together>(job, y, n, inverse_n, matrices, 0, staged, vectors);
+    multiply_staged<Team, Together>(job, y, n, inverse_n, matrices, 0, team.staged, team.rest);
     if constexpr (Together > 1) {
 #pragma unroll 1
         for (int v0 = Together; v0 < job.x.vectors; v0 += Together) {
             sync_team<Team>();
-            gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, v0, vectors);
+            gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, v0, team.rest);
             sync_team<Team>();
-            multiply_staged<Team, Together>(job, y, n, inverse_n, matrices, v0, staged, vectors);
+            multiply_staged<Team, Together>(job, y, n, inverse_n, matrices, v0, team.staged,
+                                            team.rest);
         }
     }
-}
-
-template <class T, int Team, int Threads, int Together, int Width>
-void launch_multiply(const Context& context, const MultiplyJob<T>& job,
-                     const StagedLaunch& launch) {
-    const int bytes = Threads / Team * launch.team_bytes;
-    const auto kernel = multiply_kernel<T, Team, Threads, Together, Width>;
-    const cudaStream_t stream = stream_of(context);
-    TESSERA_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<launch.blocks, Threads, bytes, stream>>>(launch.classes, job, launch.team_bytes);
-    TESSERA_CUDA(cudaGetLastError());
-}
-
-/// The untransposed product with matrices of at most 32 rows, one vector after the other.
-template <class T>
-__global__ void __launch_bounds__(32 * row_warps)
-    row_multiply_kernel(const __grid_constant__ RowLaunch<T> launch,
-                        const __grid_constant__ MultiplyJob<T> job, int stage_bytes,
-                        int warp_bytes) {
-    extern __shared__ __align__(16) unsigned char memory[];
-    unsigned char* const mine = memory + int(threadIdx.x) / 32 * warp_bytes;
-    const StagedRows<T> staged = stage_rows(launch, mine, stage_bytes);
-    const int lane = int(threadIdx.x) % 32;
-    const int n = staged.matrices.n;
-    const int lines = staged.matrices.here * n;
-    if (lines == 0) return;
-    // Behind the addresses of the matrices those of x and y, then a vector of x.
-    auto* const starts_of_x = reinterpret_cast<const T**>(mine + stage_bytes) + launch.matrices;
-    auto* const starts_of_y = reinterpret_cast<T**>(mine + stage_bytes) + 2 * launch.matrices;
-    T* const factors = reinterpret_cast<T*>(mine + stage_bytes + 3 * launch.matrices * 8);
-    for (int m = lane; m < staged.matrices.here; m += 32) {
-        const Offset at = staged.matrices.first + m;
-        const Offset b = launch.order == nullptr ? at : Offset(launch.order[at]);
-        starts_of_x[m] = start_of(job.x, b);
-        starts_of_y[m] = start_of(job.y, b);
-    }
-    __syncwarp();
-    for (int v = 0; v < job.x.vectors; ++v) {
-        for (int line = lane; line < lines; line += 32) {
-            int i = 0;
-            const T* x = starts_of_x[staged.matrix_of(line, i)];
-            copy_to_shared<int(sizeof(T))>(factors + line, x + v * job.x.leading_dimension + i);
-        }
-        wait_for_copies();
-        for (int line = lane; line < lines; line += 32) {
-            int i = 0;
-            const int m = staged.matrix_of(line, i);
-            const T* entry = staged.row(m, i);
-            const T* factor = factors + m * n;
-            T sum = T(0);
-#pragma unroll 8
-            for (int j = 0; j < n; ++j) sum = fma(entry[j * n], factor[j], sum);
-            T* const y = starts_of_y[m] + v * job.y.leading_dimension + i;
-            *y = job.beta == T(0) ? job.alpha * sum : fma(job.alpha, sum, job.beta * *y);
-        }
-        __syncwarp();
-    }
-}
-
-template <class T>
-void row_multiply(const Context& context, const MultiplyJob<T>& job, const Plan* plan) {
-    const RowLaunch<T> launch = row_launch(job.a, plan);
-    if (launch.blocks == 0) return;
-    const int stage_bytes = (launch.stage_values * int(sizeof(T)) + 15) / 16 * 16;
-    const int warp_bytes =
-        stage_bytes + (3 * launch.matrices * 8 + launch.lines * int(sizeof(T)) + 15) / 16 * 16;
-    const int bytes = row_warps * warp_bytes;
-    TESSERA_CUDA(cudaFuncSetAttribute(row_multiply_kernel<T>,
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    row_multiply_kernel<T><<<launch.blocks, 32 * row_warps, bytes, stream_of(context)>>>(
-        launch, job, stage_bytes, warp_bytes);
-    TESSERA_CUDA(cudaGetLastError());
 }
 
 template <int Together, class T>
 void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* plan) {
-    // Entries of the vectors, and an address of a column where needed.
-    const int width = run_width(job.a);
-    const int line_bytes = int(Together * sizeof(T) + (width == 1 ? sizeof(T*) : 0));
-    if (job.rows) {
-        row_multiply(context, job, plan);
-    } else {
-        const StagedLaunch small = staged_launch(job.a, plan, 0, largest_warp_size, line_bytes);
-        if (small.blocks > 0) {
-            with_width<T>(width, [&](auto w) {
-                launch_multiply<T, 32, staged_threads, Together, w()>(context, job, small);
-            });
-        }
-    }
-    const Index largest = plan != nullptr ? plan->largest() : job.a.size;
-    // Apart, so that shared memory for the largest does not keep smaller ones waiting.
-    for (Index from = largest_warp_size + 1; from <= largest; from += 32) {
-        const StagedLaunch large = staged_launch(job.a, plan, from, from + 31, line_bytes);
-        if (large.blocks == 0) continue;
-        constexpr int threads = staged_block_threads;
-        with_width<T>(width, [&](auto w) {
-            launch_multiply<T, threads, threads, Together, w()>(context, job, large);
-        });
-    }
+    const cudaStream_t stream = stream_of(context);
+    const auto launch = [&](auto team, auto threads, const StagedLaunch& one) {
+        const auto kernel = multiply_kernel<T, team(), threads(), Together>;
+        launch_dependent(kernel, one.blocks, threads(), threads() / team() * one.team_bytes, stream,
+                         one.classes, job, one.team_bytes);
+    };
+    for_staged_launches(job.a, plan, int(Together * sizeof(T)), launch);
 }
 
 }  // namespace
@@ -256,11 +151,7 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
     }
 }
 
-template void multiply<float>(const Context&, float, const BatchView<const float>&, Transpose,
-                              const VectorsView<const float>&, float, const VectorsView<float>&,
-                              const Plan*);
-template void multiply<double>(const Context&, double, const BatchView<const double>&, Transpose,
-                               const VectorsView<const double>&, double, const VectorsView<double>&,
-                               const Plan*);
+template decltype(multiply<float>) multiply<float>;
+template decltype(multiply<double>) multiply<double>;
 
 }  // namespace tessera::batched::cuda

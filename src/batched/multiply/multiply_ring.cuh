@@ -7,8 +7,9 @@ namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
 
-/// y_b = alpha A_b x_b + beta y_b of matrices and vectors that each are one run. Sums run in
-/// ascending order of their index.
+/// y_b = alpha A_b x_b + beta y_b of a uniform batch; persistent warps, each with a pipeline of
+/// bulk copies (cp.async.bulk) of matrices and vectors into shared memory; Shape::lanes lanes per
+/// matrix, Shape::rows rows per lane. Sums run in ascending order of their index.
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     multiply_ring_kernel(const T* a, Index count, T alpha, const T* x, T beta, T* y) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/backends.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera::batched {
@@ -8,15 +9,11 @@ namespace tessera::batched {
 /// matrices; the sums run in ascending order of their index. NaN where an element is NaN. `plan` is
 /// null for batches of one size. No wait.
 enum class Sums : std::uint8_t { rows, columns };
-namespace cpu {
-template <class T>
-void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
-          const Plan* plan);
-}
+TESSERA_BACKENDS(template <class T> void norm(const Context& context, Sums sums,
+                                              const BatchView<const T>& a, T* norms,
+                                              const Plan* plan);)
+
 namespace cuda {
-template <class T>
-void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
-          const Plan* plan);
 /// Sums over rows of column-major matrices of one size, at most 32, that lie one behind the other
 /// from a multiple of 16 bytes on; false, and nothing done, where they do not, where there is no
 /// kernel of their size, or where there are 2^30 of them.

@@ -26,20 +26,18 @@ void norm(const char* name, const Context& context, Sums sums, const BatchView<c
 }  // namespace
 
 template <class T>
-void norm_inf(const Context& context, const BatchView<const T>& a, T* norms, const Plan* plan) {
+void norm_inf(const Context& context, const ConstBatch<T>& a, T* norms, const Plan* plan) {
     norm("norm_inf", context, Sums::rows, a, norms, plan);
 }
 
 template <class T>
-void norm_one(const Context& context, const BatchView<const T>& a, T* norms, const Plan* plan) {
+void norm_one(const Context& context, const ConstBatch<T>& a, T* norms, const Plan* plan) {
     norm("norm_one", context, Sums::columns, a, norms, plan);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                             \
-    template void norm_inf<T>(const Context&, const BatchView<const T>&, T*, const Plan*); \
-    template void norm_one<T>(const Context&, const BatchView<const T>&, T*, const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(norm_inf<float>) norm_inf<float>;
+template decltype(norm_inf<double>) norm_inf<double>;
+template decltype(norm_one<float>) norm_one<float>;
+template decltype(norm_one<double>) norm_one<double>;
 
 }  // namespace tessera::batched

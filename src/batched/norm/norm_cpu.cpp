@@ -103,9 +103,8 @@ void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* nor
     });
 }
 
-template void norm<float>(const Context&, Sums, const BatchView<const float>&, float*, const Plan*);
-template void norm<double>(const Context&, Sums, const BatchView<const double>&, double*,
-                           const Plan*);
+template decltype(norm<float>) norm<float>;
+template decltype(norm<double>) norm<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

@@ -1,14 +1,14 @@
 #pragma once
 
 #include "batched/norm/kernels.hpp"
-#include "batched/norm/larger.cuh"
 #include "gpu/matrix_ring.cuh"
 
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
 
-/// The largest row sums of matrices that are one run.
+/// Infinity norms of a uniform batch; persistent warps, each with a pipeline of bulk copies
+/// (cp.async.bulk) into shared memory; Shape::lanes lanes per matrix, Shape::rows rows per lane.
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     norm_ring_kernel(const T* a, Index count, T* norms) {
@@ -56,10 +56,11 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
                                 [&](int, int row, T element) { sums[row] += fabs(element); });
             norm[turn] = sums[0];
 #pragma unroll
-            for (int r = 1; r < Shape::rows; ++r) norm[turn] = larger(sums[r], norm[turn]);
+            for (int r = 1; r < Shape::rows; ++r) norm[turn] = max_or_nan(sums[r], norm[turn]);
 #pragma unroll
             for (int distance = Shape::lanes / 2; distance > 0; distance /= 2) {
-                norm[turn] = larger(__shfl_xor_sync(full_warp, norm[turn], distance), norm[turn]);
+                norm[turn] =
+                    max_or_nan(__shfl_xor_sync(full_warp, norm[turn], distance), norm[turn]);
             }
         }
         __syncwarp();

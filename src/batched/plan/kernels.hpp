@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/backends.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera::batched {
@@ -10,15 +11,8 @@ namespace tessera::batched {
 ///   order   the matrices in ascending order of size, those of equal size in ascending order.
 /// Returns the first b whose size is outside 0..largest_size (the arrays are then undefined), or
 /// -1. Waits.
-namespace cpu {
-Index sort_by_size(const Context& context, Index count, const Index* sizes, Index* begin,
-                   Index* order);
-Failures failures(const Context& context, Index count, const Index* info);
-}  // namespace cpu
-namespace cuda {
-Index sort_by_size(const Context& context, Index count, const Index* sizes, Index* begin,
-                   Index* order);
-Failures failures(const Context& context, Index count, const Index* info);
-}  // namespace cuda
+TESSERA_BACKENDS(Index sort_by_size(const Context& context, Index count, const Index* sizes,
+                                    Index* begin, Index* order);
+                 Failures failures(const Context& context, Index count, const Index* info);)
 
 }  // namespace tessera::batched

@@ -17,7 +17,7 @@ constexpr int sort_warps = 8;
 constexpr int warp_rounds = 8;  ///< Of 32 consecutive sizes each.
 constexpr int sort_tile = sort_warps * warp_rounds * 32;
 
-/// What the host learns: begin[n], then the first b of an impossible size (all ones: none).
+/// What is copied to the host: begin[n], then the first b of an impossible size (all ones: none).
 constexpr int verdict_values = classes + 2;
 
 /// Sizes of this warp's part of tile blockIdx.x, round by round; -1 behind the end and where
@@ -54,7 +54,8 @@ __device__ __forceinline__ void count_sizes(const WarpSizes& mine, int* counts) 
     }
 }
 
-/// tile_counts[n * tiles + t]: sizes n in tile t. One thread block a tile.
+/// Counting sort, first pass: tile_counts[n * tiles + t] is the number of sizes n in tile t; one
+/// tile per thread block, equal sizes of a warp counted by match_any.
 __global__ void __launch_bounds__(32 * sort_warps)
     count_kernel(Index count, const Index* sizes, Index* tile_counts, unsigned* first_impossible) {
     __shared__ int counts[sort_warps][classes];
@@ -81,8 +82,8 @@ struct TileCounts {
     __device__ Offset operator()(Offset i) const { return counts[i]; }
 };
 
-/// Writes the matrices of a tile to their places, in ascending order among those of equal size, and
-/// (first thread block) `begin`.
+/// Counting sort, last pass, after an exclusive scan of tile_counts: writes the matrices of a tile
+/// to their positions, stable among equal sizes, and (first thread block) `begin`.
 __global__ void __launch_bounds__(32 * sort_warps)
     place_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
                  unsigned* begin) {

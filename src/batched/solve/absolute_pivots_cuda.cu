@@ -2,6 +2,7 @@
 #include "batched/solve/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/staged_batch.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 namespace tessera::batched::cuda {
 
@@ -9,15 +10,15 @@ namespace {
 
 using namespace tessera::cuda;
 
-constexpr int absolute_threads = 128;
 constexpr int most_turns = (largest_size + 31) / 32;
 
-/// A warp for each matrix. All pivots are read before any is written: what couples a pair says
-/// which ones are pairs, and may become 0.
+/// D := |D|; one matrix per warp, one pivot per lane and turn. All pivots are read before any is
+/// written: the element off the diagonal tells which pivots are 2 x 2, and may become 0.
 template <class T>
-__global__ void __launch_bounds__(absolute_threads) absolute_pivots_kernel(const BatchView<T> f) {
+__global__ void __launch_bounds__(absolute_pivot_threads)
+    absolute_pivots_kernel(const BatchView<T> f) {
     begin_dependent();
-    const Offset b = Offset(blockIdx.x) * (absolute_threads / 32) + threadIdx.x / 32;
+    const Offset b = Offset(blockIdx.x) * (absolute_pivot_threads / 32) + threadIdx.x / 32;
     if (b >= f.count) return;
     const int n = f.sizes != nullptr ? f.sizes[b] : f.size;
     const Offset line = f.sizes != nullptr ? n : f.leading_dimension;
@@ -58,11 +59,11 @@ __global__ void __launch_bounds__(absolute_threads) absolute_pivots_kernel(const
 
 template <class T>
 void take_absolute_pivots(const Context& context, const BatchView<T>& f, const Plan*) {
-    launch_dependent(absolute_pivots_kernel<T>, blocks_for(f.count, absolute_threads / 32),
-                     absolute_threads, 0, stream_of(context), f);
+    launch_dependent(absolute_pivots_kernel<T>, blocks_for(f.count, absolute_pivot_threads / 32),
+                     absolute_pivot_threads, 0, stream_of(context), f);
 }
 
-template void take_absolute_pivots<float>(const Context&, const BatchView<float>&, const Plan*);
-template void take_absolute_pivots<double>(const Context&, const BatchView<double>&, const Plan*);
+template decltype(take_absolute_pivots<float>) take_absolute_pivots<float>;
+template decltype(take_absolute_pivots<double>) take_absolute_pivots<double>;
 
 }  // namespace tessera::batched::cuda

@@ -1,4 +1,5 @@
-#include "batched/factor_checks.hpp"
+#include "base/phases.hpp"
+#include "batched/checks.hpp"
 #include "batched/solve/kernels.hpp"
 
 namespace tessera::batched {
@@ -14,9 +15,8 @@ double part_of(Factorisation factorisation) {
 
 template <class T>
 void solve(const Context& context, Factorisation factorisation, Transpose transpose,
-           const BatchView<const T>& f, const PermutationsView<const Index>& permutations,
-           const VectorsView<std::type_identity_t<const T>>& b, const VectorsView<T>& x,
-           const Plan* plan) {
+           const ConstBatch<T>& f, const PermutationsView<const Index>& permutations,
+           const ConstVectors<T>& b, const VectorsView<T>& x, const Plan* plan) {
     const char* const name = "solve";
     check_batch(name, f);
     require_of(f.layout == Layout::column_major, name, "matrices must be column-major");
@@ -42,9 +42,8 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
 
 template <class T>
 void inverse_from_factors(const Context& context, Factorisation factorisation,
-                          const BatchView<std::type_identity_t<const T>>& f,
-                          const PermutationsView<const Index>& permutations, const BatchView<T>& x,
-                          const Plan* plan) {
+                          const ConstBatch<T>& f, const PermutationsView<const Index>& permutations,
+                          const BatchView<T>& x, const Plan* plan) {
     const char* const name = "inverse_from_factors";
     check_pair(name, f, x);
     std::optional<Plan> own;
@@ -71,16 +70,11 @@ void take_absolute_pivots(const Context& context, const BatchView<T>& f, const P
         context, f, plan);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template void solve<T>(const Context&, Factorisation, Transpose, const BatchView<const T>&, \
-                           const PermutationsView<const Index>&, const VectorsView<const T>&,   \
-                           const VectorsView<T>&, const Plan*);                                 \
-    template void inverse_from_factors<T>(                                                      \
-        const Context&, Factorisation, const BatchView<const T>&,                               \
-        const PermutationsView<const Index>&, const BatchView<T>&, const Plan*);                \
-    template void take_absolute_pivots<T>(const Context&, const BatchView<T>&, const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(solve<float>) solve<float>;
+template decltype(solve<double>) solve<double>;
+template decltype(inverse_from_factors<float>) inverse_from_factors<float>;
+template decltype(inverse_from_factors<double>) inverse_from_factors<double>;
+template decltype(take_absolute_pivots<float>) take_absolute_pivots<float>;
+template decltype(take_absolute_pivots<double>) take_absolute_pivots<double>;
 
 }  // namespace tessera::batched

@@ -129,8 +129,8 @@ HWY_AFTER_NAMESPACE();
 #include <cmath>
 #include <vector>
 
-#include "batched/factor_sets.hpp"
 #include "base/pivot_pair.hpp"
+#include "batched/factor_sets.hpp"
 #include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {
@@ -313,17 +313,12 @@ void take_absolute_pivots(const Context& context, const BatchView<T>& f, const P
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template void solve<T>(const Context&, Factorisation, Transpose, const BatchView<const T>&, \
-                           const PermutationsView<const Index>&, const VectorsView<const T>&,   \
-                           const VectorsView<T>&, const Plan*);                                 \
-    template void inverse_from_factors<T>(                                                      \
-        const Context&, Factorisation, const BatchView<const T>&,                               \
-        const PermutationsView<const Index>&, const BatchView<T>&, const Plan*);                \
-    template void take_absolute_pivots<T>(const Context&, const BatchView<T>&, const Plan*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(solve<float>) solve<float>;
+template decltype(solve<double>) solve<double>;
+template decltype(inverse_from_factors<float>) inverse_from_factors<float>;
+template decltype(inverse_from_factors<double>) inverse_from_factors<double>;
+template decltype(take_absolute_pivots<float>) take_absolute_pivots<float>;
+template decltype(take_absolute_pivots<double>) take_absolute_pivots<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

@@ -66,6 +66,8 @@ __device__ __forceinline__ void solve_matrix(const Team& team, const TeamMemory<
     }
 }
 
+/// Triangular solves with the factors, or the inverse from them; one matrix per Lanes lanes, one
+/// row per lane, factors staged in shared memory, solution entries broadcast by shuffles.
 template <Factorisation kind, bool transposed, bool inverse, int together, class T, int Lanes>
 __global__ void __launch_bounds__(factor_threads)
     solve_kernel(const __grid_constant__ SizeClasses classes,
@@ -83,6 +85,7 @@ __global__ void __launch_bounds__(factor_threads)
     solve_matrix<kind, transposed, inverse, together>(Team(), memory, job, batch.n, b, here);
 }
 
+/// The same for 33..128 rows: one matrix per thread block, one row per thread.
 template <Factorisation kind, bool transposed, bool inverse, class T>
 __global__ void __launch_bounds__(factor_threads)
     solve_large_kernel(const __grid_constant__ SizeClasses classes,

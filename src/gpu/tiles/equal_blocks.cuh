@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "gpu/pack.cuh"
 #include "gpu/tiles/gauss_jordan_panels.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/staging.cuh"
@@ -11,12 +12,6 @@
 /// shared memory, to registers, inverted, and to their places in memory. A warp takes 32 / Lanes
 /// consecutive blocks; lane l of a group has the rows l + Lanes i of one.
 namespace tessera::cuda {
-
-/// Values that are moved together.
-template <class T, int Count>
-struct alignas(Count * sizeof(T)) Values {
-    T value[Count];
-};
 
 /// The shared memory of a warp. Rows of a block lie an odd number of units of 16 bytes apart, so
 /// that 8 of them meet all banks. Blocks lie so that groups that are served together meet different
@@ -169,7 +164,7 @@ __device__ __forceinline__ void extract_equal_blocks(const CsrView<T>& matrix, I
 template <class T, int n, int Lanes, int Rows>
 __device__ __forceinline__ void take_equal_block(const T* block, T (&a)[Rows][n]) {
     using Warp = EqualBlocks<T, n, Lanes>;
-    using Unit = Values<T, Warp::unit>;
+    using Unit = Pack<T, Warp::unit>;
     const int lane = int(threadIdx.x % Lanes);
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
@@ -280,7 +275,7 @@ __device__ __forceinline__ InverseFacts<T> write_part(const T* block, int rows, 
                                                       Write&& write) {
     using Warp = EqualBlocks<T, n, Lanes>;
     constexpr int together = rows_together<T, n, Lanes>();
-    using Part = Values<T, together>;
+    using Part = Pack<T, together>;
     InverseFacts<T> facts{T(0), T(0), true};
 #pragma unroll 1
     for (int row = int(threadIdx.x % Lanes) * together; row < rows; row += Lanes * together) {
@@ -344,7 +339,7 @@ __device__ __forceinline__ InverseFacts<T> write_equal_block(const T* block, int
             facts.finite && isfinite(block[e / n * EqualBlocks<T, n, Lanes>::stride + e % n]);
     }
     facts.finite = !any_of_lanes<Lanes>(!facts.finite);
-    Values<T, together> nothing;
+    Pack<T, together> nothing;
 #pragma unroll
     for (int j = 0; j < together; ++j) nothing.value[j] = std::numeric_limits<T>::quiet_NaN();
     output([&](auto&& write) {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <type_traits>
-
-#include "gpu/load_written.cuh"
+#include "gpu/load.cuh"
+#include "gpu/pack.cuh"
+#include "gpu/registers.cuh"
 #include "gpu/tiles/factor_team.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "tessera/types.hpp"
@@ -27,50 +27,11 @@ __host__ __device__ constexpr int factor_stride(int n, int lanes, int value_byte
     return values + (wanted - values % banks + banks) % banks;
 }
 
-/// Sixteen bytes of shared memory.
-template <class T>
-struct Quad;
-template <>
-struct Quad<float> {
-    static constexpr int width = 4;
-    using type = float4;
-};
-template <>
-struct Quad<double> {
-    static constexpr int width = 2;
-    using type = double2;
-};
-
 /// |x|, 0 for NaN.
 template <class T>
 __device__ __forceinline__ T size_of(T x) {
     const T size = fabs(x);
     return size > T(0) ? size : T(0);
-}
-
-// One case of the branches that choose a register, opaque to the compiler, which would else keep
-// the registers in memory.
-template <int J>
-__device__ __forceinline__ void take_register(float& value, float from) {
-    asm volatile("mov.b32 %0, %1; // %2" : "=f"(value) : "f"(from), "n"(J));
-}
-template <int J>
-__device__ __forceinline__ void take_register(double& value, double from) {
-    asm volatile("mov.b64 %0, %1; // %2" : "=d"(value) : "d"(from), "n"(J));
-}
-
-/// f(std::integral_constant<int, j>()), First <= j < Last, by a tree of branches (a switch becomes
-/// one, too, but with tables of addresses at its ends).
-template <int First, int Last, class F>
-__device__ __forceinline__ void with_register(int j, F&& f) {
-    constexpr int middle = (First + Last) / 2;
-    if constexpr (Last - First == 1) {
-        f(std::integral_constant<int, First>());
-    } else if (j < middle) {
-        with_register<First, middle>(j, f);
-    } else {
-        with_register<middle, Last>(j, f);
-    }
 }
 
 /// Rows of up to Width entries in registers. Ordered: columns are eliminated in
@@ -159,20 +120,20 @@ class RegisterRows {
     template <class Team>
     __device__ __forceinline__ void publish(const Team& team, int r, T* to) const {
         if (team.lane() != r) return;
-        constexpr int w = Quad<T>::width;
+        constexpr int w = pack_width<T>;
 #pragma unroll
         for (int j = 0; j < Width; j += w) {
-            typename Quad<T>::type quad;
+            Pack16<T> quad;
 #pragma unroll
-            for (int k = 0; k < w; ++k) reinterpret_cast<T*>(&quad)[k] = a_[j + k];
-            *reinterpret_cast<typename Quad<T>::type*>(to + j) = quad;
+            for (int k = 0; k < w; ++k) quad.value[k] = a_[j + k];
+            *reinterpret_cast<Pack16<T>*>(to + j) = quad;
         }
     }
     /// a_j += factor row_j for the columns from position `first` on, or of some more. Returns the
     /// largest magnitude in the row where Search, which wants all eliminated columns taken.
     template <bool Search>
     __device__ __forceinline__ T update(T factor, bool, const T* row, int first, const int*) {
-        constexpr int w = Quad<T>::width;
+        constexpr int w = pack_width<T>;
         constexpr int step = Width < 8 ? Width : 8;  // Columns that are left out together.
         T best[2] = {T(0), T(0)};
 #pragma unroll
@@ -180,10 +141,10 @@ class RegisterRows {
             if ((Ordered && base + step <= first) || (base >= n_ && base > 0)) continue;
 #pragma unroll
             for (int j = base; j < base + step; j += w) {
-                const auto quad = *reinterpret_cast<const typename Quad<T>::type*>(row + j);
+                const auto quad = *reinterpret_cast<const Pack16<T>*>(row + j);
 #pragma unroll
                 for (int k = 0; k < w; ++k) {
-                    const T value = fma(factor, reinterpret_cast<const T*>(&quad)[k], a_[j + k]);
+                    const T value = fma(factor, quad.value[k], a_[j + k]);
                     a_[j + k] = value;
                     T& largest = best[(j + k) % 2];
                     if constexpr (Search && sizeof(T) == 4) largest = fmaxf(largest, fabsf(value));

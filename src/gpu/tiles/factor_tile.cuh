@@ -8,9 +8,13 @@
 #include "tessera/factor.hpp"
 
 /// What a team of threads that factorises a matrix keeps and tells.
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
-using namespace tessera::cuda;
+using batched::Factorisation;
+using batched::FactorResults;
+using batched::PivotEigen;
+using batched::Pivoting;
+using batched::PivotPair;
 
 namespace {
 
@@ -229,16 +233,6 @@ __device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memo
     return failed;
 }
 
-/// Whether shared memory is the faster place, where the caller leaves the choice: measured, see
-/// docs/decisions/batched-factorisations-gpu.md.
-template <class Method, class T>
-constexpr bool shared_is_faster(int width) {
-    if (sizeof(T) == 4 || Method::kind == Factorisation::llt) return false;
-    const bool ldlt = Method::kind == Factorisation::ldlt;
-    if (width == 16) return ldlt || Method::full;
-    return width == 8 && ldlt && (Method::full || Method::ordered);
-}
-
 }  // namespace
 
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

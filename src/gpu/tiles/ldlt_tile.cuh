@@ -2,7 +2,7 @@
 
 #include "gpu/tiles/factor_tile.cuh"
 
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
 namespace {
 
@@ -47,7 +47,7 @@ struct Ldlt {
 
         /// Whether a pivot that needs no partner is at hand, from the two sizes looked at.
         __device__ __forceinline__ bool single(T diagonal_size, T other) const {
-            return waiting || s + 1 >= n || !(diagonal_size < pivot_alpha<T> * other) ||
+            return waiting || s + 1 >= n || !(diagonal_size < batched::pivot_alpha<T> * other) ||
                    fmax(diagonal_size, other) < tau || !(other > largest_without_reciprocal<T>);
         }
     };
@@ -116,8 +116,8 @@ struct Ldlt {
             const T sigma = next.size;
             constexpr bool rook = pivoting == Pivoting::rook;
             searching = false;
-            if (!rook && w >= pivot_alpha<T> * lambda * (lambda / sigma)) continue;
-            const bool single = !(size < pivot_alpha<T> * sigma);
+            if (!rook && w >= batched::pivot_alpha<T> * lambda * (lambda / sigma)) continue;
+            const bool single = !(size < batched::pivot_alpha<T> * sigma);
             if (!single && (!rook || !(sigma > lambda))) {
                 pivot.q = r;
                 pivot.of_q = of_r;
@@ -234,4 +234,4 @@ struct Ldlt {
 
 }  // namespace
 
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

@@ -1,25 +1,11 @@
 #pragma once
 
+#include "gpu/registers.cuh"
 #include "gpu/tiles/ldlt_tile.cuh"
 
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
 namespace {
-
-// yes where `wanted`, else no; opaque to the compiler, which would else keep the registers that are
-// chosen from in memory.
-__device__ __forceinline__ float chosen(bool wanted, float yes, float no) {
-    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }"
-        : "=f"(no)
-        : "f"(yes), "f"(no), "r"(int(wanted)));
-    return no;
-}
-__device__ __forceinline__ double chosen(bool wanted, double yes, double no) {
-    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f64 %0, %1, %2, p; }"
-        : "=d"(no)
-        : "d"(yes), "d"(no), "r"(int(wanted)));
-    return no;
-}
 
 /// A k x k matrix by a whole warp, for the shortest time until it is done where there is no second
 /// one to hide it behind: lane r + k g has row r of the columns from g `columns` on.
@@ -83,7 +69,7 @@ class SpreadMatrix {
         const T mu1 = team_.max_size(size);
         const T most = team_.max_size(largest);
         Pivot pivot{team_.first(live && size == mu1)};
-        const bool single = s + 1 >= k || !(mu1 < pivot_alpha<T> * most) || most < tau ||
+        const bool single = s + 1 >= k || !(mu1 < batched::pivot_alpha<T> * most) || most < tau ||
                             !(most > largest_without_reciprocal<T>);
         if (single) return pivot;
         // Bit r + k g of a vote stands for row r and column g columns + e.
@@ -116,7 +102,7 @@ class SpreadMatrix {
     __device__ __forceinline__ T part_of(int p) const {
         T value = a_[0];
 #pragma unroll
-        for (int e = 1; e < columns; ++e) value = chosen(p % columns == e, a_[e], value);
+        for (int e = 1; e < columns; ++e) value = select_register(p % columns == e, a_[e], value);
         return value;
     }
     __device__ __forceinline__ T from(T part, int p, int i) const {
@@ -199,4 +185,4 @@ class SpreadMatrix {
 
 }  // namespace
 
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

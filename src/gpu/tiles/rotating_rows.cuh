@@ -1,28 +1,9 @@
 #pragma once
 
-#include <type_traits>
-
-#include "gpu/load_written.cuh"
+#include "gpu/load.cuh"
 #include "gpu/tiles/factor_rows.cuh"
 
 namespace tessera::cuda {
-
-/// x where `chosen`, else y; opaque to the compiler, which would else choose between addresses, for
-/// which registers are kept in memory.
-__device__ __forceinline__ float choose(bool chosen, float x, float y) {
-    float result;
-    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }"
-        : "=f"(result)
-        : "f"(x), "f"(y), "r"(int(chosen)));
-    return result;
-}
-__device__ __forceinline__ double choose(bool chosen, double x, double y) {
-    double result;
-    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f64 %0, %1, %2, p; }"
-        : "=d"(result)
-        : "d"(x), "d"(y), "r"(int(chosen)));
-    return result;
-}
 
 /// A matrix of up to Lanes Rows rows whose columns are eliminated in their order, lane l of a team
 /// with the rows l + Lanes i. Registers rotate: a step writes column j to register j - 1, so that

@@ -3,7 +3,7 @@
 #include "gpu/tiles/factor_tile.cuh"
 
 /// Solves and inverses with factors in shared memory.
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
 namespace {
 
@@ -137,4 +137,4 @@ __device__ __forceinline__ void inverse_columns(const Factors& factors, bool ins
 
 }  // namespace
 
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

@@ -72,7 +72,7 @@ __device__ __forceinline__ InverseFacts<T> keep_inverse(const NarrowStore& store
                 constexpr BlockFormat in = decltype(known)::value;
                 f([&](int c, int row, const auto& part) {
                     constexpr int count = int(sizeof(part.value) / sizeof(T));
-                    Values<StoredBits<in>, count> bits;
+                    Pack<StoredBits<in>, count> bits;
 #pragma unroll
                     for (int j = 0; j < count; ++j) bits.value[j] = narrow<in>(part.value[j]);
                     reinterpret_cast<decltype(bits)*>(to)[(c * n + row) / count] = bits;

@@ -1,6 +1,7 @@
 #include "base/check_cuda.hpp"
 #include "base/host_signal.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/signal_host.cuh"
 #include "gpu/warp.cuh"
@@ -53,18 +54,12 @@ __global__ void __launch_bounds__(format_threads)
                         reinterpret_cast<std::uintptr_t>(to) % (2 * bytes_of(format))) == 0;
     with_format<T>(format, [&](auto known) {
         using Bits = StoredBits<decltype(known)::value>;
-        struct alignas(2 * sizeof(T)) Values {
-            T value[2];
-        };
-        struct alignas(2 * sizeof(Bits)) Stored {
-            Bits bits[2];
-        };
         const int values = at.n * at.n;
         const int paired = pairs ? values / 2 : 0;
 #pragma unroll 4
         for (int e = lane; e < paired; e += Lanes) {
-            const Values two = reinterpret_cast<const Values*>(at.values)[e];
-            reinterpret_cast<Stored*>(to)[e] = {
+            const auto two = reinterpret_cast<const Pack<T, 2>*>(at.values)[e];
+            reinterpret_cast<Pack<Bits, 2>*>(to)[e] = {
                 {narrowed(known, two.value[0]), narrowed(known, two.value[1])}};
         }
 #pragma unroll 4

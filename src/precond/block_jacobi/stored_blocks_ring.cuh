@@ -88,7 +88,7 @@ template <class Shape, class T>
 __device__ __forceinline__ void apply_rows(const RowShare& share, int set, const T* factors,
                                            Index count, T* to, Offset leading) {
     constexpr int rows = Shape::lane_rows;
-    using Run = FactorRun<T, rows>;
+    using Run = Pack<T, rows>;
     T sum[rows][Shape::set_vectors] = {};
     const T* const own = factors + Shape::factors_of(set * Shape::set_vectors) + share.factor;
     with_format<T>(share.format, [&](auto format) {

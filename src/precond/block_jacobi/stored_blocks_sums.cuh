@@ -1,15 +1,10 @@
 #pragma once
 
+#include "gpu/pack.cuh"
 #include "precond/block_jacobi/stored_chunks.cuh"
 
 /// The products of a block's rows with its factors, both in shared memory.
 namespace tessera::cuda {
-
-/// Factors of adjacent columns, read by one instruction.
-template <class T, int Width>
-struct alignas(Width * sizeof(T)) FactorRun {
-    T value[Width];
-};
 
 /// Adds the products of a row with the factors of its block, column by column; these begin at a
 /// multiple of `Width`.
@@ -32,7 +27,7 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
             for (int u = 0; u < most; u += wide) {
                 if (u >= count) continue;
                 const auto run =
-                    *reinterpret_cast<const FactorRun<T, wide>*>(factor + Shape::factors_of(v) + u);
+                    *reinterpret_cast<const Pack<T, wide>*>(factor + Shape::factors_of(v) + u);
 #pragma unroll
                 for (int w = 0; w < wide; ++w) sum[v] = fma(x[u + w], run.value[w], sum[v]);
             }
@@ -51,12 +46,6 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
     }
 }
 
-/// Values of adjacent rows, read by one instruction, or two.
-template <BlockFormat format, int Rows>
-struct alignas(Rows* bytes_of(format) < 16 ? Rows * bytes_of(format) : 16) ValueRun {
-    StoredBits<format> bits[Rows];
-};
-
 /// The same for adjacent rows whose number divides n, in sum[row][vector]: a factor is read once
 /// for all of them. Values and factors are aligned as lies_side_by_side says.
 template <class Shape, BlockFormat format, class T>
@@ -71,16 +60,17 @@ __device__ __forceinline__ void sum_rows(Format<format>, const std::byte* value,
         T x[together][rows];
 #pragma unroll
         for (int u = 0; u < together; ++u) {
-            const auto run = *reinterpret_cast<const ValueRun<format, rows>*>(value + u * step);
+            const auto run =
+                *reinterpret_cast<const Pack<StoredBits<format>, rows>*>(value + u * step);
 #pragma unroll
-            for (int i = 0; i < rows; ++i) x[u][i] = widen<T, format>(run.bits[i]);
+            for (int i = 0; i < rows; ++i) x[u][i] = widen<T, format>(run.value[i]);
         }
 #pragma unroll
         for (int v = 0; v < Shape::set_vectors; ++v) {
 #pragma unroll
             for (int u = 0; u < together; u += wide) {
-                const auto run = *reinterpret_cast<const FactorRun<T, wide>*>(
-                    factor + v * Shape::factor_stride + u);
+                const auto run =
+                    *reinterpret_cast<const Pack<T, wide>*>(factor + v * Shape::factor_stride + u);
 #pragma unroll
                 for (int w = 0; w < wide; ++w) {
 #pragma unroll

@@ -31,7 +31,7 @@ struct RunMemory {
     using Shape = RunShape<T, k>;
     T* blocks;
     T* ordered;
-    batched::cuda::TeamMemory<T> team;
+    tessera::cuda::TeamMemory<T> team;
 
     __device__ __forceinline__ explicit RunMemory(unsigned char* memory) {
         blocks = reinterpret_cast<T*>(memory);
@@ -56,7 +56,7 @@ __device__ __forceinline__ T threshold_of(const LevelFactor<T>& factor, Offset i
 /// F_i^-1 to `x` and `too` from the factors in memory.ordered, by all teams of a warp.
 template <int k, class T>
 __device__ __forceinline__ void run_inverse(const RunMemory<T, k>& memory, T* x, T* too) {
-    namespace dense = batched::cuda;
+    namespace dense = tessera::cuda;
     constexpr int lanes = k < 4 ? 4 : k;
     constexpr int teams = 32 / lanes;
     constexpr int together = k <= teams ? 1 : std::min(k / teams, dense::vectors_at_once);
@@ -85,7 +85,7 @@ __device__ __forceinline__ void run_inverse(const RunMemory<T, k>& memory, T* x,
 template <int k, Pivoting pivoting, class T>
 __device__ __forceinline__ void run_diagonal(const PatternView<T>& a, const LevelFactor<T>& factor,
                                              Offset i, const RunMemory<T, k>& memory) {
-    namespace dense = batched::cuda;
+    namespace dense = tessera::cuda;
     using Shape = RunShape<T, k>;
     using Method = dense::Ldlt<pivoting>;
     using Team = WarpTeam<32>;
@@ -131,7 +131,7 @@ __device__ __forceinline__ void finish_diagonal(const LevelFactor<T>& factor, Of
     batched::FactorResults<T> results;
     results.perturbed = factor.perturbed;
     results.smallest_pivot = factor.smallest;
-    batched::cuda::tell<Factorisation::ldlt>(team, memory.team, results, true, i, true, k,
+    tessera::cuda::tell<Factorisation::ldlt>(team, memory.team, results, true, i, true, k,
                                              threshold_of(factor, i));
     const int lane = team.lane();
     if (lane < k) factor.permutations[i * k + lane] = memory.team.rows[lane];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/pack.cuh"
 #include "gpu/warp.cuh"
 #include "precond/block_ldlt/kernels.hpp"
 
@@ -14,19 +15,17 @@ __device__ __forceinline__ void load_run(const T* from, T (&to)[count]) {
     constexpr int bytes = count * int(sizeof(T));
     if constexpr (bytes % 16 == 0) {
         constexpr int width = 16 / int(sizeof(T));
-        struct alignas(16) Run {
-            T values[width];
-        };
+        using Run = tessera::cuda::Pack16<T>;
 #pragma unroll
         for (int i = 0; i < count / width; ++i) {
             const Run run = reinterpret_cast<const Run*>(from)[i];
 #pragma unroll
-            for (int j = 0; j < width; ++j) to[i * width + j] = run.values[j];
+            for (int j = 0; j < width; ++j) to[i * width + j] = run.value[j];
         }
     } else if constexpr (bytes == 8 && count == 2) {
-        const float2 run = *reinterpret_cast<const float2*>(from);
-        to[0] = run.x;
-        to[1] = run.y;
+        const auto run = *reinterpret_cast<const tessera::cuda::Pack<T, 2>*>(from);
+        to[0] = run.value[0];
+        to[1] = run.value[1];
     } else {
 #pragma unroll
         for (int i = 0; i < count; ++i) to[i] = from[i];

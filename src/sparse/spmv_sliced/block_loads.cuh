@@ -9,12 +9,6 @@
 /// rows.
 namespace tessera::cuda {
 
-/// `Count` adjacent elements.
-template <class Element, int Count>
-struct alignas(sizeof(Element) * Count) Adjacent {
-    Element element[Count];
-};
-
 /// *from where `wanted`, else zero: one predicated instruction, so that many reads can be under
 /// way. For what is read once in a product: it takes no place in L1, which x needs, and leaves L2
 /// early, unless it `Stays` there.
@@ -75,13 +69,13 @@ template <int B, bool Pairs, class T>
 __device__ __forceinline__ void load_x(const T* x, Index block_column, Index columns, bool wanted,
                                        T (&to)[B]) {
     if constexpr (Pairs) {
-        using Pair = std::conditional_t<sizeof(T) == 8, double2, float2>;
+        using Pair = Pack<T, 2>;
         const Pair* const from = reinterpret_cast<const Pair*>(x) + Offset(block_column) * (B / 2);
 #pragma unroll
         for (int c = 0; c < B / 2; ++c) {
-            const Pair pair = load_if(wanted, from + c, Pair{0, 0});
-            to[2 * c] = pair.x;
-            to[2 * c + 1] = pair.y;
+            const Pair pair = load_if(wanted, from + c, Pair{});
+            to[2 * c] = pair.value[0];
+            to[2 * c + 1] = pair.value[1];
         }
     } else {
         const unsigned first = unsigned(block_column) * B;

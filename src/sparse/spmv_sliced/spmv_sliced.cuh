@@ -43,9 +43,9 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
     constexpr int groups = spmv_threads / Lanes;
     constexpr int batch = blocks_under_way<B, Stored, T>();
     constexpr bool any = Height == 0, has_offsets = sizeof(Column) == sizeof(std::uint16_t);
-    using Columns = Adjacent<Column, rows>;
-    using Offsets = Adjacent<std::uint16_t, rows>;
-    using Values = Adjacent<Stored, rows>;
+    using Columns = Pack<Column, rows>;
+    using Offsets = Pack<std::uint16_t, rows>;
+    using Values = Pack<Stored, rows>;
     const SlicedPattern& a = task.matrix;
     const int part = int(threadIdx.x) / groups;
     const Offset p = (Offset(blockIdx.x) * groups + threadIdx.x % groups) * rows;
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
                 const Offsets more = load_once<Stays>(
                     reinterpret_cast<const Offsets*>(offsets + at), inside && offsets_given);
 #pragma unroll
-                for (int i = 0; i < rows; ++i) to[u].element[i] += more.element[i];
+                for (int i = 0; i < rows; ++i) to[u].value[i] += more.value[i];
             }
         }
     };
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
         for (int u = 0; u < batch; ++u) {
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
-                load_x<B, Pairs>(task.x + first, column[u].element[i], Index(a.columns - first),
+                load_x<B, Pairs>(task.x + first, column[u].value[i], Index(a.columns - first),
                                  k + u * Lanes < lengths[i], x[u][i]);
             }
         }
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
 #pragma unroll
                 for (int i = 0; i < rows; ++i) {
                     sums[i][e / B] =
-                        fma(widen_to<T>(value[u][e].element[i]), x[u][i][e % B], sums[i][e / B]);
+                        fma(widen_to<T>(value[u][e].value[i]), x[u][i][e % B], sums[i][e / B]);
                 }
             }
         }

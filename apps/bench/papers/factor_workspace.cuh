@@ -1,0 +1,46 @@
+#pragma once
+
+#include "batched/factor/ldlt_tile.cuh"
+#include "batched/factor/ldu_tile.cuh"
+#include "batched/factor/llt_tile.cuh"
+#include "cuda_kernels.hpp"
+
+namespace tessera::bench::paper {
+
+/// The matrices of Width / 2 + 1 .. Width rows (4: of 1 .. 4) in the given workspace; false where
+/// these are the library's own kernels.
+template <class Method, int Width, class T>
+bool factor_width(const Context& context, Workspace workspace, const batched::FactorJob<T>& job) {
+    using batched::cuda::factor_small;
+    constexpr bool usual = batched::cuda::shared_is_faster<Method, T>(Width);
+    if ((workspace == Workspace::shared_memory) == usual) return false;
+    factor_small<Method, T, Width, !usual>(context, job);
+    return true;
+}
+
+template <class Method, class T>
+bool factor_in(const Context& context, Workspace workspace, const batched::FactorJob<T>& job) {
+    const Index n = job.a.size;
+    return n <= 4    ? factor_width<Method, 4>(context, workspace, job)
+           : n <= 8  ? factor_width<Method, 8>(context, workspace, job)
+           : n <= 16 ? factor_width<Method, 16>(context, workspace, job)
+                     : factor_width<Method, 32>(context, workspace, job);
+}
+
+template <batched::Pivoting pivoting, class T>
+bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+    return factor_in<batched::cuda::Ldu<pivoting>, T>(
+        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting, nullptr});
+}
+template <batched::Pivoting pivoting, class T>
+bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+    return factor_in<batched::cuda::Llt<pivoting>, T>(
+        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting, nullptr});
+}
+template <batched::Pivoting pivoting, class T>
+bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+    return factor_in<batched::cuda::Ldlt<pivoting>, T>(
+        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting, nullptr});
+}
+
+}  // namespace tessera::bench::paper

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "batched/factor/ldu_compact_tile.cuh"
+
+/// Launches of the factorisation in ldu_compact_tile.cuh.
+namespace tessera::batched::cuda {
+
+namespace {
+
+/// Fallback: the matrices of a warp whose bit is set in `odd`, by the general kernel; a function of
+/// its own so that it costs the fast path no registers.
+__device__ __noinline__ void factorise_odd_compact(const SizeClasses& classes,
+                                                   const FactorJob<float>& job, unsigned odd,
+                                                   Offset first, int n, unsigned char* memory) {
+    using Team = WarpTeam<32>;
+    const Team team;
+    const auto mine = team_memory<float, Team>(memory, factor_bytes<float>(32, 32), 0, n);
+    for (; odd != 0; odd &= odd - 1) {
+        __syncwarp();
+        factorise<Ldu<Pivoting::full>, float, Team, SharedRows<float>>(
+            team, mine, job, false, n, classes.matrix(first + __ffs(int(odd)) - 1), true);
+    }
+}
+
+/// LDU with full pivoting in FP32; one matrix per 8 lanes, four rows per lane in registers. Every
+/// eight steps the remaining rows and columns are compacted through shared memory.
+__global__ void __launch_bounds__(32 * CompactShape::warps, compaction_blocks)
+    factor_compact_kernel(const __grid_constant__ SizeClasses classes,
+                          const __grid_constant__ FactorJob<float> job, bool quads) {
+    using Shape = CompactShape;
+    static_assert(Shape::matrices * Shape::bytes >= factor_bytes<float>(32, 32));
+    extern __shared__ __align__(16) unsigned char compact_memory[];
+    begin_dependent();
+    const TeamBatch batch = classes.of_block(Shape::warps * Shape::matrices);
+    const int n = batch.n;
+    const int warp = int(threadIdx.x / 32);
+    const int mine = int(threadIdx.x % 32 / Shape::lanes);
+    unsigned char* const memory = compact_memory + warp * Shape::matrices * Shape::bytes;
+    const Offset first = batch.first + warp * Shape::matrices;
+    const bool here = first + mine < batch.end;
+    unsigned odd;
+    {
+        const Offset b = classes.matrix(here ? first + mine : batch.end - 1);
+        CompactLdu ldu(compact_memory, n);
+        ldu.load(start_of(job.a, b), job.a.sizes != nullptr ? n : job.a.leading_dimension, quads);
+        const bool plain = ldu.eliminate(threshold_of(job.options, b, 1.0F));
+        odd = __ballot_sync(full_warp, here && !plain && threadIdx.x % Shape::lanes == 0);
+        if (here && plain) {
+            const auto& p = job.permutations;
+            const Offset start = p.offsets != nullptr ? p.offsets[b] : b * p.stride;
+            const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
+            Index* const rows = p.rows != nullptr ? p.rows + start : nullptr;
+            Index* const columns = p.columns != nullptr ? p.columns + start : nullptr;
+            if (n == 32 && line == 32) {
+                ldu.store<true>(start_of(job.f, b), line, rows, columns);
+            } else {
+                ldu.store<false>(start_of(job.f, b), line, rows, columns);
+            }
+            if (threadIdx.x % Shape::lanes == 0 && job.results.info != nullptr) {
+                job.results.info[b] = 0;
+            }
+        }
+    }
+    if (odd == 0) return;
+    unsigned left = 0;
+    for (int m = 0; m < Shape::matrices; ++m) left |= (odd >> m * Shape::lanes & 1) << m;
+    __syncwarp();
+    factorise_odd_compact(classes, job, left, first, n, memory);
+}
+
+}  // namespace
+
+template <class T>
+bool ldu_by_compaction(const Context& context, const FactorJob<T>& job) {
+    using Shape = CompactShape;
+    if (is_told(job.results) || job.options.relative) return false;
+    const StagedLaunch launch = factor_launch(job, 17, 32, 32, Shape::warps * Shape::matrices);
+    if (launch.blocks == 0) return true;
+    const bool quads = job.a.size % 4 == 0 && is_aligned_run(job.a);
+    launch_dependent(factor_compact_kernel, launch.blocks, 32 * Shape::warps,
+                     Shape::warps * Shape::matrices * Shape::bytes, stream_of(context),
+                     launch.classes, job, quads);
+    return true;
+}
+
+}  // namespace tessera::batched::cuda

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <type_traits>
+
+/// Choices among registers, opaque to the compiler, which would else choose among their addresses
+/// and so keep them in local memory.
+namespace tessera::cuda {
+
+/// x where `condition`, else y.
+__device__ __forceinline__ float select_register(bool condition, float x, float y) {
+    float result;
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }"
+        : "=f"(result)
+        : "f"(x), "f"(y), "r"(int(condition)));
+    return result;
+}
+__device__ __forceinline__ double select_register(bool condition, double x, double y) {
+    double result;
+    asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f64 %0, %1, %2, p; }"
+        : "=d"(result)
+        : "d"(x), "d"(y), "r"(int(condition)));
+    return result;
+}
+
+/// value = from, in one case of the branches of with_register.
+template <int J>
+__device__ __forceinline__ void take_register(float& value, float from) {
+    asm volatile("mov.b32 %0, %1; // %2" : "=f"(value) : "f"(from), "n"(J));
+}
+template <int J>
+__device__ __forceinline__ void take_register(double& value, double from) {
+    asm volatile("mov.b64 %0, %1; // %2" : "=d"(value) : "d"(from), "n"(J));
+}
+
+/// f(std::integral_constant<int, j>()), First <= j < Last, by a tree of branches (a switch becomes
+/// one, too, but with tables of addresses at its ends).
+template <int First, int Last, class F>
+__device__ __forceinline__ void with_register(int j, F&& f) {
+    constexpr int middle = (First + Last) / 2;
+    if constexpr (Last - First == 1) {
+        f(std::integral_constant<int, First>());
+    } else if (j < middle) {
+        with_register<First, middle>(j, f);
+    } else {
+        with_register<middle, Last>(j, f);
+    }
+}
+
+}  // namespace tessera::cuda

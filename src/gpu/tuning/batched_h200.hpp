@@ -1,0 +1,152 @@
+#pragma once
+
+#include "tessera/factor.hpp"
+
+/// Launch shapes of the batched operations as measured on an H200 (docs/decisions/batched-*.md).
+/// Threads are those of a thread block; blocks are thread blocks of a multiprocessor, for which
+/// registers are limited.
+namespace tessera::cuda {
+
+// Inversion (batched/invert).
+
+inline constexpr int small_warps = 4;   ///< invert_small_kernel.
+inline constexpr int lane_warps = 4;    ///< invert_lanes_kernel.
+inline constexpr int panel_warps = 4;   ///< invert_panels_kernel.
+inline constexpr int panel_blocks = 4;  ///< As many as registers allow.
+
+/// How matrices of one size, or of one register width, are spread over a warp.
+struct SmallShape {
+    int lanes;          ///< A matrix, a power of two.
+    int rows;           ///< A lane.
+    int thread_blocks;  ///< Of four warps, a multiprocessor, that registers are limited for.
+    /// Whether each step looks at its pivot at once; if not, the warp repeats its matrices when one
+    /// was not well inside the range.
+    bool careful;
+};
+
+/// The fastest ones; double, float. Written by bench/tune_kernels.py from measurements on an H200;
+/// see docs/decisions/batched-inversion-gpu.md. Those of doubles from 25 rows on are for lists of
+/// TESSERA_TILES that leave out the size; else invert_panels.cuh does it.
+template <class T, int Tile>
+constexpr SmallShape small_shape() {
+    // clang-format off
+    constexpr SmallShape table[32][2] = {
+        {{1, 2, 8, false}, {1, 2, 8, false}},  // 1
+        {{2, 1, 10, false}, {1, 2, 8, false}},  // 2
+        {{2, 2, 10, false}, {2, 2, 10, false}},  // 3
+        {{2, 2, 10, false}, {2, 2, 10, false}},  // 4
+        {{2, 3, 6, false}, {2, 3, 10, false}},  // 5
+        {{2, 3, 6, false}, {2, 3, 10, false}},  // 6
+        {{2, 4, 5, false}, {2, 4, 8, false}},  // 7
+        {{2, 4, 4, false}, {2, 4, 8, false}},  // 8
+        {{2, 5, 3, false}, {2, 5, 6, false}},  // 9
+        {{2, 5, 3, false}, {2, 5, 5, true}},  // 10
+        {{4, 3, 3, false}, {2, 6, 4, true}},  // 11
+        {{4, 3, 3, false}, {4, 3, 6, true}},  // 12
+        {{4, 4, 3, false}, {4, 4, 5, true}},  // 13
+        {{4, 4, 3, false}, {4, 4, 5, true}},  // 14
+        {{8, 2, 5, true}, {4, 4, 5, true}},  // 15
+        {{4, 4, 3, true}, {4, 4, 4, false}},  // 16
+        {{4, 5, 2, false}, {4, 5, 4, true}},  // 17
+        {{4, 5, 2, false}, {4, 5, 3, false}},  // 18
+        {{4, 5, 2, false}, {4, 5, 3, false}},  // 19
+        {{4, 5, 2, false}, {4, 5, 3, false}},  // 20
+        {{8, 3, 3, false}, {8, 3, 4, false}},  // 21
+        {{8, 3, 3, true}, {8, 3, 4, false}},  // 22
+        {{8, 3, 2, false}, {8, 3, 4, true}},  // 23
+        {{8, 3, 2, false}, {8, 3, 4, false}},  // 24
+        {{16, 2, 3, true}, {4, 7, 2, false}},  // 25
+        {{16, 2, 3, false}, {4, 7, 2, false}},  // 26
+        {{16, 2, 3, false}, {4, 7, 2, false}},  // 27
+        {{16, 2, 3, false}, {4, 7, 2, true}},  // 28
+        {{16, 2, 3, false}, {8, 4, 3, false}},  // 29
+        {{16, 2, 3, true}, {16, 2, 4, false}},  // 30
+        {{16, 2, 3, false}, {16, 2, 4, true}},  // 31
+        {{16, 2, 3, false}, {16, 2, 4, true}},  // 32
+    };
+    // clang-format on
+    return table[Tile - 1][sizeof(T) == 8 ? 0 : 1];
+}
+
+/// Rows of the largest matrices that may be inverted by one thread each.
+inline constexpr int most_lane_rows = 10;
+
+/// Thread blocks of four warps a multiprocessor, that registers are limited for, of the kernel that
+/// inverts matrices of n rows by one thread each; 0 where the one of small_shape is faster. Double,
+/// float. Written by bench/tune_kernels.py, too.
+template <class T, int n>
+constexpr int lane_thread_blocks() {
+    // clang-format off
+    constexpr int lane_table[most_lane_rows][2] = {{5, 5}, {4, 12}, {4, 4}, {4, 4}, {3, 4}, {3, 4}, {3, 3}, {2, 3}, {0, 3}, {0, 3}};
+    // clang-format on
+    return n > most_lane_rows ? 0 : lane_table[n - 1][sizeof(T) == 8 ? 0 : 1];
+}
+
+// Factorisations and solves (batched/factor, batched/solve).
+
+inline constexpr int factor_threads = 128;
+inline constexpr int factor_large_blocks = 1;  ///< Of more than 32 rows, one a thread block.
+inline constexpr int absolute_pivot_threads = 128;
+
+/// Whether matrices of up to `width` rows are better kept in shared memory than in registers.
+template <class Method, class T>
+constexpr bool shared_is_faster(int width) {
+    if (sizeof(T) == 4 || Method::kind == batched::Factorisation::llt) return false;
+    const bool ldlt = Method::kind == batched::Factorisation::ldlt;
+    if (width == 16) return ldlt || Method::full;
+    return width == 8 && ldlt && (Method::full || Method::ordered);
+}
+
+/// Rows of a matrix of up to `width` that a lane has in registers.
+template <class Method>
+constexpr int rows_a_lane(int width) {
+    if (!Method::ordered || Method::kind == batched::Factorisation::ldlt || width < 8) return 1;
+    return width < 32 ? 4 : 2;
+}
+
+/// Blocks of factor_kernel with rows in shared memory,
+inline constexpr int factor_shared_blocks = 8;
+/// with a row a lane in registers,
+constexpr int factor_blocks(int row_bytes) { return row_bytes > 128 ? 4 : row_bytes > 64 ? 6 : 8; }
+/// and of factor_rotating_kernel.
+template <class T>
+constexpr int factor_rotating_blocks(int width) {
+    if (width == 32) return sizeof(T) == 4 ? 5 : 3;
+    return width * int(sizeof(T)) >= 128 ? 3 : width * int(sizeof(T)) == 64 ? 4 : 8;
+}
+
+/// factor_groups_kernel: lanes of a matrix of 16 rows, and blocks for those of 8 and of 16 rows.
+struct GroupTuning {
+    int lanes;
+    int blocks_of_8;
+    int blocks_of_16;
+};
+template <class T>
+constexpr GroupTuning ldu_groups(bool partial) {
+    if (sizeof(T) == 8) return {8, 2, 4};
+    return partial ? GroupTuning{4, 4, 4} : GroupTuning{2, 4, 3};
+}
+template <class T>
+constexpr GroupTuning llt_groups() {
+    return sizeof(T) == 8 ? GroupTuning{4, 2, 3} : GroupTuning{2, 6, 3};
+}
+
+inline constexpr int compaction_warps = 2;  ///< factor_compact_kernel.
+inline constexpr int compaction_blocks = 6;
+
+// Norms and products (gpu/matrix_ring.cuh, gpu/staged_batch.cuh).
+
+/// Lanes that share a matrix of n rows; double, float. Few, so that tiles are 4 to 16 KiB, but
+/// where they meet in few banks of shared memory.
+inline constexpr int ring_lanes[32][2] = {
+    {1, 1},  {1, 1},  {1, 1},  {2, 1},  {1, 1},  {1, 1},  {1, 1},  {4, 2},
+    {2, 1},  {2, 1},  {2, 1},  {8, 2},  {4, 2},  {4, 2},  {4, 2},  {8, 4},
+    {8, 8},  {8, 8},  {16, 8}, {8, 8},  {8, 8},  {16, 8}, {16, 8}, {16, 16},
+    {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8},
+};
+
+inline constexpr int staged_threads = 128;  ///< Of a thread block of warps.
+inline constexpr int staged_thread_blocks = 8;
+inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
+
+}  // namespace tessera::cuda
