@@ -12,8 +12,9 @@ template <class T>
 using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)>;
 
 /// Throws InvalidArgument for sizes that do not agree and options that cannot be.
-void check_solve(Index rows, Index columns, std::size_t b_size, std::size_t x_size,
-                 const SolveOptions& options);
+template <class T>
+void check_solve(const Operator<T>& matrix, const Operator<std::type_identity_t<T>>* preconditioner,
+                 std::size_t b_size, std::size_t x_size, const SolveOptions& options);
 
 /// What all solvers share: checks the arguments, scales a right-hand side whose squares would leave
 /// the range of T, applies Side::left, enqueues the iterations of the method that `factory` makes

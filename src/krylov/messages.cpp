@@ -43,6 +43,13 @@ std::string breakdown_sentence(Cause cause) {
 
 }  // namespace
 
+const char* to_string(Status status) {
+    static constexpr const char* names[] = {
+        "converged", "max_iterations", "max_seconds",    "accuracy_lost", "stagnated",
+        "breakdown", "non_finite",     "singular_block", "interrupted"};
+    return names[int(status)];
+}
+
 std::string sentence(const SolveReport& report, Cause cause, double target,
                      Offset singular_blocks) {
     const std::string reached = "the relative residual is " +

@@ -26,6 +26,12 @@ struct System {
         preconditioner->apply(context, r, z);
         return z;
     }
+
+    /// r = b - A x by way of `product`.
+    void true_residual(std::span<const T> from, std::span<T> product, std::span<T> r) const {
+        matrix.apply(context, from, product);
+        axpbypcz<T>(context, T(1), right_hand_side, T(-1), product, T(0), r);
+    }
 };
 
 /// Vectors of equal length, one after the other.
@@ -70,7 +76,7 @@ class Method {
     /// Makes x the iterate that the last residual norm belongs to.
     virtual void finish() {}
     /// Products with A in the first `iterations` iterations after a start.
-    virtual Offset products(Offset iterations) const = 0;
+    virtual Offset products(Offset iterations) const { return iterations; }
 };
 
 }  // namespace tessera
