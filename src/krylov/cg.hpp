@@ -103,7 +103,7 @@ class ConjugateGradients final : public Method<T> {
 /// cg as registered, and with `flexible` fcg.
 template <bool flexible>
 struct CgConfig {
-    static constexpr const char* help = "                  symmetric positive definite\n";
+    static constexpr const char* help = " symmetric positive definite\n";
     static constexpr bool left = false;
 
     CgConfig() = default;

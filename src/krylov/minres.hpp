@@ -161,7 +161,7 @@ class MinimalResiduals final : public Method<T> {
 /// minres as registered.
 struct MinresConfig {
     static constexpr const char* help = 
-        "                   symmetric, also indefinite, with a positive definite preconditioner\n";
+        " symmetric, also indefinite, with a positive definite preconditioner\n";
     static constexpr bool left = false;
 
     MinresConfig() = default;

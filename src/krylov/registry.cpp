@@ -79,7 +79,11 @@ std::vector<std::string> solver_names() {
 
 std::string solver_help() {
     std::string text;
-    for (const Entry& one : entries()) text += "  " + one.name + one.help;
+    for (const Entry& one : entries()) {
+        std::string line = "  " + one.name;
+        if (one.help[0] == ' ') line.resize(26, ' ');  // No options: the text stands in its column.
+        text += line + one.help;
+    }
     return text;
 }
 

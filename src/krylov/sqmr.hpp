@@ -160,7 +160,7 @@ class SymmetricQmr final : public Method<T> {
 
 /// sqmr as registered.
 struct SqmrConfig {
-    static constexpr const char* help = "                     symmetric, also indefinite\n";
+    static constexpr const char* help = " symmetric, also indefinite\n";
     static constexpr bool left = false;
 
     SqmrConfig() = default;
