@@ -84,7 +84,8 @@ std::string to_json(const RunReport& report) {
         {"peak_memory_bytes", report.peak_memory_bytes},
         {"copy_bytes_per_second", report.copy_rate > 0 ? number(report.copy_rate) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
-    for (const auto& [group, facts] : to_json(report.setup.facts).items()) json[group].update(facts);
+    const Json groups = to_json(report.setup.facts);
+    for (const auto& [group, facts] : groups.items()) json[group].update(facts);
     if (report.structure.nodes > 0) {
         json["structure"] = {
             {"nodes", report.structure.nodes},
