@@ -33,7 +33,8 @@ TEST(api_solve, texts_are_read_once) {
     for (const char* wrong : {"cgs", "cg:3", "idr:17", "gmres,restart=3"}) {
         EXPECT_THROW(parse_solver(wrong), InvalidArgument) << wrong;
     }
-    for (const char* wrong : {"jakobi", "block_jacobi:65", "block_ldlt:7", "chebyshev,bound=1,lower=2"}) {
+    for (const char* wrong :
+         {"jakobi", "block_jacobi:65", "block_ldlt:7", "chebyshev,bound=1,lower=2"}) {
         EXPECT_THROW(parse_preconditioner(wrong), InvalidArgument) << wrong;
     }
     for (const std::string& name : solver_names()) {

@@ -83,7 +83,7 @@ bool looks_positive_definite(const Context& host, const CsrView<T>& matrix) {
 const char* automatic_solver(bool positive_definite) { return positive_definite ? "cg" : "idr:4"; }
 
 #define TESSERA_INSTANTIATE(T)                                        \
-    template SymmetryFacts find_symmetry<T>(const CsrView<T>&); \
+    template SymmetryFacts find_symmetry<T>(const CsrView<T>&);       \
     template DiagonalFacts find_diagonal<T>(const CsrView<T>&);       \
     template RowFacts find_rows<T>(const CsrView<T>&);                \
     template bool is_symmetric<T>(const Context&, const CsrView<T>&); \

@@ -11,11 +11,11 @@ SolveReport refusal(const PreconditionerReport& setup) {
     const double unknown = std::numeric_limits<double>::quiet_NaN();
     SolveReport report;
     report.status = Status::singular_block;
-    report.message = setup.unusable +
-                     (setup.blocks > 0
-                          ? ", so the solve was not started; use singular=shift"
-                          : " and the solve was not started; take --solver idr --precond "
-                            "block_jacobi");
+    report.message =
+        setup.unusable + (setup.blocks > 0
+                              ? ", so the solve was not started; use singular=shift"
+                              : " and the solve was not started; take --solver idr --precond "
+                                "block_jacobi");
     report.relative_residual = unknown;
     report.true_relative_residual = unknown;
     return report;

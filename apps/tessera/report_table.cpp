@@ -46,7 +46,8 @@ std::string storage_text(const Json& blocks) {
     }
     const double stored = blocks["stored_bytes"], working = blocks["working_bytes"];
     result += "; " + format_bytes(stored);
-    if (stored < working) result += format(", %.0f %% less than in full", 100 - 100 * stored / working);
+    if (stored < working)
+        result += format(", %.0f %% less than in full", 100 - 100 * stored / working);
     return result;
 }
 
@@ -98,8 +99,8 @@ std::string stage_text(const Json& ldlt) {
     if (result == "none") return result;
     const bool swept = result == "jacobi";
     if (swept) {
-        result += format(", sweep %d of %d", ldlt["best_sweep"].get<int>(),
-                         ldlt["sweeps"].get<int>());
+        result +=
+            format(", sweep %d of %d", ldlt["best_sweep"].get<int>(), ldlt["sweeps"].get<int>());
     }
     result += format(", epsilon %.2g, ", real(ldlt["epsilon"])) +
               plural(ldlt["perturbed"], "pivot") + " raised";
@@ -127,11 +128,11 @@ std::string phase_table(const RunReport& report) {
     std::size_t width = 5;
     for (const PhaseRecord& phase : report.phases) width = std::max(width, phase.name.size());
     std::string table = format("\n  %-*s %10s %11s %10s %7s\n", int(width), "phase", "calls",
-                             "seconds", "bytes", "copy");
+                               "seconds", "bytes", "copy");
     bool sampled = false;
     for (const PhaseRecord& phase : report.phases) {
         table += format("  %-*s %10lld %11.6f", int(width), phase.name.c_str(),
-                      static_cast<long long>(phase.calls), phase.seconds);
+                        static_cast<long long>(phase.calls), phase.seconds);
         if (phase.bytes > 0) {
             table += format(" %10s", format_bytes(phase.bytes).c_str());
             if (phase.seconds > 0 && report.copy_rate > 0) {
@@ -142,7 +143,8 @@ std::string phase_table(const RunReport& report) {
         sampled = sampled || phase.sampled;
     }
     if (report.copy_rate > 0) {
-        table += "  copy: share of the measured copy rate, " + format_bytes(report.copy_rate) + "/s\n";
+        table +=
+            "  copy: share of the measured copy rate, " + format_bytes(report.copy_rate) + "/s\n";
     }
     if (sampled) table += "  calls and seconds are samples: replayed graphs are not timed\n";
     return table;
@@ -181,8 +183,8 @@ std::string to_table(const RunReport& report) {
                            plural(solve.operator_applications, "product") + " with A, " +
                            plural(solve.restarts, "restart") + ")");
     if (!std::isnan(solve.true_relative_residual)) {
-        line("residual",
-             format("%.3e (recursive %.3e)", solve.true_relative_residual, solve.relative_residual));
+        line("residual", format("%.3e (recursive %.3e)", solve.true_relative_residual,
+                                solve.relative_residual));
     }
     if (report.structure.nodes > 0) {
         line("mesh", plural(report.structure.nodes, "node") + ", " +
@@ -192,8 +194,9 @@ std::string to_table(const RunReport& report) {
              format("at most %.6g (centres of elements)", report.structure.largest_von_mises));
     }
     if (report.forward_error >= 0) line("forward error", format("%.3e", report.forward_error));
-    line("seconds", format("read %.3f, find blocks %.3f, setup %.3f, solve %.3f", report.seconds.read,
-                         report.seconds.find_blocks, report.seconds.setup, report.seconds.solve));
+    line("seconds",
+         format("read %.3f, find blocks %.3f, setup %.3f, solve %.3f", report.seconds.read,
+                report.seconds.find_blocks, report.seconds.setup, report.seconds.solve));
     line("peak memory", format_bytes(double(report.peak_memory_bytes)));
     return table + phase_table(report);
 }

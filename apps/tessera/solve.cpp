@@ -70,8 +70,7 @@ class Run {
     int operator()() {
         load();
         const auto matrix = make_product();
-        vectors_ =
-            make_vectors<T>(context_, host_, choice_.right_hand_side, *matrix, system_.load);
+        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, *matrix, system_.load);
         x_ = arguments_.start.empty()
                  ? Buffer<T>(context_, matrix_.rows)
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
@@ -108,9 +107,9 @@ class Run {
         }
         report_.solver = choice_.solver.normalised();
         const auto& refined = choice_.refinement;
-        MemoryNeed need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                                          refined ? *refined->inner : *choice_.config,
-                                          *choice_.preconditioner);
+        MemoryNeed need =
+            estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                            refined ? *refined->inner : *choice_.config, *choice_.preconditioner);
         if (!context_.on_gpu()) need.matrix = 0;  // It is there already.
         if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
         if (format.format != MatrixFormat::csr) {
@@ -204,7 +203,8 @@ class Run {
                                      status == Status::accuracy_lost ||
                                      status == Status::max_iterations;
         if (system_.known_singular && ended_by_itself) {
-            report_.solve.message = singular_system_message(report_.solve, choice_.right_hand_side.knows_solution());
+            report_.solve.message =
+                singular_system_message(report_.solve, choice_.right_hand_side.knows_solution());
         }
     }
 
@@ -221,7 +221,8 @@ class Run {
         report_.peak_memory_bytes = context_.memory().peak;
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
-        if (solved_ && (choice_.right_hand_side.knows_solution() || !arguments_.out.empty() || system_.structure)) {
+        if (solved_ && (choice_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
+                        system_.structure)) {
             x = copy_to_host(context_, x_);
         }
         if (solved_ && choice_.right_hand_side.knows_solution()) {

@@ -41,8 +41,7 @@ class Tuning {
         load();
         const CsrOperator<T> matrix(context_, matrix_);
         matrix_operator_ = &matrix;
-        vectors_ =
-            make_vectors<T>(context_, host_, choice_.right_hand_side, matrix, system_.load);
+        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, matrix, system_.load);
         x_ = Buffer<T>(context_, matrix_.rows);
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();

@@ -88,8 +88,8 @@ struct PreconditionerReport {
     const BlockPartition* partition = nullptr;  ///< Of the preconditioner; null: it has none.
     std::vector<SingularBlock> first_singular;  ///< Ten at most.
     Index first_non_finite_row = -1;            ///< Of the matrix; -1: none was found.
-    bool overflow = false;  ///< A finite value is infinite in the precision asked for.
-    std::string unusable;   ///< Why no solve should start with it; empty: one may.
+    bool overflow = false;    ///< A finite value is infinite in the precision asked for.
+    std::string unusable;     ///< Why no solve should start with it; empty: one may.
     std::vector<Fact> facts;  ///< Groups of facts, such as {"polynomial", {{"degree", 6}, ...}}.
 };
 

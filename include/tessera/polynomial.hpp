@@ -61,9 +61,9 @@ struct PolynomialOptions {
 /// What the setup of a polynomial found; all of the scaled matrix.
 struct PolynomialReport {
     int degree = 0;
-    double lower = 0, upper = 0;   ///< The ends of the spectrum as they are used.
-    Offset recoveries = 0;         ///< Times that the upper end was raised.
-    Index not_positive = 0;        ///< Rows that keep the scaling from being real; the first one:
+    double lower = 0, upper = 0;  ///< The ends of the spectrum as they are used.
+    Offset recoveries = 0;        ///< Times that the upper end was raised.
+    Index not_positive = 0;       ///< Rows that keep the scaling from being real; the first one:
     Index first_not_positive = -1;
 };
 

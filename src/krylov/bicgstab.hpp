@@ -140,18 +140,6 @@ class Bicgstab final : public Method<T> {
     Buffer<State> state_;
 };
 
-/// bicgstab as registered.
-struct BicgstabConfig {
-    static constexpr const char* help = "\n";
-    static constexpr bool left = true;
-
-    BicgstabConfig() = default;
-    explicit BicgstabConfig(const Spec& spec) { spec.finish(); }
-    template <class T>
-    auto method(const System<T>& system) const {
-        return std::make_unique<Bicgstab<T>>(system);
-    }
-    Offset numbers(Offset rows) const { return 10 * rows; }
-};
+using BicgstabConfig = PlainConfig<Bicgstab, 10, true>;
 
 }  // namespace tessera

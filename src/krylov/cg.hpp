@@ -48,11 +48,11 @@ struct CgState {
 ///   z = M^-1 r,  beta = (r^T z)_new / (r^T z)_old,  p = z + beta p.
 /// The flexible form (Golub and Ye 1999; Notay 2000) takes the beta of Polak and Ribiere.
 template <class T>
-class ConjugateGradients final : public Method<T> {
+class ConjugateGradients : public Method<T> {
     using State = CgState<T>;
 
   public:
-    ConjugateGradients(const System<T>& system, bool flexible)
+    explicit ConjugateGradients(const System<T>& system, bool flexible = false)
         : system_(system),
           flexible_(flexible),
           vectors_(system.context, system.size(), system.preconditioner == nullptr ? 3 : 4),
@@ -100,19 +100,13 @@ class ConjugateGradients final : public Method<T> {
     Buffer<State> state_;
 };
 
-/// cg as registered, and with `flexible` fcg.
-template <bool flexible>
-struct CgConfig {
-    static constexpr const char* help = " symmetric positive definite\n";
-    static constexpr bool left = false;
-
-    CgConfig() = default;
-    explicit CgConfig(const Spec& spec) { spec.finish(); }
-    template <class T>
-    auto method(const System<T>& system) const {
-        return std::make_unique<ConjugateGradients<T>>(system, flexible);
-    }
-    Offset numbers(Offset rows) const { return 7 * rows; }
+template <class T>
+struct FlexibleConjugateGradients final : ConjugateGradients<T> {
+    explicit FlexibleConjugateGradients(const System<T>& system)
+        : ConjugateGradients<T>(system, true) {}
 };
+
+using CgConfig = PlainConfig<ConjugateGradients, 7, false>;
+using FcgConfig = PlainConfig<FlexibleConjugateGradients, 7, false>;
 
 }  // namespace tessera

@@ -21,26 +21,6 @@ constexpr double spike_margin = 1000;
 /// Seconds of iterations beside which a convergence check is short.
 constexpr double check_seconds = 2e-3;
 
-/// The operator M^-1 A.
-template <class T>
-class LeftPreconditioned final : public Operator<T> {
-  public:
-    LeftPreconditioned(const Context& context, const Operator<T>& matrix,
-                       const Operator<T>& preconditioner)
-        : matrix_(matrix), preconditioner_(preconditioner), product_(context, matrix.rows()) {}
-    Index rows() const override { return matrix_.rows(); }
-    Index columns() const override { return matrix_.columns(); }
-    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
-        matrix_.apply(context, x, product_.view());
-        preconditioner_.apply(context, product_.view(), y);
-    }
-
-  private:
-    const Operator<T>& matrix_;
-    const Operator<T>& preconditioner_;
-    mutable Buffer<T> product_;
-};
-
 template <class T>
 class Driver {
   public:
@@ -341,9 +321,8 @@ SolveReport Driver<T>::conclude(Status status, const Norms& norms) {
         method_norm_b_ == 0 ? 0 : double(seen_.residual_norm) / method_norm_b_;
     report_.true_relative_residual = norm_b_ == 0 ? 0 : norms.truth / norm_b_;
     report_.seconds = now() - start_;
-    report_.message =
-        sentence(report_, seen_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
-                 preconditioner_ == nullptr ? 0 : preconditioner_->singular_blocks());
+    report_.message = sentence(report_, seen_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
+                               preconditioner_ == nullptr ? 0 : preconditioner_->singular_blocks());
     return report_;
 }
 
@@ -388,37 +367,19 @@ SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
 }  // namespace
 
 template <class T>
-void check_solve(const Operator<T>& matrix, const Operator<std::type_identity_t<T>>* preconditioner,
-                 std::size_t b_size, std::size_t x_size, const SolveOptions& options) {
-    const Index rows = matrix.rows();
-    require(rows == matrix.columns(), "solve: the matrix must be square");
-    require(b_size == std::size_t(rows) && x_size == b_size,
-            "solve: b and x must have as many elements as the matrix has rows");
-    require(preconditioner == nullptr ||
-                (preconditioner->rows() == rows && preconditioner->columns() == rows),
-            "solve: the preconditioner must have the size of the matrix");
-    require(std::isfinite(options.rtol) && options.rtol >= 0, "solve: rtol must be 0 or more");
-    require(std::isfinite(options.atol) && options.atol >= 0, "solve: atol must be 0 or more");
-    require(options.max_iterations >= 0, "solve: max_iterations must be 0 or more");
-    require(options.max_seconds >= 0, "solve: max_seconds must be 0 or more");
-    require(options.stagnation_window >= 0, "solve: stagnation_window must be 0 (off) or more");
-    require(options.check_interval >= 0 && options.check_interval <= Recurrence<T>::ring,
-            "solve: check_interval must be within 0..256");
-}
-
-template <class T>
 SolveReport drive(const Context& context, const Operator<T>& matrix,
                   const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const MethodFactory<T>& factory) {
-    check_solve(matrix, preconditioner, b.size(), x.size(), options);
+    check_solve(matrix.rows(), matrix.columns(), b.size(), x.size(), options);
+    require(preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
+                                          preconditioner->columns() == matrix.rows()),
+            "solve: the preconditioner must have the size of the matrix");
     return Driver<T>(context, matrix, preconditioner, b, x, options).solve(factory);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                    \
-    template void check_solve<T>(const Operator<T>&, const Operator<T>*, std::size_t,             \
-                                 std::size_t, const SolveOptions&);                               \
-    template SolveReport drive<T>(const Context&, const Operator<T>&, const Operator<T>*,         \
-                                  std::span<const T>, std::span<T>, const SolveOptions&,          \
+#define TESSERA_INSTANTIATE(T)                                                            \
+    template SolveReport drive<T>(const Context&, const Operator<T>&, const Operator<T>*, \
+                                  std::span<const T>, std::span<T>, const SolveOptions&,  \
                                   const MethodFactory<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -184,7 +184,6 @@ class Gmres final : public Method<T> {
 
 /// gmres as registered.
 struct GmresConfig {
-    static constexpr const char* help = "[:RESTART]          RESTART 1..10000 (30)\n";
     static constexpr bool left = true;
     int restart;
 

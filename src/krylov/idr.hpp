@@ -42,7 +42,8 @@ struct IdrState {
         minus_c[s] = 1;
     }
 
-    /// Solves M(k:s, k:s) c = f(k:s). Also takes note of the residual norm that the update before left
+    /// Solves M(k:s, k:s) c = f(k:s). Also takes note of the residual norm that the update before
+    /// left
     /// (`norm_square`), and begins the iteration when k = 0.
     TESSERA_HOST_DEVICE void project(const T* norm_square, int s, int k) {
         if (k == 0) {
@@ -87,8 +88,8 @@ struct IdrState {
     /// length = omega = t^T r / t^T t, made longer where t and r are far from parallel: with
     /// rho = t^T r / (||t|| ||r||), |rho| < angle, omega is multiplied by angle / |rho|
     /// (Sleijpen and van der Vorst 1995). That is angle ||r|| / ||t|| with the sign of rho. With
-    /// smoothing ||r|| is here the norm of the smoothed residual, as in MAGMA's program: in a spike,
-    /// where ||r|| is far above it, the step that minimises r stays as it is.
+    /// smoothing ||r|| is here the norm of the smoothed residual, as in MAGMA's program: in a
+    /// spike, where ||r|| is far above it, the step that minimises r stays as it is.
     TESSERA_HOST_DEVICE void next_omega(const T* norm_square, int s, T angle) {
         recurrence.note_spike(std::sqrt(rr));
         recurrence.observe(std::sqrt(*norm_square));
@@ -116,9 +117,7 @@ struct IdrState {
     }
 
     /// The residual has just been computed from x.
-    TESSERA_HOST_DEVICE void replaced() {
-        recurrence.spiked = recurrence.settled = 0;
-    }
+    TESSERA_HOST_DEVICE void replaced() { recurrence.spiked = recurrence.settled = 0; }
 
     /// gamma = d^T r_s / d^T d, d = r_s - r: minimises ||r_s - gamma d||.
     TESSERA_HOST_DEVICE void smooth() {
@@ -248,8 +247,7 @@ class Idr final : public Method<T> {
             combine<T>(context, k, g_.vectors(0, k), state->h, T(1), g_[k]);
             combine<T>(context, k, u_.vectors(0, k), state->h, T(1), u_[k]);
         }
-        dots<T>(context, s_ - k, p_.vectors(k, s_ - k), g_[k],
-                state->m + k * State::most + k);
+        dots<T>(context, s_ - k, p_.vectors(k, s_ - k), g_[k], state->m + k * State::most + k);
         dot<T>(context, g_[k], g_[k], &state->gg);
         run_step<&State::next_length>(context, state, s_, k);
         axpy_pair_dot<T>(context, &state->length, u_[k], g_[k], system_.x, residual(), &state->rr);
@@ -289,8 +287,6 @@ class Idr final : public Method<T> {
 
 /// idr as registered.
 struct IdrConfig {
-    static constexpr const char* help =
-        "[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)\n";
     static constexpr bool left = true;
     IdrOptions options;
 
@@ -301,8 +297,8 @@ struct IdrConfig {
     }
     explicit IdrConfig(Spec spec) {
         options.s = int(spec.integer(0, options.s, 1, 16));
-        options.seed = std::uint64_t(spec.integer("seed", Offset(options.seed), 0,
-                                                  std::numeric_limits<Offset>::max()));
+        options.seed = std::uint64_t(
+            spec.integer("seed", Offset(options.seed), 0, std::numeric_limits<Offset>::max()));
         options.angle = spec.real("angle", options.angle, 0, 0.999);
         options.smoothing = spec.flag("smoothing");
         spec.finish();

@@ -48,8 +48,8 @@ struct MinresState {
         w_of_before = before > 0 ? -beta / before : T(0);
     }
 
-    /// Rotates the new column of the tridiagonal matrix into a triangle, which gives the direction and
-    /// the step. Ends the iteration where the residual norm needs no vector.
+    /// Rotates the new column of the tridiagonal matrix into a triangle, which gives the direction
+    /// and the step. Ends the iteration where the residual norm needs no vector.
     TESSERA_HOST_DEVICE void rotate(bool preconditioned) {
         d_of_z = d_of_last = d_of_before = step = add = 0;
         keep = 1;
@@ -158,19 +158,6 @@ class MinimalResiduals final : public Method<T> {
     Buffer<State> state_;
 };
 
-/// minres as registered.
-struct MinresConfig {
-    static constexpr const char* help = 
-        " symmetric, also indefinite, with a positive definite preconditioner\n";
-    static constexpr bool left = false;
-
-    MinresConfig() = default;
-    explicit MinresConfig(const Spec& spec) { spec.finish(); }
-    template <class T>
-    auto method(const System<T>& system) const {
-        return std::make_unique<MinimalResiduals<T>>(system);
-    }
-    Offset numbers(Offset rows) const { return 11 * rows; }
-};
+using MinresConfig = PlainConfig<MinimalResiduals, 11, false>;
 
 }  // namespace tessera

@@ -34,7 +34,8 @@ TEST(refinement, reaches_what_double_precision_can) {
     SolveOptions options;
     options.rtol = 1e-13;
     for (const std::string inner : {"cg", "fcg", "bicgstab", "idr:2"}) {
-        const auto solved = refine(context(), matrix, b, options, {}, {.inner = parse_solver(inner)});
+        const auto solved =
+            refine(context(), matrix, b, options, {}, {.inner = parse_solver(inner)});
         EXPECT_EQ(solved.report.status, Status::converged) << inner << solved.report.message;
         const Residual found = residual(matrix, b, solved.x);
         EXPECT_LE(found.norm, 1e-13 * norm(b) + found.rounding) << inner;

@@ -12,8 +12,9 @@ namespace tessera {
 namespace {
 
 /// A solver that can be named. A Config is made of a Spec, of which it reads everything
-/// (Spec::finish), and has `help`, `left` (whether Side::left applies), a function method<T> that
-/// makes the Method, and the function numbers of a SolverConfig.
+/// (Spec::finish), and has `left` (whether Side::left applies), a function method<T> that makes the
+/// Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the options, or a
+/// space, and what the solver is for.
 struct Entry {
     std::string name;
     const char* help;
@@ -52,8 +53,8 @@ class Registered final : public SolverConfig {
 };
 
 template <class Config>
-Entry entry(const std::string& name) {
-    return {name, Config::help, [](const Spec& spec) -> std::unique_ptr<SolverConfig> {
+Entry entry(const char* name, const char* help) {
+    return {name, help, [](const Spec& spec) -> std::unique_ptr<SolverConfig> {
                 return std::make_unique<Registered<Config>>(spec);
             }};
 }
@@ -61,10 +62,16 @@ Entry entry(const std::string& name) {
 /// One line a solver.
 const std::vector<Entry>& entries() {
     static const std::vector<Entry> all = {
-        entry<CgConfig<false>>("cg"),        entry<CgConfig<true>>("fcg"),
-        entry<BicgstabConfig>("bicgstab"),   entry<IdrConfig>("idr"),
-        entry<GmresConfig>("gmres"),         entry<MinresConfig>("minres"),
-        entry<SqmrConfig>("sqmr"),           entry<RichardsonConfig>("richardson"),
+        entry<CgConfig>("cg", " symmetric positive definite"),
+        entry<FcgConfig>("fcg", " symmetric positive definite"),
+        entry<BicgstabConfig>("bicgstab", ""),
+        entry<IdrConfig>("idr", "[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)"),
+        entry<GmresConfig>("gmres", "[:RESTART]          RESTART 1..10000 (30)"),
+        entry<MinresConfig>("minres",
+                            " symmetric, also indefinite, with a positive definite "
+                            "preconditioner"),
+        entry<SqmrConfig>("sqmr", " symmetric, also indefinite"),
+        entry<RichardsonConfig>("richardson", ""),
     };
     return all;
 }
@@ -82,7 +89,7 @@ std::string solver_help() {
     for (const Entry& one : entries()) {
         std::string line = "  " + one.name;
         if (one.help[0] == ' ') line.resize(26, ' ');  // No options: the text stands in its column.
-        text += line + one.help;
+        text += line + one.help + "\n";
     }
     return text;
 }
@@ -98,14 +105,14 @@ template <class T>
 SolveReport cg(const Context& context, const Operator<T>& matrix,
                PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
                const SolveOptions& options) {
-    return run(CgConfig<false>(), context, matrix, preconditioner, b, x, options);
+    return run(CgConfig(), context, matrix, preconditioner, b, x, options);
 }
 
 template <class T>
 SolveReport fcg(const Context& context, const Operator<T>& matrix,
                 PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
                 const SolveOptions& options) {
-    return run(CgConfig<true>(), context, matrix, preconditioner, b, x, options);
+    return run(FcgConfig(), context, matrix, preconditioner, b, x, options);
 }
 
 template <class T>
@@ -150,17 +157,17 @@ SolveReport richardson(const Context& context, const Operator<T>& matrix,
     return run(RichardsonConfig(), context, matrix, preconditioner, b, x, options);
 }
 
-#define TESSERA_SOLVER(name, T, ...)                                                              \
-    template SolveReport name<T>(const Context&, const Operator<T>&, PreconditionerPointer<T>,    \
+#define TESSERA_SOLVER(name, T, ...)                                                           \
+    template SolveReport name<T>(const Context&, const Operator<T>&, PreconditionerPointer<T>, \
                                  ReadVector<T>, WriteVector<T>, __VA_ARGS__ const SolveOptions&);
-#define TESSERA_INSTANTIATE(T)                                                                    \
-    TESSERA_SOLVER(cg, T)                                                                         \
-    TESSERA_SOLVER(fcg, T)                                                                        \
-    TESSERA_SOLVER(bicgstab, T)                                                                   \
-    TESSERA_SOLVER(gmres, T, int, )                                                               \
-    TESSERA_SOLVER(minres, T)                                                                     \
-    TESSERA_SOLVER(sqmr, T)                                                                       \
-    TESSERA_SOLVER(idr, T, const IdrOptions&, )                                                   \
+#define TESSERA_INSTANTIATE(T)                  \
+    TESSERA_SOLVER(cg, T)                       \
+    TESSERA_SOLVER(fcg, T)                      \
+    TESSERA_SOLVER(bicgstab, T)                 \
+    TESSERA_SOLVER(gmres, T, int, )             \
+    TESSERA_SOLVER(minres, T)                   \
+    TESSERA_SOLVER(sqmr, T)                     \
+    TESSERA_SOLVER(idr, T, const IdrOptions&, ) \
     TESSERA_SOLVER(richardson, T)
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -11,9 +11,7 @@ struct RichardsonState {
     T rr;      ///< r^T r
     T length;  ///< 1 while running, then 0.
 
-    TESSERA_HOST_DEVICE void begin() {
-        length = recurrence.begin() ? T(1) : T(0);
-    }
+    TESSERA_HOST_DEVICE void begin() { length = recurrence.begin() ? T(1) : T(0); }
 
     TESSERA_HOST_DEVICE void end() {
         recurrence.observe(std::sqrt(rr));
@@ -53,18 +51,6 @@ class Richardson final : public Method<T> {
     Buffer<State> state_;
 };
 
-/// richardson as registered.
-struct RichardsonConfig {
-    static constexpr const char* help = "\n";
-    static constexpr bool left = true;
-
-    RichardsonConfig() = default;
-    explicit RichardsonConfig(const Spec& spec) { spec.finish(); }
-    template <class T>
-    auto method(const System<T>& system) const {
-        return std::make_unique<Richardson<T>>(system);
-    }
-    Offset numbers(Offset rows) const { return 7 * rows; }
-};
+using RichardsonConfig = PlainConfig<Richardson, 7, true>;
 
 }  // namespace tessera

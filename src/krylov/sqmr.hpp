@@ -158,18 +158,6 @@ class SymmetricQmr final : public Method<T> {
     Buffer<State> state_;
 };
 
-/// sqmr as registered.
-struct SqmrConfig {
-    static constexpr const char* help = " symmetric, also indefinite\n";
-    static constexpr bool left = false;
-
-    SqmrConfig() = default;
-    explicit SqmrConfig(const Spec& spec) { spec.finish(); }
-    template <class T>
-    auto method(const System<T>& system) const {
-        return std::make_unique<SymmetricQmr<T>>(system);
-    }
-    Offset numbers(Offset rows) const { return 9 * rows; }
-};
+using SqmrConfig = PlainConfig<SymmetricQmr, 9, false>;
 
 }  // namespace tessera

@@ -98,8 +98,7 @@ PreconditionerReport BlockJacobi<T>::make_report() const {
     report.first_singular = first_singular();
     report.first_non_finite_row = found.first_non_finite_row;
     report.overflow = found.overflow;
-    report.unusable =
-        singular_blocks_sentence(options().singular, found.singular, report.blocks);
+    report.unusable = singular_blocks_sentence(options().singular, found.singular, report.blocks);
     std::vector<Fact> formats, decades, worst;
     for (std::size_t k = 0; k < found.formats.size(); ++k) {
         formats.push_back({to_string(BlockFormat(k)), found.formats[k]});

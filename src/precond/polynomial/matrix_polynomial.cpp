@@ -1,5 +1,5 @@
-#include "base/dispatch.hpp"
 #include "precond/polynomial/matrix_polynomial.hpp"
+#include "base/dispatch.hpp"
 
 namespace tessera {
 

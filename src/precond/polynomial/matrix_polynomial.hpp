@@ -18,9 +18,8 @@ struct PolynomialTerm {
 /// The degree + 1 terms of s on (0, upper] or [lower, upper]. `alpha` > 0 and `beta` >= -1/2 are
 /// those of least_squares; `lower` is read by chebyshev (0 < lower < upper) and, where it is
 /// positive, by neumann. Throws InvalidArgument for other numbers and degrees beyond 1..16.
-std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree,
-                                                         double lower, double upper,
-                                                         double alpha = 0.5, double beta = -0.5);
+std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree, double lower,
+                                             double upper, double alpha = 0.5, double beta = -0.5);
 
 /// z = s(A) r for a square operator A, with exactly terms.size() - 1 products; no overlap. The
 /// directions of a polynomial follow a recurrence of three terms, so Clenshaw's algorithm sums them
