@@ -5,7 +5,6 @@ find_package(ZLIB REQUIRED)
 find_path(TESSERA_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
 find_path(TESSERA_FMT_INCLUDE fmt/format-inl.h REQUIRED)
 find_path(TESSERA_FAST_FLOAT_INCLUDE fast_float/fast_float.h REQUIRED)
-find_path(TESSERA_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(TESSERA_AMD_INCLUDE suitesparse/amd.h REQUIRED)
 if(BUILD_SHARED_LIBS)  # Debian's static library is not for shared ones.
   find_library(TESSERA_AMD_LIBRARY amd REQUIRED)
@@ -23,6 +22,9 @@ if(TESSERA_WITH_CUDA)
 else()
   list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
 endif()
+if(TESSERA_WITH_CUDA)  # Its scalar steps run where the vectors lie; see run_step.hpp.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/krylov/registry.cpp PROPERTIES LANGUAGE CUDA)
+endif()
 add_library(tessera ${sources})
 add_library(tessera::tessera ALIAS tessera)
 set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION}
@@ -36,7 +38,7 @@ target_include_directories(tessera_internal INTERFACE ${PROJECT_SOURCE_DIR}/src
                            ${PROJECT_SOURCE_DIR}/include)
 target_include_directories(tessera_internal SYSTEM INTERFACE ${TESSERA_HIGHWAY_INCLUDE}
                            ${TESSERA_FMT_INCLUDE} ${TESSERA_FAST_FLOAT_INCLUDE}
-                           ${TESSERA_JSON_INCLUDE} ${TESSERA_AMD_INCLUDE})
+                           ${TESSERA_AMD_INCLUDE})
 set(tile_mask 0)  # Bit w/2 for the register width w.
 foreach(width IN LISTS TESSERA_TILES)
   math(EXPR remainder "${width} % 2")

@@ -44,9 +44,8 @@ TEST_F(cli_block_ldlt, refuses_a_nonsymmetric_matrix) {
         const Outcome outcome =
             solve({file, "--solver", "gmres", "--precond", std::string("block_ldlt:4") + options});
         EXPECT_EQ(outcome.code, 2);
-        EXPECT_EQ(outcome.err,
-                  "tessera: --precond block_ldlt: the matrix is not symmetric: entry (0, 1) is "
-                  "stored, but not (1, 0); take block_jacobi\n");
+        expect_contains(outcome.err,
+                        ": the matrix is not symmetric: entry (0, 1) is stored, but not (1, 0)\n");
     }
 }
 

@@ -10,9 +10,8 @@
 #   CUDA       headers of the toolkit only in .cu, src/gpu and src/base/*cuda*; no cuBLAS or
 #              cuSPARSE inside the library
 #   public     headers include the standard library and each other
-#   apps       include the public headers, their own folder, the standard library and CLI11;
-#              the benchmarks also nlohmann/json and the peers they compare with, and
-#              apps/tessera/compare.cpp, which reads their results, nlohmann/json
+#   apps       include the public headers, their own folder, the standard library, CLI11 and
+#              nlohmann/json; the benchmarks also the peers they compare with
 # Tests may include everything.
 set -euo pipefail
 export LC_ALL=C
@@ -30,7 +29,7 @@ self_test() {
     local expected=0 found file text
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
-    mkdir -p "$scratch"/{include/tessera,src/{base,simd,gpu/tiles,krylov},apps/tessera}
+    mkdir -p "$scratch"/{include/tessera,src/{base,simd,gpu/tiles,io,krylov},apps/tessera}
     mkdir -p "$scratch"/src/{sparse/{csr,find_blocks},precond/jacobi,batched/invert}
     allowed() { printf '#include %s\n' "$2" >>"$scratch/$1"; }
     allowed include/tessera/csr.hpp '"tessera/context.hpp"'
@@ -77,7 +76,7 @@ src/precond/jacobi/solve.cpp "krylov/driver.hpp"
 src/krylov/cg.cpp "sparse/csr/kernels.hpp"
 src/krylov/idr.cpp <CLI/CLI.hpp>
 apps/tessera/one.cpp "base/parallel.hpp"
-apps/tessera/other.cpp <nlohmann/json.hpp>
+src/io/report.cpp <nlohmann/json.hpp>
 include/tessera/io.hpp <omp.h>
 TEXT
     printf '#include "base/parallel.hpp"\n' >"$scratch/include/tessera/csr.hpp"

@@ -165,7 +165,7 @@ Json measured_way(const Context& context, const LoadedSystem& system, const std:
             {"status", to_string(report.status)},
             {"iterations", report.iterations},
             {"operator_applications", report.operator_applications},
-            {"mends", report.mends},
+            {"mends", report.recoveries},
             {"true_relative_residual", report.true_relative_residual},
             {"setup_seconds", solver.setup_seconds()},
             {"seconds", seconds[seconds.size() / 2]},

@@ -3,58 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 
-#include "memory.hpp"
-#include "tessera/tessera.hpp"
 #include "text.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
-void check_name(const char* what, const std::string& name, std::vector<std::string> valid,
-                const char* also) {
-    if (std::find(valid.begin(), valid.end(), also) == valid.end()) valid.emplace_back(also);
-    if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
-    throw InvalidArgument(unknown_word_message(what, name, valid));
-}
-
-/// Throws what is wrong with the options of the solver and the preconditioner, which both read
-/// their own: tried on a system of one row, before minutes go into reading a large one.
-void try_options(Spec solver, const Spec& preconditioner) {
-    const Context host = Context::cpu(1);
-    CsrMatrix<double> one(host, 1, 1, 1);
-    one.row_offsets().data()[0] = 0;
-    one.row_offsets().data()[1] = 1;
-    one.column_indices().data()[0] = 0;
-    one.values().data()[0] = 1;
-    const CsrOperator<double> matrix(host, one.view());
-    const std::vector<double> b(1);
-    std::vector<double> x(1);
-    if (solver.name() == "auto") {
-        solver.finish();
-    } else if (solver.name() == "refinement") {
-        parse_refinement(solver);
-    } else {
-        tessera::solve<double>(host, solver, matrix, nullptr, b, x);
-    }
-    if (is_polynomial(preconditioner.name())) {
-        parse_polynomial(preconditioner);  // Ends that are given fit their own matrix only.
-        return;
-    }
-    // A file of blocks fits its own matrix only.
-    const std::string blocks = Spec(preconditioner).word("blocks", "");
-    std::error_code error;
-    if (!std::filesystem::exists(blocks, error)) {
-        make_preconditioner<double>(host, preconditioner, one.view());
-    }
-}
-
-void check_files(const SolveArguments& arguments) {
-    const std::vector<std::string> inputs = {
-        arguments.matrix, arguments.right_hand_side, arguments.start,
-        Spec::parse(arguments.preconditioner).word("blocks", "")};
+void check_files(const SolveArguments& arguments, const std::string& blocks) {
+    const std::vector<std::string> inputs = {arguments.matrix, arguments.right_hand_side,
+                                             arguments.start, blocks};
     check_output("--json", arguments.json, inputs);
     check_output("--out", arguments.out, inputs);
     check_output("--vtu", arguments.mesh.vtu, inputs);
@@ -63,6 +21,29 @@ void check_files(const SolveArguments& arguments) {
     if (arguments.out == arguments.json) {
         throw InvalidArgument("--out and --json name the same file");
     }
+}
+
+SolveChoice parse(const SolveArguments& arguments) {
+    SolveChoice choice;
+    choice.solver = arguments.solver;
+    const std::string& solver = choice.solver.name();
+    std::vector<std::string> solvers = solver_names();
+    solvers.insert(solvers.end(), {"refinement", "auto"});
+    if (std::find(solvers.begin(), solvers.end(), solver) == solvers.end()) {
+        throw InvalidArgument(unknown_word_message("solver", solver, solvers));
+    }
+    if (solver == "refinement") {
+        choice.refinement = parse_refinement(choice.solver);
+    } else if (solver == "auto") {
+        choice.solver.finish();
+    } else {
+        choice.config = parse_solver(choice.solver);
+    }
+    choice.preconditioner = parse_preconditioner(arguments.preconditioner);
+    choice.format = parse_format(arguments.format);
+    choice.preconditioner->use_format(choice.format);
+    choice.right_hand_side = RightHandSide::parse(arguments.right_hand_side, arguments.seed);
+    return choice;
 }
 
 /// None: beyond the rows.
@@ -74,23 +55,24 @@ Index first_empty_row(const CsrView<T>& matrix) {
 
 }  // namespace
 
-void check_arguments(const SolveArguments& arguments) {
+void SolveChoice::resolve_solver(const char* name) {
+    if (solver.name() != "auto") return;
+    solver = name;
+    config = parse_solver(solver);
+}
+
+SolveChoice check_arguments(const SolveArguments& arguments) {
     if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
         throw InvalidArgument("--rtol and --atol must be finite");
     }
-    std::vector<std::string> solvers = solver_names();
-    solvers.emplace_back("refinement");
-    const std::string solver = Spec::parse(arguments.solver).name();
-    check_name("solver", solver, solvers, "auto");
-    if (solver == "refinement" && arguments.precision == "f32") {
+    SolveChoice choice = parse(arguments);
+    if (choice.refinement && arguments.precision == "f32") {
         throw InvalidArgument(
             "--solver refinement needs --precision f64: its corrections are in f32 already");
     }
-    if (solver == "refinement" && arguments.side == "left") {
+    if (choice.refinement && arguments.side == "left") {
         throw InvalidArgument("--solver refinement knows no --side left");
     }
-    check_name("preconditioner", Spec::parse(arguments.preconditioner).name(),
-               preconditioner_names(), "none");
     check_mesh_arguments(arguments.mesh);
     const MeshArguments& mesh = arguments.mesh;
     if (!arguments.right_hand_side.empty() &&
@@ -99,13 +81,13 @@ void check_arguments(const SolveArguments& arguments) {
             "--rhs takes the place of the loads: leave out --load, --traction and --body-force, or "
             "--rhs");
     }
-    try_options(Spec::parse(arguments.solver), Spec::parse(arguments.preconditioner));
-    if (parse_format(Spec::parse(arguments.format)).values != ValueFormat::working) {
+    if (choice.format.values != ValueFormat::working) {
         throw InvalidArgument("--format " + arguments.format +
                               ": with rounded values this would solve another system; leave out "
                               "values=");
     }
-    check_files(arguments);
+    check_files(arguments, Spec(arguments.preconditioner).word("blocks", ""));
+    return choice;
 }
 
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {

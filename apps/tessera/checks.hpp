@@ -1,14 +1,31 @@
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "commands.hpp"
+#include "right_hand_side.hpp"
 #include "system.hpp"
+#include "tessera/tessera.hpp"
 
 namespace tessera::cli {
 
+/// What the words of a solve mean, read once.
+struct SolveChoice {
+    Spec solver;                           ///< As text: the name may be auto.
+    std::unique_ptr<SolverConfig> config;  ///< Null for auto and refinement.
+    std::optional<RefinementOptions> refinement;
+    std::unique_ptr<PreconditionerConfig> preconditioner;
+    FormatOptions format;  ///< Of the matrix in products.
+    RightHandSide right_hand_side;
+
+    /// Takes `name` in the place of auto.
+    void resolve_solver(const char* name);
+};
+
 /// Throws what can be known to be wrong before anything large is read.
-void check_arguments(const SolveArguments& arguments);
+SolveChoice check_arguments(const SolveArguments& arguments);
 
 /// The Context of --device, and why auto fell back to the CPU, where it did. Throws
 /// DeviceUnavailable.

@@ -18,7 +18,7 @@ int convert(const ConvertArguments& arguments) {
     const CsrView<double> matrix = system.matrix.view();
     // PETSc files have no symmetric form.
     const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
-                           matrix.rows == matrix.columns && find_symmetry(matrix, true).values;
+                           matrix.rows == matrix.columns && find_symmetry(matrix).exact();
     try {
         const WritingNote writing(arguments.out);
         io::write_matrix(host, arguments.out, matrix,

@@ -2,7 +2,6 @@
 
 #include "commands.hpp"
 #include "self_test.hpp"
-#include "tessera/report.hpp"
 #include "text.hpp"
 
 namespace tessera::cli {

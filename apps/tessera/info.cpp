@@ -48,6 +48,7 @@ struct MatrixInfo {
     RowFacts row;
     bool square = false;
     SymmetryFacts symmetry;
+    bool symmetric = false;  ///< Up to rounding.
     DiagonalFacts diagonal;
     Histogram natural;
     std::vector<BoundFacts> agglomerated;
@@ -88,7 +89,7 @@ std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     const DiagonalFacts& diagonal = info.diagonal;
     const bool indefinite =
         diagonal.missing > info.row.empty || diagonal.zero + diagonal.negative > 0;
-    if (info.symmetry.values && indefinite) {
+    if (info.symmetric && indefinite) {
         command += "sqmr --precond block_ldlt:8";
     } else {
         command += std::string(automatic_solver(info.positive_definite)) +
@@ -122,9 +123,10 @@ MatrixInfo gather(const InfoArguments& arguments) {
     info.known_singular = system.known_singular;
     info.formats = find_formats(host, matrix);
     if (!info.square) return info;
-    info.symmetry = find_symmetry(matrix, false);
+    info.symmetry = find_symmetry(matrix);
+    info.symmetric = is_symmetric(host, matrix);
     info.diagonal = find_diagonal(matrix);
-    info.positive_definite = looks_positive_definite(matrix);
+    info.positive_definite = looks_positive_definite(host, matrix);
     info.natural = histogram(find_blocks(host, matrix, default_block_bound, Blocking::natural));
     if (info.nonzeros == 0) return info;
     for (const Index bound : bounds) {
@@ -192,8 +194,8 @@ std::string to_table(const MatrixInfo& info) {
     if (!info.square) {
         return table + "  not square: it cannot be solved with\n" + formats_table(info.formats);
     }
-    std::string values = yes_no(info.symmetry.values);
-    if (info.symmetry.pattern && !info.symmetry.values) {
+    std::string values = yes_no(info.symmetry.exact());
+    if (info.symmetry.pattern && !info.symmetry.exact()) {
         values +=
             format(" (largest difference %.1e of the largest entry)", info.symmetry.asymmetry);
     }
@@ -262,7 +264,7 @@ std::string to_json(const MatrixInfo& info) {
         json.add("symmetry",
                  JsonObject()
                      .add("pattern", info.symmetry.pattern)
-                     .add("values", info.symmetry.values)
+                     .add("values", info.symmetry.exact())
                      .add("asymmetry", info.symmetry.pattern ? info.symmetry.asymmetry : unknown));
         json.add("diagonal", JsonObject()
                                  .add("missing", info.diagonal.missing)

@@ -5,7 +5,7 @@
 
 #include "options.hpp"
 #include "tessera/problems.hpp"
-#include "tessera/report.hpp"
+#include "tessera/types.hpp"
 #include "text.hpp"
 
 namespace tessera::cli {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/symmetry.hpp"
+
 namespace tessera::cli {
 
 template <class T>
-SymmetryFacts find_symmetry(const CsrView<T>& matrix, bool stop_at_first_difference) {
+SymmetryFacts find_symmetry(const CsrView<T>& matrix) {
     SymmetryFacts facts;
     // Rows are walked in order, so the partners of the entries (i, j) of column j come in order,
     // too: one cursor a row finds them all.
@@ -24,10 +26,8 @@ SymmetryFacts find_symmetry(const CsrView<T>& matrix, bool stop_at_first_differe
             largest = std::max(largest, std::abs(value));
             difference = std::max(difference, std::abs(value - double(matrix.values[partner])));
         }
-        if (stop_at_first_difference && difference > 0) return facts;
     }
     facts.pattern = true;
-    facts.values = difference == 0;
     facts.asymmetry = largest > 0 ? difference / largest : 0;
     return facts;
 }
@@ -70,18 +70,24 @@ RowFacts find_rows(const CsrView<T>& matrix) {
 }
 
 template <class T>
-bool looks_positive_definite(const CsrView<T>& matrix) {
-    if (matrix.rows != matrix.columns) return false;
-    return find_diagonal(matrix).positive() && find_symmetry(matrix, true).values;
+bool is_symmetric(const Context& host, const CsrView<T>& matrix) {
+    return matrix.rows == matrix.columns &&
+           SymmetryCheck<T>(host, matrix.rows).is_symmetric(host, matrix);
+}
+
+template <class T>
+bool looks_positive_definite(const Context& host, const CsrView<T>& matrix) {
+    return is_symmetric(host, matrix) && find_diagonal(matrix).positive();
 }
 
 const char* automatic_solver(bool positive_definite) { return positive_definite ? "cg" : "idr:4"; }
 
 #define TESSERA_INSTANTIATE(T)                                        \
-    template SymmetryFacts find_symmetry<T>(const CsrView<T>&, bool); \
+    template SymmetryFacts find_symmetry<T>(const CsrView<T>&);       \
     template DiagonalFacts find_diagonal<T>(const CsrView<T>&);       \
     template RowFacts find_rows<T>(const CsrView<T>&);                \
-    template bool looks_positive_definite<T>(const CsrView<T>&);
+    template bool is_symmetric<T>(const Context&, const CsrView<T>&); \
+    template bool looks_positive_definite<T>(const Context&, const CsrView<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -7,14 +7,14 @@ namespace tessera::cli {
 /// How a square matrix and its transpose compare.
 struct SymmetryFacts {
     bool pattern = false;  ///< The same positions are stored.
-    bool values = false;   ///< Also the same values, to the last bit.
     double asymmetry = 0;  ///< max |a_ij - a_ji| / max |a_ij|; for a symmetric pattern only.
+    bool exact() const { return pattern && asymmetry == 0; }
 };
 
 /// Compares a square matrix in host memory with its transpose; stops at the first position that
-/// has no partner, or, with `stop_at_first_difference`, at the first row with other values.
+/// has no partner.
 template <class T>
-SymmetryFacts find_symmetry(const CsrView<T>& matrix, bool stop_at_first_difference);
+SymmetryFacts find_symmetry(const CsrView<T>& matrix);
 
 struct DiagonalFacts {
     Offset missing = 0;  ///< Not stored.
@@ -37,9 +37,13 @@ struct RowFacts {
 template <class T>
 RowFacts find_rows(const CsrView<T>& matrix);
 
-/// Where conjugate gradients are worth trying: symmetric in every bit with a positive diagonal.
+/// Symmetric up to rounding; see SymmetryCheck.
 template <class T>
-bool looks_positive_definite(const CsrView<T>& matrix);
+bool is_symmetric(const Context& host, const CsrView<T>& matrix);
+
+/// Where conjugate gradients are worth trying: symmetric with a positive diagonal.
+template <class T>
+bool looks_positive_definite(const Context& host, const CsrView<T>& matrix);
 
 /// The text of the solver that "auto" stands for.
 const char* automatic_solver(bool positive_definite);

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "tessera/spec.hpp"
+#include "tessera/krylov.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera::cli {
 
@@ -12,13 +13,9 @@ struct MemoryNeed {
     Offset total() const { return matrix + preconditioner + vectors; }
 };
 
-/// Whether this is the name of a polynomial preconditioner.
-bool is_polynomial(const std::string& preconditioner);
-
-/// Estimates from sizes alone. Blocks count as full, so the preconditioner's part is an upper
-/// bound.
-MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value, Spec solver,
-                           Spec preconditioner);
+/// Estimates from sizes alone.
+MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
+                           const SolverConfig& solver, const PreconditionerConfig& preconditioner);
 
 /// Throws OutOfMemory that names both amounts and the way out if `need` exceeds `free` bytes.
 void check_memory(const MemoryNeed& need, Offset free, bool on_gpu);

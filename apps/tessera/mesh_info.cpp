@@ -3,7 +3,6 @@
 
 #include "commands.hpp"
 #include "tessera/io.hpp"
-#include "tessera/report.hpp"
 #include "text.hpp"
 
 namespace tessera::cli {

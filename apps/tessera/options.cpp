@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "tessera/blocks.hpp"
-#include "tessera/spec.hpp"
+#include "tessera/krylov.hpp"
+#include "tessera/precond.hpp"
 #include "text.hpp"
 
 namespace tessera::cli {
@@ -31,42 +31,16 @@ Symmetric indefinite (but circuit, and shell without shift):
   circuit:N[,spread=2][,leak=0.001][,seed=1]               N x N points
 )";
 
-constexpr const char* methods_help =
-    R"(Solvers (--solver):
-  cg, fcg                  symmetric positive definite
-  minres, sqmr             symmetric, also indefinite; minres with a positive definite
-                           preconditioner
-  bicgstab, richardson
-  gmres[:RESTART]          RESTART 1..10000 (30)
-  idr[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)
-  refinement[:SOLVER][,rtol=1e-3]  corrections in f32 by one of these (cg), without options
-Preconditioners (--precond):
-  none
-  jacobi[,singular=stop|identity|shift|generalised]
-  block_jacobi[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]
-              [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
-              [,singular=stop|identity|shift|generalised]
-                           BOUND 1..64 (32), FILE: sizes of blocks; precision: of the inverses
-  block_ldlt[:K][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=E][,delta=0.95]
-              [,epsilon_unit=max|norm1|block][,pivoting=complete|rook|bunch_kaufman|static]
-              [,matching=on|off][,ordering=auto|amd|metis|rcm|natural][,outer=on|off]
-              [,outer_threshold=0.01][,safeguard=on|off][,solve_sweeps=0][,absolute]
-                           incomplete LDL^T of a symmetric, possibly indefinite matrix, for
-                           gmres, sqmr, with absolute for minres; K 1, 4, 8, 16 or 32 (8): rows of
-                           a block; ordering=auto: rcm for fill=0, else amd; epsilon (0.1 for
-                           jacobi): lower bound of pivots; solve_sweeps: iterations in place of
-                           triangular solves
-  neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal
-              [:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
-              [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
-              [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
-                           polynomials of the scaled matrix, for cg and symmetric positive definite
-                           ones; DEGREE 1..16 (6): products an application, better even; bound and
-                           lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
-                           values: stored (then not csr); precision: of vectors and values, f32 for
-                           compact bodies to 1e-8 (contrasts, lower tolerances and slender ones take
-                           more iterations, even twice as many); format: that of --format
-Formats (--format):
+/// Solvers and preconditioners describe themselves.
+std::string methods_help() {
+    return "Solvers (--solver):\n" + solver_help() +
+           "  refinement[:SOLVER][,rtol=1e-3]  corrections in f32 by one of these (cg), without "
+           "options\nPreconditioners (--precond):\n" +
+           preconditioner_help();
+}
+
+constexpr const char* formats_help =
+    R"(Formats (--format):
   csr[,lanes=N]
   ell, ellr                ELLPACK, the second skips its pads
   sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
@@ -140,11 +114,12 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
     command.add_option("--seed", to.seed, "Of random right-hand sides that name none")
         ->check(whole_number());
+    std::string solvers;
+    for (const std::string& name : solver_names()) solvers += ", " + name;
     command.add_option("--solver", to.solver,
-                       "auto, cg, fcg, bicgstab, idr[:S], gmres[:RESTART], minres, sqmr, "
-                       "richardson, "
-                       "refinement[:SOLVER] (corrections in f32); auto: cg for a symmetric matrix "
-                       "with a positive diagonal, else idr:4");
+                       "auto" + solvers +
+                           ", refinement[:SOLVER] (corrections in f32), with options; auto: cg for "
+                           "a symmetric matrix with a positive diagonal, else idr:4");
     command.add_option("--side", to.side, "Of the preconditioner")
         ->check(one_of({"right", "left"}));
     command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
@@ -188,7 +163,7 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
 
 void add_solve(CLI::App& app, SolveArguments& to) {
     CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
-    solve.footer(std::string(problems_help) + methods_help);
+    solve.footer(problems_help + methods_help() + formats_help);
     add_system(solve, to);
     add_mesh(solve, to.mesh);
     solve
@@ -197,9 +172,11 @@ void add_solve(CLI::App& app, SolveArguments& to) {
         ->check(file_name())
         ->group("Meshes");
     solve.add_option("--x0", to.start, "File with the start; default: zero");
-    solve.add_option("--precond", to.preconditioner,
-                     "none, jacobi, block_jacobi:BOUND[,...], block_ldlt:K[,...], or a polynomial; "
-                     "see below");
+    std::string names;
+    for (const std::string& name : preconditioner_names()) {
+        names += (names.empty() ? "" : ", ") + name;
+    }
+    solve.add_option("--precond", to.preconditioner, names + ", with options; see below");
     solve.add_option("--format", to.format,
                      "Of the matrix in products: csr, sbell:3, sell:32, ...; see below");
     solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")

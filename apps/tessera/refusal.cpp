@@ -7,81 +7,31 @@
 
 namespace tessera::cli {
 
-template <class T>
-SingularBlocks describe_blocks(const Preconditioner<T>* preconditioner, RunReport::Blocks& blocks) {
-    if (preconditioner == nullptr) return {};
-    SingularBlocks singular{preconditioner->singular_blocks(), {}};
-    blocks.singular = singular.count;
-    if (const auto* jacobi = dynamic_cast<const Jacobi<T>*>(preconditioner)) {
-        blocks.count = jacobi->rows();
-        blocks.largest = jacobi->rows() > 0 ? 1 : 0;
-        singular.first = jacobi->first_singular();
-    } else if (const auto* block = dynamic_cast<const BlockJacobi<T>*>(preconditioner)) {
-        blocks.count = block->blocks().count;
-        blocks.largest = block->blocks().largest;
-        blocks.jacobi = block->report();
-        singular.first_non_finite_row = blocks.jacobi.first_non_finite_row;
-        singular.first = block->first_singular();
-    }
-    return singular;
-}
-
-template <class T>
-BlockLdltReport describe_block_ldlt(const Preconditioner<T>* preconditioner) {
-    const auto* ldlt = dynamic_cast<const BlockLdlt<T>*>(preconditioner);
-    return ldlt == nullptr ? BlockLdltReport() : ldlt->report();
-}
-
-template <class T>
-PolynomialReport describe_polynomial(const Preconditioner<T>* preconditioner) {
-    const auto* polynomial = dynamic_cast<const PolynomialPreconditioner<T>*>(preconditioner);
-    return polynomial == nullptr ? PolynomialReport() : polynomial->report();
-}
-
-void refuse_overflow(const RunReport::Blocks& blocks) {
-    if (!blocks.jacobi.overflow) return;
-    throw InvalidArgument(
-        "the inverse of a block holds a value beyond the range of the precision it was to be "
-        "stored in; take precision=adaptive, or scale the system");
-}
-
-bool stops_at_singular(const std::string& preconditioner) {
-    return Spec::parse(preconditioner).word("singular", "stop") == "stop";
-}
-
-SolveReport refusal(const SingularBlocks& singular, Offset blocks) {
+SolveReport refusal(const PreconditionerReport& setup) {
     const double unknown = std::numeric_limits<double>::quiet_NaN();
     SolveReport report;
     report.status = Status::singular_block;
-    report.message = std::to_string(singular.count) + " of " + std::to_string(blocks) +
-                     (blocks == 1 ? " block is" : " blocks are") +
-                     " singular, so the solve was not started; use singular=shift";
+    report.message =
+        setup.unusable + (setup.blocks > 0
+                              ? ", so the solve was not started; use singular=shift"
+                              : " and the solve was not started; take --solver idr --precond "
+                                "block_jacobi");
     report.relative_residual = unknown;
     report.true_relative_residual = unknown;
     return report;
 }
 
-SolveReport refusal(const PolynomialReport& polynomial) {
-    SolveReport report = refusal(SingularBlocks{polynomial.not_positive, {}}, 0);
-    report.message =
-        "row " + std::to_string(polynomial.first_not_positive) + " (the first of " +
-        std::to_string(polynomial.not_positive) +
-        ") has no positive pivot, so the matrix is not positive definite and the solve was not "
-        "started; take --solver idr --precond block_jacobi";
-    return report;
-}
-
-std::string refusal_text(const SingularBlocks& singular,
+std::string refusal_text(const PreconditionerReport& setup, Offset singular,
                          const std::vector<std::string>& command_line) {
-    if (singular.first_non_finite_row >= 0) {
-        return "tessera: row " + std::to_string(singular.first_non_finite_row) +
+    if (setup.first_non_finite_row >= 0) {
+        return "tessera: row " + std::to_string(setup.first_non_finite_row) +
                " of the matrix holds NaN or infinity; no policy for singular blocks helps\n";
     }
-    std::string text = "tessera: " + std::to_string(singular.count) + " singular block" +
-                       (singular.count == 1 ? "" : "s") +
-                       (singular.count > Index(singular.first.size()) ? "; the first ones:" : ":") +
-                       "\n";
-    for (const SingularBlock& block : singular.first) {
+    const std::vector<SingularBlock>& first = setup.first_singular;
+    std::string text = "tessera: " + std::to_string(singular) + " singular block" +
+                       (singular == 1 ? "" : "s") +
+                       (singular > Offset(first.size()) ? "; the first ones:" : ":") + "\n";
+    for (const SingularBlock& block : first) {
         const char* inverse = block.info == block.rows ? ", or an entry of the inverse," : "";
         text += format("  block %d, rows %d..%d, pivot %d of %d%s is zero or not finite\n",
                        block.block, block.first_row, block.first_row + block.rows - 1, block.info,
@@ -118,12 +68,5 @@ std::string shifted_command(std::vector<std::string> command_line) {
     }
     return command;
 }
-
-template SingularBlocks describe_blocks<float>(const Preconditioner<float>*, RunReport::Blocks&);
-template BlockLdltReport describe_block_ldlt<float>(const Preconditioner<float>*);
-template BlockLdltReport describe_block_ldlt<double>(const Preconditioner<double>*);
-template PolynomialReport describe_polynomial<float>(const Preconditioner<float>*);
-template PolynomialReport describe_polynomial<double>(const Preconditioner<double>*);
-template SingularBlocks describe_blocks<double>(const Preconditioner<double>*, RunReport::Blocks&);
 
 }  // namespace tessera::cli

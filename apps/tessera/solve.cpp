@@ -58,9 +58,9 @@ SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
 template <class T>
 class Run {
   public:
-    explicit Run(const SolveArguments& arguments)
+    Run(const SolveArguments& arguments, SolveChoice choice)
         : arguments_(arguments),
-          wish_(RightHandSide::parse(arguments.right_hand_side, arguments.seed)),
+          choice_(std::move(choice)),
           context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
         report_.device = context_.description();
@@ -69,13 +69,8 @@ class Run {
 
     int operator()() {
         load();
-        const auto matrix = make_operator<T>(context_, matrix_, format_);
-        if (const auto* sliced = dynamic_cast<const SlicedOperator<T>*>(matrix.get())) {
-            FormatOptions chosen = format_;
-            chosen.block = sliced->matrix().options().block;
-            report_.matrix.format = to_string(chosen);
-        }
-        vectors_ = make_vectors<T>(context_, host_, wish_, *matrix, system_.load);
+        const auto matrix = make_product();
+        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, *matrix, system_.load);
         x_ = arguments_.start.empty()
                  ? Buffer<T>(context_, matrix_.rows)
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
@@ -83,10 +78,16 @@ class Run {
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
         context_.reset_phases();
         context_.time_phases();
-        const SingularBlocks refused = refines() ? refine(*matrix) : iterate(*matrix);
+        if (choice_.refinement) {
+            refine(*matrix);
+        } else {
+            iterate(*matrix);
+        }
         finish();
-        if (refused.count > 0) {
-            std::fputs(refusal_text(refused, arguments_.command_line).c_str(), stderr);
+        if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
+            std::fputs(refusal_text(report_.setup, report_.singular_blocks, arguments_.command_line)
+                           .c_str(),
+                       stderr);
         }
         return exit_code();
     }
@@ -99,20 +100,20 @@ class Run {
         report_.seconds.read = clock.seconds();
         check_system(system_, arguments_.allow_singular, arguments_.quiet);
         matrix_ = system_.matrix.view();
-        format_ = parse_format(Spec::parse(arguments_.format));
-        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format_)};
-        solver_ = Spec::parse(arguments_.solver);
-        if (solver_.name() == "auto") {
-            solver_.finish();
-            solver_ = Spec::parse(automatic_solver(looks_positive_definite(matrix_)));
+        const FormatOptions& format = choice_.format;
+        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
+        if (!choice_.config && !choice_.refinement) {
+            choice_.resolve_solver(automatic_solver(looks_positive_definite(host_, matrix_)));
         }
-        report_.solver = solver_.normalised();
-        check_symmetry();
-        MemoryNeed need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), solver_,
-                                          Spec::parse(arguments_.preconditioner));
+        report_.solver = choice_.solver.normalised();
+        const auto& refined = choice_.refinement;
+        MemoryNeed need =
+            estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                            refined ? *refined->inner : *choice_.config, *choice_.preconditioner);
         if (!context_.on_gpu()) need.matrix = 0;  // It is there already.
-        if (format_.format != MatrixFormat::csr) {
-            need.matrix += format_facts(host_, matrix_, format_).bytes;
+        if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
+        if (format.format != MatrixFormat::csr) {
+            need.matrix += format_facts(host_, matrix_, format).bytes;
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
         if (context_.on_gpu()) {
@@ -122,85 +123,73 @@ class Run {
         }
     }
 
-    bool refines() const { return solver_.name() == "refinement"; }
-
-    /// What block_ldlt will refuse, before anything is allocated; that of the matrix in float it
-    /// says itself.
-    void check_symmetry() const {
-        if (refines() || Spec::parse(arguments_.preconditioner).name() != "block_ldlt") return;
-        try {
-            SymmetryCheck<T> check(host_, matrix_.rows);
-            check.require_symmetric(host_, matrix_, "--precond block_ldlt");
-        } catch (const InvalidArgument& error) {
-            throw InvalidArgument(std::string(error.what()) + "; take block_jacobi");
+    std::unique_ptr<Operator<T>> make_product() {
+        FormatOptions format = choice_.format;
+        if (format.format == MatrixFormat::csr) {
+            return make_operator<T>(context_, matrix_, format);
         }
+        auto sliced = SlicedMatrix<T>::from_csr(context_, matrix_, format);
+        format.block = sliced.options().block;
+        report_.matrix.format = to_string(format);
+        return std::make_unique<SlicedOperator<T>>(std::move(sliced));
     }
 
-    /// A polynomial takes the format of the matrix unless it names one.
-    template <class P>
-    std::unique_ptr<Preconditioner<P>> make_preconditioner(const CsrView<P>& matrix) const {
-        const InterruptNote note("setting up " + arguments_.preconditioner);
-        Spec spec = Spec::parse(arguments_.preconditioner);
-        if (!is_polynomial(spec.name()) || !Spec(spec).word("format", "").empty()) {
-            return tessera::make_preconditioner<P>(context_, spec, matrix);
-        }
-        PolynomialOptions options = parse_polynomial(spec);
-        const ValueFormat values = options.format.values;
-        options.format = format_;
-        options.format.values = values;
-        return std::make_unique<PolynomialPreconditioner<P>>(context_, matrix, options);
-    }
-
-    SingularBlocks iterate(const Operator<T>& matrix) {
-        return precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
+    void iterate(const Operator<T>& matrix) {
+        precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
             run([&](const SolveOptions& options) {
-                return tessera::solve(context_, solver_, matrix, preconditioner,
-                                      std::as_const(vectors_.b).view(), x_.view(), options);
+                return choice_.config->solve(context_, matrix, preconditioner,
+                                             std::as_const(vectors_.b).view(), x_.view(), options);
             });
         });
     }
 
     /// With a preconditioner of the matrix in float.
-    SingularBlocks refine([[maybe_unused]] const Operator<T>& matrix) {
-        if constexpr (std::is_same_v<T, float>) {
-            throw InvalidArgument("--solver refinement corrects in float what --precision f64 has");
-        } else {
+    void refine([[maybe_unused]] const Operator<T>& matrix) {
+        if constexpr (std::is_same_v<T, double>) {
             const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
-            const auto product = make_operator<float>(context_, low.view(), format_);
-            return precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
+            const auto product = make_operator<float>(context_, low.view(), choice_.format);
+            precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
                 run([&](const SolveOptions& options) {
                     return refinement(context_, matrix, *product, preconditioner,
                                       std::as_const(vectors_.b).view(), x_.view(),
-                                      parse_refinement(solver_), options);
+                                      *choice_.refinement, options);
                 });
             });
         }
     }
 
     /// Sets up the preconditioner of a matrix, and calls `use` with it unless it must not be used:
-    /// then says why in the report; singular blocks that a policy stops at are returned.
+    /// then says why in the report.
     template <class P>
-    SingularBlocks precondition(const CsrView<P>& matrix,
-                                const std::function<void(const Operator<P>*)>& use) {
-        const auto preconditioner = make_preconditioner<P>(matrix);
+    void precondition(const CsrView<P>& matrix,
+                      const std::function<void(const Operator<P>*)>& use) {
+        std::unique_ptr<Preconditioner<P>> preconditioner;
+        {
+            const InterruptNote note("setting up " + arguments_.preconditioner);
+            preconditioner = choice_.preconditioner->make(context_, matrix);
+        }
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
-        const SingularBlocks singular = describe_blocks(preconditioner.get(), report_.blocks);
-        refuse_overflow(report_.blocks);
+        if (preconditioner) describe(*preconditioner);
+        if (report_.setup.overflow) {
+            throw InvalidArgument(
+                "the inverse of a block holds a value beyond the range of the precision it was to "
+                "be stored in; take precision=adaptive, or scale the system");
+        }
         // Nothing that is given is refused from here on.
         note_fallback(why_not_cuda_, arguments_.quiet);
-        report_.block_ldlt = describe_block_ldlt(preconditioner.get());
-        report_.polynomial = describe_polynomial(preconditioner.get());
-        if (report_.polynomial.not_positive > 0) {
-            report_.solve = refusal(report_.polynomial);
-            return {};
-        }
-        if (singular.count > 0 && stops_at_singular(arguments_.preconditioner)) {
-            report_.solve = refusal(singular, report_.blocks.count);
-            return singular;
+        if (!report_.setup.unusable.empty()) {
+            report_.solve = refusal(report_.setup);
+            return;
         }
         use(preconditioner.get());
-        report_.polynomial = describe_polynomial(preconditioner.get());
-        return {};
+        if (report_.solve.recoveries > 0) describe(*preconditioner);
+    }
+
+    template <class P>
+    void describe(const Preconditioner<P>& preconditioner) {
+        report_.setup = preconditioner.report();
+        report_.setup.partition = nullptr;  // It goes before the report does.
+        report_.singular_blocks = preconditioner.singular_blocks();
     }
 
     void run(const std::function<SolveReport(const SolveOptions&)>& solve) {
@@ -214,7 +203,8 @@ class Run {
                                      status == Status::accuracy_lost ||
                                      status == Status::max_iterations;
         if (system_.known_singular && ended_by_itself) {
-            report_.solve.message = singular_system_message(report_.solve, wish_.knows_solution());
+            report_.solve.message =
+                singular_system_message(report_.solve, choice_.right_hand_side.knows_solution());
         }
     }
 
@@ -231,10 +221,11 @@ class Run {
         report_.peak_memory_bytes = context_.memory().peak;
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
-        if (solved_ && (wish_.knows_solution() || !arguments_.out.empty() || system_.structure)) {
+        if (solved_ && (choice_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
+                        system_.structure)) {
             x = copy_to_host(context_, x_);
         }
-        if (solved_ && wish_.knows_solution()) {
+        if (solved_ && choice_.right_hand_side.knows_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) measure_copy_rate();
@@ -310,15 +301,13 @@ class Run {
     }
 
     const SolveArguments& arguments_;
-    RightHandSide wish_;
+    SolveChoice choice_;
     std::string why_not_cuda_;
     Context context_;
     Context host_;
     System<T> system_;
     CsrMatrix<T> uploaded_;
     CsrView<T> matrix_;  ///< In the memory of context_.
-    Spec solver_;
-    FormatOptions format_;
     Vectors<T> vectors_;
     Buffer<T> x_;
     bool solved_ = false;
@@ -329,8 +318,9 @@ class Run {
 
 int solve(const SolveArguments& arguments) {
     const InterruptNote note("preparing to solve " + arguments.matrix);
-    check_arguments(arguments);
-    return arguments.precision == "f32" ? Run<float>(arguments)() : Run<double>(arguments)();
+    SolveChoice choice = check_arguments(arguments);
+    return arguments.precision == "f32" ? Run<float>(arguments, std::move(choice))()
+                                        : Run<double>(arguments, std::move(choice))();
 }
 
 }  // namespace tessera::cli

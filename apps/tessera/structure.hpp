@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "report.hpp"
 #include "tessera/elasticity.hpp"
-#include "tessera/report.hpp"
 
 namespace tessera::cli {
 

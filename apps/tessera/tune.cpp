@@ -10,7 +10,6 @@
 #include "interrupt.hpp"
 #include "matrix_facts.hpp"
 #include "memory.hpp"
-#include "refusal.hpp"
 #include "right_hand_side.hpp"
 #include "system.hpp"
 #include "tessera/tessera.hpp"
@@ -31,10 +30,10 @@ bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("bloc
 template <class T>
 class Tuning {
   public:
-    explicit Tuning(const TuneArguments& arguments)
+    Tuning(const TuneArguments& arguments, SolveChoice choice)
         : arguments_(arguments),
           given_(arguments.solve),
-          wish_(RightHandSide::parse(given_.right_hand_side, given_.seed)),
+          choice_(std::move(choice)),
           context_(open_context(given_.device, given_.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
 
@@ -42,7 +41,7 @@ class Tuning {
         load();
         const CsrOperator<T> matrix(context_, matrix_);
         matrix_operator_ = &matrix;
-        vectors_ = make_vectors<T>(context_, host_, wish_, matrix, system_.load);
+        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, matrix, system_.load);
         x_ = Buffer<T>(context_, matrix_.rows);
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
@@ -59,15 +58,12 @@ class Tuning {
                                  given_.right_hand_side.empty());
         check_system(system_, given_.allow_singular, given_.quiet);
         matrix_ = system_.matrix.view();
-        symmetric_ = find_symmetry(matrix_, true).values;
+        symmetric_ = is_symmetric(host_, matrix_);
         positive_diagonal_ = find_diagonal(matrix_).positive();
-        Spec solver = Spec::parse(given_.solver);
-        chooses_solver_ = solver.name() == "auto";
-        if (chooses_solver_) {
-            solver = Spec::parse(automatic_solver(symmetric_ && positive_diagonal_));
-        }
-        solver_ = solver.normalised();
-        check_memory(need("jacobi", solver_), context_.free_memory(), context_.on_gpu());
+        chooses_solver_ = !choice_.config;
+        choice_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
+        solver_ = choice_.solver.normalised();
+        check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
         rows_ = matrix_.rows;
         nonzeros_ = matrix_.nonzeros;
         if (context_.on_gpu()) {
@@ -78,9 +74,9 @@ class Tuning {
         matrix_is_there_ = true;
     }
 
-    MemoryNeed need(const std::string& preconditioner, const std::string& solver) const {
+    MemoryNeed need(const Trial& trial) const {
         MemoryNeed memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                                            Spec::parse(solver), Spec::parse(preconditioner));
+                                            *trial.solver_config, *trial.preconditioner_config);
         if (matrix_is_there_ || !context_.on_gpu()) memory.matrix = 0;
         return memory;
     }
@@ -118,25 +114,24 @@ class Tuning {
     SolveReport solve(const Trial& trial, const Preconditioner<T>* preconditioner,
                       const SolveOptions& options) {
         fill(context_, T(0), x_.view());
-        return tessera::solve(context_, Spec::parse(trial.solver), *matrix_operator_,
-                              static_cast<const Operator<T>*>(preconditioner),
-                              std::as_const(vectors_.b).view(), x_.view(), options);
+        return trial.solver_config->solve(context_, *matrix_operator_, preconditioner,
+                                          std::as_const(vectors_.b).view(), x_.view(), options);
     }
 
-    std::unique_ptr<Preconditioner<T>> set_up(const std::string& text) {
+    std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
         const std::string report = "; what was found follows";
-        guard_->promise("interrupted while setting up " + text + report +
+        guard_->promise("interrupted while setting up " + trial.preconditioner + report +
                         " once that is done (Ctrl-C again ends it at once, without)");
-        auto preconditioner = make_preconditioner<T>(context_, Spec::parse(text), matrix_);
+        auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
         context_.synchronize();
-        guard_->promise("interrupted while solving with " + text + report);
+        guard_->promise("interrupted while solving with " + trial.preconditioner + report);
         return preconditioner;
     }
 
     /// The first use of kernels and of memory takes longer. A setup of block_ldlt takes too long to
     /// be done for that.
     void warm_up(const Trial& trial) {
-        const auto first = set_up(is_ldlt(trial) ? "none" : trial.preconditioner);
+        const auto first = set_up(is_ldlt(trial) ? Trial("none", trial.solver) : trial);
         solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
     }
 
@@ -146,16 +141,18 @@ class Tuning {
         const bool chasing = fastest() != nullptr;
         const double most = allowance(trial);
         const Clock clock;
-        const auto preconditioner = set_up(trial.preconditioner);
+        const auto preconditioner = set_up(trial);
         const double setup = clock.seconds();
         if (trial.totals.empty()) {
             trial.setup = setup;
-            describe_blocks(preconditioner.get(), trial.blocks);
-            if (const auto* jacobi = dynamic_cast<const BlockJacobi<T>*>(preconditioner.get())) {
-                trial.block_offsets = copy_to_host(context_, jacobi->blocks().block_offsets);
+            const PreconditionerReport found = preconditioner->report();
+            trial.blocks = found.blocks;
+            trial.largest_block = found.largest_block;
+            if (found.partition != nullptr) {
+                trial.block_offsets = copy_to_host(context_, found.partition->block_offsets);
             }
             if (find_same(trial)) return;
-            if (preconditioner->singular_blocks() > 0 && stops_at_singular(trial.preconditioner)) {
+            if (!found.unusable.empty()) {
                 trial.solve.status = Status::singular_block;
                 return;
             }
@@ -169,14 +166,9 @@ class Tuning {
 
     /// Whether an earlier trial has the same blocks in the same precision.
     bool find_same(Trial& trial) const {
-        const auto word = [](const Trial& any, const char* option) {
-            return Spec::parse(any.preconditioner).word(option, "");
-        };
         const auto same = [&](const Trial& other) {
             return !other.totals.empty() && !trial.block_offsets.empty() &&
-                   other.block_offsets == trial.block_offsets &&
-                   word(other, "precision") == word(trial, "precision") &&
-                   word(other, "singular") == word(trial, "singular");
+                   other.block_offsets == trial.block_offsets && other.storage == trial.storage;
         };
         const auto found = std::ranges::find_if(trials_, same);
         if (found == trials_.end()) return false;
@@ -184,15 +176,16 @@ class Tuning {
         return true;
     }
 
-    void try_one(const std::string& preconditioner, const std::string& solver) {
-        Trial trial;
-        trial.preconditioner = preconditioner;
-        trial.solver = solver;
+    /// `storage`: options of how the inverses of the same blocks differ.
+    void try_one(const std::string& preconditioner, const std::string& solver,
+                 const std::string& storage = "") {
+        Trial trial(preconditioner + storage, solver);
+        trial.storage = storage;
         if (time_is_up() || setup_is_too_long(trial)) {
             untried_.push_back(trial);
             return;
         }
-        if (need(preconditioner, solver).total() > context_.free_memory()) {
+        if (need(trial).total() > context_.free_memory()) {
             trial.does_not_fit = true;
             trials_.push_back(trial);
             return;
@@ -209,7 +202,7 @@ class Tuning {
             run_again(trials_.back());
         }
         show(trials_.back());
-        if (again) try_one(preconditioner + ",singular=shift", solver);
+        if (again) try_one(preconditioner, solver, storage + ",singular=shift");
     }
 
     /// Nothing interrupts a setup, and one of block_ldlt may take as long as many solves.
@@ -222,9 +215,8 @@ class Tuning {
     /// Block LDL^T without fill and with little, exact on its pattern and by sweeps.
     void try_ldlt() {
         tried_ldlt_ = true;
-        const Spec given = Spec::parse(solver_);
         const auto with_all = [&](const std::string& solver) {
-            const std::string absolute = given.name() == "minres" ? ",absolute" : "";
+            const std::string absolute = choice_.solver.name() == "minres" ? ",absolute" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
@@ -257,9 +249,13 @@ class Tuning {
         });
         // Whichever bound is best, blocks of another shape or rounded inverses may converge in a
         // third fewer cycles; the order is the best by bench/tune_study.py where time is short.
-        for (const char* refinement :
-             {",blocks=similar", ",blocks=similar,precision=adaptive", ",precision=adaptive"}) {
-            for (const Trial& trial : ranked) try_one(trial.preconditioner + refinement, solver_);
+        const char* const refinements[][2] = {{",blocks=similar", ""},
+                                              {",blocks=similar", ",precision=adaptive"},
+                                              {"", ",precision=adaptive"}};
+        for (const auto& [blocks, precision] : refinements) {
+            for (const Trial& trial : ranked) {
+                try_one(trial.preconditioner + blocks, solver_, precision);
+            }
         }
         repeat_the_fastest();
     }
@@ -315,7 +311,7 @@ class Tuning {
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    RightHandSide wish_;
+    SolveChoice choice_;
     std::string why_not_cuda_;
     Context context_;
     Context host_;
@@ -343,13 +339,13 @@ class Tuning {
 
 int tune(const TuneArguments& arguments) {
     const InterruptNote note("preparing to tune " + arguments.solve.matrix);
-    check_arguments(arguments.solve);
-    if (Spec::parse(arguments.solve.solver).name() == "refinement") {
+    SolveChoice choice = check_arguments(arguments.solve);
+    if (choice.refinement) {
         throw InvalidArgument(
             "tune does not try --solver refinement: give another solver or leave it out");
     }
-    return arguments.solve.precision == "f32" ? Tuning<float>(arguments)()
-                                              : Tuning<double>(arguments)();
+    return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(choice))()
+                                              : Tuning<double>(arguments, std::move(choice))();
 }
 
 }  // namespace tessera::cli

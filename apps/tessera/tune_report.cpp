@@ -57,8 +57,8 @@ std::string trial_table(const TuneReport& report) {
     for (const Trial& trial : ranked) {
         const auto count = [](Offset n) { return n > 0 ? std::to_string(n) : "-"; };
         text += name(trial.preconditioner, trial.solver) +
-                format(" %9s %7s %10.4f", count(trial.blocks.count).c_str(),
-                       count(trial.blocks.largest).c_str(), trial.setup);
+                format(" %9s %7s %10.4f", count(trial.blocks).c_str(),
+                       count(trial.largest_block).c_str(), trial.setup);
         if (trial.totals.empty()) {
             text += format(" %9s %10s %10s", "-", "-", "-");
         } else {
@@ -119,8 +119,8 @@ std::string to_json(const TuneReport& report) {
         JsonObject row;
         row.add("preconditioner", trial.preconditioner)
             .add("solver", trial.solver)
-            .add("blocks", trial.blocks.count)
-            .add("largest", trial.blocks.largest)
+            .add("blocks", trial.blocks)
+            .add("largest", trial.largest_block)
             .add("setup_seconds", trial.setup)
             .add("iterations", trial.solve.iterations)
             .add("runs", Offset(trial.totals.size()))

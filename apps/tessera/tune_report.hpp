@@ -1,19 +1,25 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "commands.hpp"
-#include "tessera/report.hpp"
+#include "tessera/krylov.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera::cli {
 
 /// One preconditioner and solver on the system.
 struct Trial {
     std::string preconditioner;
-    std::string solver;  ///< Normalised.
-    RunReport::Blocks blocks;
+    std::string solver;   ///< Normalised.
+    std::string storage;  ///< Options of `preconditioner` that leave its blocks as they are.
+    std::shared_ptr<const PreconditionerConfig> preconditioner_config;  ///< The same, parsed.
+    std::shared_ptr<const SolverConfig> solver_config;
+    Offset blocks = 0;
+    Offset largest_block = 0;
     std::vector<Index> block_offsets;  ///< Of block_jacobi, else empty.
     double setup = 0;                  ///< Seconds: finding blocks included.
     std::vector<double> totals;        ///< Seconds of setup and solve, of each run.
@@ -22,6 +28,11 @@ struct Trial {
     bool cut_short = false;     ///< Stopped when it could not be the fastest any more.
     bool does_not_fit = false;  ///< In memory.
 
+    Trial(const std::string& with, const std::string& by)
+        : preconditioner(with),
+          solver(by),
+          preconditioner_config(parse_preconditioner(with)),
+          solver_config(parse_solver(by)) {}
     bool converged() const { return !totals.empty() && solve.status == Status::converged; }
     /// Of the fastest run: what disturbs a run only makes it longer.
     double seconds() const { return *std::ranges::min_element(totals); }

@@ -133,6 +133,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     double reconstruction_error(const Context& context) const;
 
   private:
+    PreconditionerReport make_report() const override;
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -239,11 +239,6 @@ class TESSERA_API SlicedOperator final : public Operator<T> {
                     std::span<T> work) const override {
         multiply_step(context, matrix_, step, x, y, r, next, work);
     }
-    void apply_last_step(const Context& context, const RecurrenceStep<T>& step,
-                         std::span<const T> x, std::span<T> y, std::span<const T> r,
-                         const ScaledResult& result, std::span<T> work) const override {
-        multiply_last_step(context, matrix_, step, x, y, r, result, work);
-    }
     const SlicedMatrix<T>& matrix() const { return matrix_; }
     SlicedMatrix<T>& matrix() { return matrix_; }
 

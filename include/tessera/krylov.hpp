@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ struct SolveReport {
     double true_relative_residual = 0;  ///< ||b - A x|| / ||b||, computed at exit.
     std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
     Offset restarts = 0;                ///< From the true residual.
-    Offset mends = 0;                   ///< Of the preconditioner, after r^T M^-1 r <= 0 was seen.
+    Offset recoveries = 0;              ///< Of the preconditioner, after r^T M^-1 r <= 0 was seen.
     double seconds = 0;
 };
 
@@ -72,47 +73,48 @@ struct SolveReport {
 // x = 0. Waits. Never allocates inside an iteration. At exit the true residual is computed; when
 // only the recursive one met the tolerance, the method restarts from the true one, and says
 // accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status. x is never
-// worse than where the last restart began, whatever the end.
+// worse than where the last restart began, whatever the end. Those for symmetric matrices throw
+// InvalidArgument with Side::left.
 
-/// Preconditioned conjugate gradients: A and M symmetric positive definite. Side does not apply.
+/// Preconditioned conjugate gradients: A and M symmetric positive definite.
 template <class T>
 TESSERA_API SolveReport cg(const Context& context, const Operator<T>& matrix,
-                           const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-                           const SolveOptions& options = {});
+                           PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                           WriteVector<T> x, const SolveOptions& options = {});
 
 /// Flexible conjugate gradients (Polak-Ribiere beta): the preconditioner may change a little from
 /// one application to the next.
 template <class T>
 TESSERA_API SolveReport fcg(const Context& context, const Operator<T>& matrix,
-                            const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-                            const SolveOptions& options = {});
+                            PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                            WriteVector<T> x, const SolveOptions& options = {});
 
 /// BiCGSTAB (van der Vorst 1992); two products an iteration.
 template <class T>
 TESSERA_API SolveReport bicgstab(const Context& context, const Operator<T>& matrix,
-                                 const Operator<T>* preconditioner, std::span<const T> b,
-                                 std::span<T> x, const SolveOptions& options = {});
+                                 PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                                 WriteVector<T> x, const SolveOptions& options = {});
 
 /// Restarted GMRES: classical Gram-Schmidt, twice; Givens rotations.
 template <class T>
 TESSERA_API SolveReport gmres(const Context& context, const Operator<T>& matrix,
-                              const Operator<T>* preconditioner, std::span<const T> b,
-                              std::span<T> x, int restart, const SolveOptions& options = {});
+                              PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                              WriteVector<T> x, int restart, const SolveOptions& options = {});
 
 /// Minimal residuals (Paige and Saunders 1975) for a symmetric, also indefinite or singular
 /// consistent A; M symmetric positive definite. Minimises the norm of the residual in M^-1, which
-/// never grows; without a preconditioner that is the 2-norm. Side does not apply.
+/// never grows; without a preconditioner that is the 2-norm.
 template <class T>
 TESSERA_API SolveReport minres(const Context& context, const Operator<T>& matrix,
-                               const Operator<T>* preconditioner, std::span<const T> b,
-                               std::span<T> x, const SolveOptions& options = {});
+                               PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                               WriteVector<T> x, const SolveOptions& options = {});
 
 /// Symmetric quasi-minimal residuals (Freund and Nachtigal 1994, without look-ahead): A and M
-/// symmetric, both may be indefinite. May break down where gmres does not. Side does not apply.
+/// symmetric, both may be indefinite. May break down where gmres does not.
 template <class T>
 TESSERA_API SolveReport sqmr(const Context& context, const Operator<T>& matrix,
-                             const Operator<T>* preconditioner, std::span<const T> b,
-                             std::span<T> x, const SolveOptions& options = {});
+                             PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                             WriteVector<T> x, const SolveOptions& options = {});
 
 struct IdrOptions {
     int s = 4;               ///< Dimension of the shadow space, 1..16.
@@ -128,22 +130,48 @@ struct IdrOptions {
 /// from x (one more product, two with smoothing) once it is back below where it started.
 template <class T>
 TESSERA_API SolveReport idr(const Context& context, const Operator<T>& matrix,
-                            const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-                            const IdrOptions& idr_options, const SolveOptions& options = {});
+                            PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                            WriteVector<T> x, const IdrOptions& idr_options,
+                            const SolveOptions& options = {});
 
 /// x += M^-1 (b - A x): with block Jacobi the stationary iteration x = D^-1 b + (I - D^-1 A) x.
 template <class T>
 TESSERA_API SolveReport richardson(const Context& context, const Operator<T>& matrix,
-                                   const Operator<T>* preconditioner, std::span<const T> b,
-                                   std::span<T> x, const SolveOptions& options = {});
+                                   PreconditionerPointer<T> preconditioner, ReadVector<T> b,
+                                   WriteVector<T> x, const SolveOptions& options = {});
 
-/// The matrix with its values rounded to float, in memory of `context` as the one given. Without
-/// waiting.
-TESSERA_API CsrMatrix<float> rounded_to_float(const Context& context,
-                                              const CsrView<double>& matrix);
+/// A solver and its options, read once from a text; solver_help lists them.
+class TESSERA_API SolverConfig {
+  public:
+    virtual ~SolverConfig() = default;
+    virtual SolveReport solve(const Context& context, const Operator<float>& matrix,
+                              const Operator<float>* preconditioner, std::span<const float> b,
+                              std::span<float> x, const SolveOptions& options) const = 0;
+    virtual SolveReport solve(const Context& context, const Operator<double>& matrix,
+                              const Operator<double>* preconditioner, std::span<const double> b,
+                              std::span<double> x, const SolveOptions& options) const = 0;
+    /// About the numbers that it keeps for n rows, b and x among them.
+    virtual Offset numbers(Offset rows) const = 0;
+};
+
+/// Throws InvalidArgument for another name or option.
+TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
+
+/// The solver named by a text: "cg", "idr:4,smoothing".
+template <class T>
+SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
+                  PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
+                  const SolveOptions& options = {}) {
+    return parse_solver(std::move(solver))->solve(context, matrix, preconditioner, b, x, options);
+}
+
+/// The names that parse_solver knows, and a line of help or more for each.
+TESSERA_API std::vector<std::string> solver_names();
+TESSERA_API std::string solver_help();
 
 struct RefinementOptions {
-    std::string inner = "cg";  ///< As `solve` names it; works in single precision.
+    /// Works in single precision; null: cg.
+    std::shared_ptr<const SolverConfig> inner;
     double inner_rtol = 1e-3;  ///< Of the inner residual, for each correction.
 };
 
@@ -154,7 +182,7 @@ struct RefinementOptions {
 /// is well below 2^24; else it ends as stagnated where the first correction does not take 10 % off
 /// the residual, and as accuracy_lost where a later one does not. `iterations` and `residuals` are
 /// those of the inner solver, whose products count with those of A as operator_applications;
-/// `restarts` counts the corrections behind the first one. b^T b must be within the range of
+/// `restarts` counts the corrections after the first one. b^T b must be within the range of
 /// double. Each correction allocates; Side::left does not apply.
 TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
                                    const Operator<float>& low_matrix,
@@ -164,15 +192,5 @@ TESSERA_API SolveReport refinement(const Context& context, const Operator<double
 
 /// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for another one.
 TESSERA_API RefinementOptions parse_refinement(Spec spec);
-
-/// The solver named by a text: cg, fcg, bicgstab, idr[:s][,seed=,angle=,smoothing],
-/// gmres[:restart], minres, sqmr, richardson. Throws InvalidArgument for another name or option.
-template <class T>
-TESSERA_API SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
-                              const Operator<T>* preconditioner, std::span<const T> b,
-                              std::span<T> x, const SolveOptions& options = {});
-
-/// The names that `solve` knows.
-TESSERA_API std::vector<std::string> solver_names();
 
 }  // namespace tessera

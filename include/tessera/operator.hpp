@@ -1,21 +1,28 @@
 #pragma once
 
 #include <string>
+#include <variant>
+#include <vector>
 
-#include "tessera/csr.hpp"
+#include "tessera/blocks.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
 
-/// Where the result w of a recurrence goes that may run in less than double: z_i = p d_i w_i with
-/// the power of two p of `widen`. What is empty or null is left out.
 struct ScaledResult {
     std::span<double> z;
     std::span<const double> d;
-    const double* square = nullptr;  ///< Null: p = 1.
-    std::span<const double> r;       ///< As many elements as z, for
-    double* rz = nullptr;            ///< *rz = r^T z.
+    const double* square = nullptr;
+    std::span<const double> r;
+    double* rz = nullptr;
 };
+
+/// What is read, written or used to precondition in the value type of another argument, so that a
+/// call names no type: cg(context, a, &m, b.view(), x.view()).
+template <class T>
+using ReadVector = std::span<const std::type_identity_t<T>>;
+template <class T>
+using WriteVector = std::span<std::type_identity_t<T>>;
 
 /// A linear map y = A x on vectors in the memory of a Context.
 template <class T>
@@ -42,15 +49,48 @@ class TESSERA_API Operator {
         apply(context, x, work);
         recurrence_step<T>(context, step, work, x, y, r, next);
     }
-    /// The same with the result w = next in `result`; y may be overwritten. The values of z are
-    /// those of apply_step and widen to the last bit.
-    virtual void apply_last_step(const Context& context, const RecurrenceStep<T>& step,
-                                 std::span<const T> x, std::span<T> y, std::span<const T> r,
-                                 const ScaledResult& result, std::span<T> work) const {
-        apply_step(context, step, x, y, r, y, work);
-        widen<T, double>(context, result.d, y, result.square, result.z);
-        if (result.rz != nullptr) dot<double>(context, result.r, result.z, result.rz);
+    /// Of a preconditioner: blocks or rows that could not be inverted as they are.
+    virtual Index singular_blocks() const { return 0; }
+    /// Of a preconditioner, called by a solver that saw r^T M^-1 r <= 0. True: M was changed, and
+    /// the solver may go on with it; graphs captured before stay as they were. Waits.
+    virtual bool recover(const Context& context) const {
+        (void)context;
+        return false;
     }
+};
+
+/// Preconditions what is of type Operator<T>; null: nothing.
+template <class T>
+using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
+
+/// One fact of a report: text, a number, or facts in turn, which are a list where they have no
+/// names.
+struct Fact {
+    std::string name;
+    std::variant<std::string, Offset, double, std::vector<Fact>> value;
+};
+
+/// One block that was singular as given.
+struct SingularBlock {
+    Index block = 0;
+    Index first_row = 0;
+    Index rows = 0;
+    /// The first pivot (1-based) that is zero or not finite, or has such a reciprocal; `rows` where
+    /// all pivots are usable, but an entry of the inverse overflows.
+    Index info = 0;
+    int shift = -1;  ///< With SingularPolicy::shift the k that was used, else -1.
+};
+
+/// What the setup of any preconditioner found.
+struct PreconditionerReport {
+    Offset blocks = 0;  ///< Diagonal blocks that were inverted, and the rows of the largest.
+    Offset largest_block = 0;
+    const BlockPartition* partition = nullptr;  ///< Of the preconditioner; null: it has none.
+    std::vector<SingularBlock> first_singular;  ///< Ten at most.
+    Index first_non_finite_row = -1;            ///< Of the matrix; -1: none was found.
+    bool overflow = false;    ///< A finite value is infinite in the precision asked for.
+    std::string unusable;     ///< Why no solve should start with it; empty: one may.
+    std::vector<Fact> facts;  ///< Groups of facts, such as {"polynomial", {{"degree", 6}, ...}}.
 };
 
 /// An approximate inverse of a matrix, z = M^-1 r.
@@ -61,8 +101,11 @@ class TESSERA_API Preconditioner : public Operator<T> {
     virtual void update(const Context& context, const CsrView<T>& matrix) = 0;
     /// The normalised option text, for example "block_jacobi:32,singular=stop".
     virtual std::string describe() const = 0;
-    /// Number of blocks that could not be inverted as they are.
-    virtual Index singular_blocks() const { return 0; }
+    /// What the setup found. Classes have a report() of their own type besides. Waits.
+    PreconditionerReport report() const { return make_report(); }
+
+  private:
+    virtual PreconditionerReport make_report() const { return {}; }
 };
 
 /// A CSR matrix as an Operator. The view's arrays must outlive it.
@@ -82,5 +125,10 @@ class TESSERA_API CsrOperator final : public Operator<T> {
     CsrView<T> matrix_;
     SpmvPlan plan_;
 };
+
+/// The matrix with its values rounded to float, in memory of `context` as the one given. Without
+/// waiting.
+TESSERA_API CsrMatrix<float> rounded_to_float(const Context& context,
+                                              const CsrView<double>& matrix);
 
 }  // namespace tessera

@@ -24,53 +24,6 @@ enum class PolynomialKind : std::uint8_t {
 };
 TESSERA_API const char* to_string(PolynomialKind kind);
 
-/// One direction of the recurrence that stands for a polynomial, and for no power of A:
-///   d_1 = residual_1 r,  z_1 = weight_1 d_1,  r_0 = r;  for k = 2 .. degree + 1:
-///   r_(k-1) = r_(k-2) - A d_(k-1),  d_k = previous_k d_(k-1) + residual_k r_(k-1),
-///   z_k = z_(k-1) + weight_k d_k.
-/// `residual` is not 0.
-struct PolynomialTerm {
-    double previous = 0;
-    double residual = 1;
-    double weight = 1;
-};
-
-/// The degree + 1 terms of s on (0, upper] or [lower, upper]. `alpha` > 0 and `beta` >= -1/2 are
-/// those of least_squares; `lower` is read by chebyshev (0 < lower < upper) and, where it is
-/// positive, by neumann. Throws InvalidArgument for other numbers and degrees beyond 1..16.
-TESSERA_API std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree,
-                                                         double lower, double upper,
-                                                         double alpha = 0.5, double beta = -0.5);
-
-/// z = s(A) r for a square operator A, with exactly terms.size() - 1 products; no overlap. The
-/// directions of a polynomial follow a recurrence of three terms, so Clenshaw's algorithm sums them
-/// with one Operator::apply_step a product. Keeps three vectors, so that one host thread at a time
-/// may apply it.
-template <class T>
-class TESSERA_API MatrixPolynomial final : public Operator<T> {
-  public:
-    /// `matrix` must outlive it. Throws InvalidArgument unless it is square and there are two terms
-    /// or more.
-    MatrixPolynomial(const Context& context, const Operator<T>& matrix,
-                     const std::vector<PolynomialTerm>& terms);
-    Index rows() const override { return matrix_.rows(); }
-    Index columns() const override { return matrix_.rows(); }
-    void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
-    /// The same with what becomes of z = w in `result`.
-    void apply_scaled(const Context& context, std::span<const T> r,
-                      const ScaledResult& result) const;
-    void set_terms(const std::vector<PolynomialTerm>& terms);
-    /// Its three vectors, for what else needs memory between two applications.
-    std::span<T> work() const { return work_.view(); }
-
-  private:
-    const Operator<T>& matrix_;
-    std::vector<RecurrenceStep<T>> steps_;
-    template <class Last>
-    void apply_steps(const Context& context, std::span<const T> r, Last&& last) const;
-    mutable Buffer<T> work_;
-};
-
 /// Where the upper end b of the spectrum comes from.
 enum class UpperEnd : std::uint8_t {
     lanczos,     ///< lanczos(...).upper, at most the Gershgorin bound.
@@ -105,29 +58,20 @@ struct PolynomialOptions {
     FormatOptions format{.format = MatrixFormat::csr};
 };
 
-/// Of a polynomial preconditioner.
+/// What the setup of a polynomial found; all of the scaled matrix.
 struct PolynomialReport {
-    int degree = 0;               ///< 0: it is of another kind.
-    double lower = 0, upper = 0;  ///< Of the scaled matrix, as they are used.
-    Offset mends = 0;             ///< Times that b was enlarged.
+    int degree = 0;
+    double lower = 0, upper = 0;  ///< The ends of the spectrum as they are used.
+    Offset recoveries = 0;        ///< Times that the upper end was raised.
     Index not_positive = 0;       ///< Rows that keep the scaling from being real; the first one:
     Index first_not_positive = -1;
-};
-
-/// A preconditioner that can do something about r^T M^-1 r <= 0.
-class TESSERA_API Mendable {
-  public:
-    virtual ~Mendable() = default;
-    /// Called by a solver that saw r^T M^-1 r <= 0. True: M was changed, and the solver may go on
-    /// with it; what was captured in a graph before stays as it was. Waits.
-    virtual bool mend(const Context& context) const = 0;
 };
 
 /// z = S^T s(S A S^T) S r, symmetric, for symmetric positive definite A. With `single_precision`
 /// and double the scaled residual S r is divided by a power of two near its norm and rounded to
 /// float, the polynomial of the rounded matrix applied, and the result brought back.
 template <class T>
-class TESSERA_API PolynomialPreconditioner final : public Preconditioner<T>, public Mendable {
+class TESSERA_API PolynomialPreconditioner final : public Preconditioner<T> {
   public:
     /// Scales, finds the ends of the spectrum; waits. Throws InvalidArgument for options that
     /// cannot be.
@@ -137,19 +81,18 @@ class TESSERA_API PolynomialPreconditioner final : public Preconditioner<T>, pub
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
-    void apply_dot(const Context& context, std::span<const T> r, std::span<T> z,
-                   T* rz) const override;
     /// Finds the ends anew.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     /// Rows that keep the scaling from being real; z is NaN then.
     Index singular_blocks() const override;
-    /// b times 1.25, at most the Gershgorin bound; false where it has been reached.
-    bool mend(const Context& context) const override;
+    /// Raises b by a quarter, at most to the Gershgorin bound; false where that was reached.
+    bool recover(const Context& context) const override;
     PolynomialReport report() const;
     const PolynomialOptions& options() const;
 
   private:
+    PreconditionerReport make_report() const override;
     struct State;
     std::unique_ptr<State> state_;
 };

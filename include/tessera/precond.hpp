@@ -5,6 +5,7 @@
 
 #include "tessera/batched.hpp"
 #include "tessera/blocks.hpp"
+#include "tessera/formats.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/spec.hpp"
 
@@ -62,17 +63,6 @@ struct BlockJacobiOptions {
     BlockExtraction extraction = BlockExtraction::automatic;
 };
 
-/// One block that was singular as given.
-struct SingularBlock {
-    Index block = 0;
-    Index first_row = 0;
-    Index rows = 0;
-    /// The first pivot (1-based) that is zero or not finite, or has such a reciprocal; `rows` where
-    /// all pivots are usable, but an entry of the inverse overflows.
-    Index info = 0;
-    int shift = -1;  ///< With SingularPolicy::shift the k that was used, else -1.
-};
-
 /// Scalar Jacobi: z_i = r_i / a_ii. A zero, missing or non-finite diagonal entry counts as a
 /// singular block of one row.
 template <class T>
@@ -89,10 +79,9 @@ class TESSERA_API Jacobi final : public Preconditioner<T> {
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     Index singular_blocks() const override;
-    /// The first ten singular blocks.
-    std::vector<SingularBlock> first_singular() const;
 
   private:
+    PreconditionerReport make_report() const override;
     struct State;
     std::unique_ptr<State> state_;
 };
@@ -166,22 +155,45 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     std::span<const BlockFormat> formats() const;
 
   private:
+    PreconditionerReport make_report() const override;
     struct State;
     std::unique_ptr<State> state_;
 };
 
-/// The preconditioner named by a text: none (returns nullptr), jacobi[:singular=...],
-/// block_jacobi[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]
-/// [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
-/// [,singular=stop|identity|shift|generalised], block_ldlt (see parse_block_ldlt), and polynomials
-/// (see parse_polynomial): neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal.
-/// Throws InvalidArgument for another name or option.
-template <class T>
-TESSERA_API std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context,
-                                                                   Spec preconditioner,
-                                                                   const CsrView<T>& matrix);
+/// A preconditioner and its options, read once from a text: none, jacobi, block_jacobi, block_ldlt
+/// or a polynomial; preconditioner_help lists the options.
+class TESSERA_API PreconditionerConfig {
+  public:
+    virtual ~PreconditionerConfig() = default;
+    /// nullptr for none.
+    virtual std::unique_ptr<Preconditioner<float>> make(const Context& context,
+                                                        const CsrView<float>& matrix) const = 0;
+    virtual std::unique_ptr<Preconditioner<double>> make(const Context& context,
+                                                         const CsrView<double>& matrix) const = 0;
+    /// An upper bound, or about, of the bytes that it takes; 0 where that depends on the pattern.
+    virtual Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const = 0;
+    /// Products with the matrix take this format, unless the text named one.
+    virtual void use_format(const FormatOptions& format) = 0;
+};
 
-/// The names that make_preconditioner knows.
+/// Throws InvalidArgument for another name or option.
+TESSERA_API std::unique_ptr<PreconditionerConfig> parse_preconditioner(Spec text);
+
+/// The preconditioner named by a text, "block_jacobi:24"; nullptr for none. `matrix` is a CsrMatrix
+/// or a CsrView.
+template <class T>
+std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, Spec text,
+                                                       const CsrView<T>& matrix) {
+    return parse_preconditioner(std::move(text))->make(context, matrix);
+}
+template <class T>
+std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, Spec text,
+                                                       const CsrMatrix<T>& matrix) {
+    return make_preconditioner(context, std::move(text), matrix.view());
+}
+
+/// The names that parse_preconditioner knows, and a line of help or more for each.
 TESSERA_API std::vector<std::string> preconditioner_names();
+TESSERA_API std::string preconditioner_help();
 
 }  // namespace tessera

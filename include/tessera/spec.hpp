@@ -19,7 +19,10 @@ namespace tessera {
 class TESSERA_API Spec {
   public:
     /// Throws InvalidArgument on an empty name, an empty key, or a key given twice.
-    static Spec parse(std::string_view text);
+    static Spec parse(std::string_view text) { return Spec(std::string(text)); }
+    Spec(const std::string& text);                       // NOLINT(google-explicit-constructor)
+    Spec(const char* text) : Spec(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+    Spec() = default;
 
     const std::string& name() const { return name_; }
     /// Number of values, those behind ":" and the bare ones.

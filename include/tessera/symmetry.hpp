@@ -13,6 +13,7 @@ class TESSERA_API SymmetryCheck {
     /// Takes the memory that matrices with `rows` rows need: `rows` values on a GPU.
     SymmetryCheck(const Context& context, Index rows);
 
+    bool is_symmetric(const Context& context, const CsrView<T>& matrix);
     /// Throws InvalidArgument that begins with `who` and names the first entry (in row order) at
     /// fault, or what else is wrong. Waits.
     void require_symmetric(const Context& context, const CsrView<T>& matrix, const char* who);

@@ -92,11 +92,11 @@ std::string unknown_word_message(std::string_view what, std::string_view word,
            (candidates.empty() ? "" : " Valid: " + joined(candidates));
 }
 
-Spec Spec::parse(std::string_view text) {
-    Spec spec;
+Spec::Spec(const std::string& all) {
+    const std::string_view text = all;
     const std::size_t colon = std::min(text.find(':'), text.find(','));
-    spec.name_ = text.substr(0, colon);
-    if (spec.name_.empty()) throw InvalidArgument("an option text needs a name: " + quoted(text));
+    name_ = text.substr(0, colon);
+    if (name_.empty()) throw InvalidArgument("an option text needs a name: " + quoted(text));
     bool first = colon < text.size() && text[colon] == ':';
     std::string_view rest = colon < text.size() ? text.substr(colon + 1) : std::string_view{};
     bool more = colon < text.size();
@@ -111,18 +111,17 @@ Spec Spec::parse(std::string_view text) {
                                   "; write NAME[:VALUE][,OPTION=VALUE]");
         }
         if (equals == std::string_view::npos && (first || is_value(item))) {
-            spec.values_.emplace_back(item);
+            values_.emplace_back(item);
         } else {
             const std::string key(item.substr(0, equals));
             const std::string value(equals == std::string_view::npos ? "true"
                                                                      : item.substr(equals + 1));
-            if (!spec.options_.emplace(key, value).second) {
+            if (!options_.emplace(key, value).second) {
                 throw InvalidArgument(quoted(key) + " stands twice in " + quoted(text));
             }
         }
         first = false;
     }
-    return spec;
 }
 
 std::string Spec::word(std::size_t k, std::string_view otherwise) {

@@ -1,6 +1,6 @@
 #include TESSERA_COMMIT_FILE
 
-#include "tessera/report.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera {
 

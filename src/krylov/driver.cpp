@@ -6,10 +6,8 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "krylov/left_preconditioned.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/range_scaling.hpp"
-#include "tessera/polynomial.hpp"
 
 namespace tessera {
 
@@ -20,8 +18,8 @@ constexpr double worthwhile = 0.1;
 /// The rounding of one product and update, in units of u times the largest residual norm: the
 /// authors of IDR(s) take the same in their program.
 constexpr double spike_margin = 1000;
-/// Seconds of iterations beside which a look of the host is short.
-constexpr double worth_a_look = 2e-3;
+/// Seconds of iterations beside which a convergence check is short.
+constexpr double check_seconds = 2e-3;
 
 template <class T>
 class Driver {
@@ -62,11 +60,11 @@ class Driver {
     Norms residual_norms();
     std::optional<Status> judge_start(const Norms& norms);
     std::optional<Status> judge(const Norms& before, const Norms& now);
-    bool mended();
+    bool recovered();
     void begin(const Norms& norms, int attempt);
     void run();
     void enqueue();
-    void look();
+    void check();
     void shorten_batches(double seconds);
     void replace_residual();
     SolveReport conclude(Status status, const Norms& norms);
@@ -107,8 +105,7 @@ double Driver<T>::norm(std::span<const T> v) {
 /// Whether M^-1 gives NaN because of blocks that could not be inverted.
 template <class T>
 bool Driver<T>::singular_preconditioner() {
-    const auto* blocks = dynamic_cast<const Preconditioner<T>*>(preconditioner_);
-    if (blocks == nullptr || blocks->singular_blocks() == 0) return false;
+    if (preconditioner_ == nullptr || preconditioner_->singular_blocks() == 0) return false;
     preconditioner_->apply(context_, b_, work_.view());
     return std::isnan(norm(work_.view()));
 }
@@ -164,11 +161,10 @@ std::optional<Status> Driver<T>::judge_start(const Norms& norms) {
 /// Whether the preconditioner was found not to be positive definite and could do something about
 /// it.
 template <class T>
-bool Driver<T>::mended() {
+bool Driver<T>::recovered() {
     if (seen_.cause != Cause::indefinite_preconditioner) return false;
-    const auto* mendable = dynamic_cast<const Mendable*>(preconditioner_);
-    if (mendable == nullptr || !mendable->mend(context_)) return false;
-    ++report_.mends;
+    if (!preconditioner_->recover(context_)) return false;
+    ++report_.recoveries;
     for (Batch& batch : batches_) batch.captured = false;
     return true;
 }
@@ -192,7 +188,7 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
         case Outcome::max_iterations:
             return Status::max_iterations;
         case Outcome::breakdown: {
-            if (mended()) break;
+            if (recovered()) break;
             const bool hopeless = seen_.cause == Cause::indefinite_matrix ||
                                   seen_.cause == Cause::indefinite_preconditioner;
             if (!gained || hopeless) return drifted ? Status::accuracy_lost : Status::breakdown;
@@ -261,7 +257,7 @@ void Driver<T>::enqueue() {
 }
 
 template <class T>
-void Driver<T>::look() {
+void Driver<T>::check() {
     const Offset known = seen_.iterations;
     copy_to_host(context_, std::span<const Recurrence<T>>(method_->recurrence(), 1),
                  std::span<Recurrence<T>>(&seen_, 1));
@@ -285,8 +281,8 @@ void Driver<T>::look() {
 template <class T>
 void Driver<T>::shorten_batches(double seconds) {
     if (options_.check_interval > 0 || !context_.on_gpu() || method_->period() > 1) return;
-    if (seconds < 2 * worth_a_look) return;
-    batch_ = std::max(1, int(std::ceil(batch_ * worth_a_look / seconds)));
+    if (seconds < 2 * check_seconds) return;
+    batch_ = std::max(1, int(std::ceil(batch_ * check_seconds / seconds)));
     batches_[0].captured = false;
 }
 
@@ -307,7 +303,7 @@ void Driver<T>::run() {
         const double begin = now();
         const bool replayed = batches_[std::size_t(position_ / batch_)].captured;
         enqueue();
-        look();
+        check();
         replace_residual();
         if (replayed) shorten_batches(now() - begin);
     }
@@ -325,9 +321,8 @@ SolveReport Driver<T>::conclude(Status status, const Norms& norms) {
         method_norm_b_ == 0 ? 0 : double(seen_.residual_norm) / method_norm_b_;
     report_.true_relative_residual = norm_b_ == 0 ? 0 : norms.truth / norm_b_;
     report_.seconds = now() - start_;
-    const auto* blocks = dynamic_cast<const Preconditioner<T>*>(preconditioner_);
     report_.message = sentence(report_, seen_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
-                               blocks == nullptr ? 0 : blocks->singular_blocks());
+                               preconditioner_ == nullptr ? 0 : preconditioner_->singular_blocks());
     return report_;
 }
 
@@ -382,11 +377,11 @@ SolveReport drive(const Context& context, const Operator<T>& matrix,
     return Driver<T>(context, matrix, preconditioner, b, x, options).solve(factory);
 }
 
-template SolveReport drive<float>(const Context&, const Operator<float>&, const Operator<float>*,
-                                  std::span<const float>, std::span<float>, const SolveOptions&,
-                                  const MethodFactory<float>&);
-template SolveReport drive<double>(const Context&, const Operator<double>&, const Operator<double>*,
-                                   std::span<const double>, std::span<double>, const SolveOptions&,
-                                   const MethodFactory<double>&);
+#define TESSERA_INSTANTIATE(T)                                                            \
+    template SolveReport drive<T>(const Context&, const Operator<T>&, const Operator<T>*, \
+                                  std::span<const T>, std::span<T>, const SolveOptions&,  \
+                                  const MethodFactory<T>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera

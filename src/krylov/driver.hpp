@@ -11,10 +11,6 @@ namespace tessera {
 template <class T>
 using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)>;
 
-/// Throws InvalidArgument for sizes that do not agree and options that cannot be.
-void check_solve(Index rows, Index columns, std::size_t b_size, std::size_t x_size,
-                 const SolveOptions& options);
-
 /// What all solvers share: checks the arguments, scales a right-hand side whose squares would leave
 /// the range of T, applies Side::left, enqueues the iterations of the method that `factory` makes
 /// in batches (graphs on a GPU), looks at its Recurrence after each, and restarts it from the true
@@ -23,5 +19,19 @@ template <class T>
 SolveReport drive(const Context& context, const Operator<T>& matrix,
                   const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const MethodFactory<T>& factory);
+
+/// A solver without options, as registered: keeps so many vectors, b and x among them.
+template <template <class> class Solver, int vectors, bool takes_left>
+struct PlainConfig {
+    static constexpr bool left = takes_left;
+
+    PlainConfig() = default;
+    explicit PlainConfig(const Spec& spec) { spec.finish(); }
+    template <class T>
+    auto method(const System<T>& system) const {
+        return std::make_unique<Solver<T>>(system);
+    }
+    Offset numbers(Offset rows) const { return vectors * rows; }
+};
 
 }  // namespace tessera

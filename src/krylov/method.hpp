@@ -26,6 +26,32 @@ struct System {
         preconditioner->apply(context, r, z);
         return z;
     }
+
+    /// r = b - A x by way of `product`.
+    void true_residual(std::span<const T> from, std::span<T> product, std::span<T> r) const {
+        matrix.apply(context, from, product);
+        axpbypcz<T>(context, T(1), right_hand_side, T(-1), product, T(0), r);
+    }
+};
+
+/// The operator M^-1 A.
+template <class T>
+class LeftPreconditioned final : public Operator<T> {
+  public:
+    LeftPreconditioned(const Context& context, const Operator<T>& matrix,
+                       const Operator<T>& preconditioner)
+        : matrix_(matrix), preconditioner_(preconditioner), product_(context, matrix.rows()) {}
+    Index rows() const override { return matrix_.rows(); }
+    Index columns() const override { return matrix_.columns(); }
+    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
+        matrix_.apply(context, x, product_.view());
+        preconditioner_.apply(context, product_.view(), y);
+    }
+
+  private:
+    const Operator<T>& matrix_;
+    const Operator<T>& preconditioner_;
+    mutable Buffer<T> product_;
 };
 
 /// Vectors of equal length, one after the other.
@@ -70,7 +96,7 @@ class Method {
     /// Makes x the iterate that the last residual norm belongs to.
     virtual void finish() {}
     /// Products with A in the first `iterations` iterations after a start.
-    virtual Offset products(Offset iterations) const = 0;
+    virtual Offset products(Offset iterations) const { return iterations; }
 };
 
 }  // namespace tessera

@@ -4,7 +4,6 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "krylov/driver.hpp"
 #include "krylov/messages.hpp"
 #include "tessera/vector_ops.hpp"
 
@@ -15,198 +14,93 @@ namespace {
 /// A correction is worth another one when it takes this share off the residual.
 constexpr double worthwhile = 0.1;
 
-class Refinement {
-  public:
-    Refinement(const Context& context, const Operator<double>& matrix,
-               const Operator<float>& low_matrix, const Operator<float>* preconditioner,
-               std::span<const double> b, std::span<double> x, const RefinementOptions& wanted,
-               const SolveOptions& options)
-        : context_(context),
-          matrix_(matrix),
-          low_matrix_(low_matrix),
-          preconditioner_(preconditioner),
-          b_(b),
-          x_(x),
-          wanted_(wanted),
-          options_(options),
-          square_(context, 1),
-          residual_(context, Offset(b.size())),
-          saved_(context, Offset(b.size())),
-          narrow_residual_(context, Offset(b.size())),
-          narrow_correction_(context, Offset(b.size())) {}
-
-    SolveReport solve() {
-        norm_b_ = norm(b_);
-        if (norm_b_ == 0) {
-            fill(context_, 0.0, x_);
-            report_.residuals = {0};
-            return conclude(Status::converged, 0);
-        }
-        target_ = std::max(options_.rtol * norm_b_, options_.atol);
-        double now = residual_norm();
-        report_.residuals = {now / norm_b_};
-        std::optional<Status> verdict = judge_start(now);
-        while (!verdict) {
-            copy(context_, std::span<const double>(x_), saved_.view());
-            const SolveReport inner = correct(now);
-            const double before = now;
-            now = residual_norm();
-            verdict = judge(before, now, inner);
-            if (!(now <= before)) {  // Or NaN.
-                copy(context_, std::span<const double>(saved_.view()), x_);
-                now = before;
-            }
-        }
-        return conclude(*verdict, now);
+/// What a correction that took the residual from `before` to `now` means; nothing: go on.
+std::optional<Status> judge(double before, double now, double target, const SolveReport& inner,
+                            Offset corrections, bool iterations_left) {
+    if (now <= target) return Status::converged;
+    switch (inner.status) {
+        case Status::singular_block:
+        case Status::breakdown:
+        case Status::interrupted:
+        case Status::max_seconds:
+            return inner.status;
+        default:
+            break;
     }
+    if (!std::isfinite(now)) return Status::non_finite;
+    if (!iterations_left) return Status::max_iterations;
+    if (now <= (1 - worthwhile) * before) return std::nullopt;
+    // Where those before gained, what is left is rounding.
+    return corrections > 1 ? Status::accuracy_lost : Status::stagnated;
+}
 
-  private:
+std::string message(const SolveReport& report, const SolveReport& inner, double target,
+                    Offset singular_blocks) {
+    if (report.status == Status::singular_block || report.status == Status::breakdown) {
+        return inner.message;
+    }
+    if (report.status == Status::stagnated) {
+        return "Corrections in single precision no longer shorten the residual: the matrix is too "
+               "ill-conditioned for them; take another solver in double precision.";
+    }
+    return sentence(report, Cause::none, target, singular_blocks);
+}
+
+/// The vectors of a refinement.
+struct Workspace {
+    Workspace(const Context& where, Offset n)
+        : context(where),
+          square(where, 1),
+          residual(where, n),
+          saved(where, n),
+          low_residual(where, n),
+          low_correction(where, n) {}
+
     double norm(std::span<const double> v) {
-        dot<double>(context_, v, v, square_.data());
-        double square = 0;
-        copy_to_host(context_, std::span<const double>(square_.view()),
-                     std::span<double>(&square, 1));
-        return std::sqrt(square);
+        dot<double>(context, v, v, square.data());
+        return std::sqrt(copy_to_host(context, square)[0]);
     }
 
-    /// Of b - A x, which stays in residual_, as its square does in square_.
-    double residual_norm() {
-        matrix_.apply(context_, x_, residual_.view());
-        axpby<double>(context_, 1.0, b_, -1.0, residual_.view());
-        ++report_.operator_applications;
-        return norm(residual_.view());
+    /// Of b - A x, which stays in `residual`, as its square does in `square`.
+    double residual_norm(const Operator<double>& matrix, std::span<const double> b,
+                         std::span<const double> x) {
+        matrix.apply(context, x, residual.view());
+        axpby<double>(context, 1.0, b, -1.0, residual.view());
+        return norm(residual.view());
     }
 
-    std::optional<Status> judge_start(double now) const {
-        if (!std::isfinite(norm_b_) || !std::isfinite(now)) return Status::non_finite;
-        if (now <= target_) return Status::converged;
-        if (options_.max_iterations == 0) return Status::max_iterations;
-        return std::nullopt;
+    /// x += s c; the residual gives its place to the correction.
+    SolveReport correct(const SolverConfig& solver, const Operator<float>& low_matrix,
+                        const Operator<float>* preconditioner, const SolveOptions& options,
+                        std::span<double> x) {
+        copy(context, std::span<const double>(x), saved.view());
+        narrow<double, float>(context, {}, std::as_const(residual).view(), square.data(),
+                              low_residual.view());
+        fill(context, 0.0F, low_correction.view());
+        SolveReport report =
+            solver.solve(context, low_matrix, preconditioner, std::as_const(low_residual).view(),
+                         low_correction.view(), options);
+        widen<float, double>(context, {}, std::as_const(low_correction).view(), square.data(),
+                             residual.view());
+        axpby<double>(context, 1.0, std::as_const(residual).view(), 1.0, x);
+        return report;
     }
 
-    /// x += s c; the report of the inner solver.
-    SolveReport correct(double now) {
-        const std::span<const double> square = square_.view();
-        narrow<double, float>(context_, {}, std::as_const(residual_).view(), square.data(),
-                              narrow_residual_.view());
-        fill(context_, 0.0F, narrow_correction_.view());
-        SolveReport inner = tessera::solve<float>(
-            context_, Spec::parse(wanted_.inner), low_matrix_, preconditioner_,
-            std::as_const(narrow_residual_).view(), narrow_correction_.view(), inner_options(now));
-        // The residual is not needed any more: its place takes the correction.
-        widen<float, double>(context_, {}, std::as_const(narrow_correction_).view(), square.data(),
-                             residual_.view());
-        axpby<double>(context_, 1.0, std::as_const(residual_).view(), 1.0, x_);
-        report_.iterations += inner.iterations;
-        report_.operator_applications += inner.operator_applications;
-        report_.mends += inner.mends;
-        for (std::size_t k = 1; k < inner.residuals.size(); ++k) {
-            report_.residuals.push_back(inner.residuals[k] * now / norm_b_);
-        }
-        ++corrections_;
-        return inner;
-    }
-
-    SolveOptions inner_options(double now) const {
-        SolveOptions inner = options_;
-        inner.side = Side::right;
-        inner.rtol = std::max(wanted_.inner_rtol, 0.5 * target_ / now);
-        inner.atol = 0;
-        inner.max_iterations = options_.max_iterations - report_.iterations;
-        inner.max_seconds = std::max(0.0, options_.max_seconds - (tessera::now() - start_));
-        if (options_.observer) {
-            inner.observer = [this, now](const Progress& progress) {
-                return options_.observer({report_.iterations + progress.iterations,
-                                          progress.relative_residual * now / norm_b_,
-                                          target_ / norm_b_, tessera::now() - start_});
-            };
-        }
-        return inner;
-    }
-
-    /// What a correction that took the residual from `before` to `now` means; nothing: go on.
-    std::optional<Status> judge(double before, double now, const SolveReport& inner) {
-        if (now <= target_) return Status::converged;
-        switch (inner.status) {
-            case Status::singular_block:
-            case Status::breakdown:
-                message_ = inner.message;
-                return inner.status;
-            case Status::interrupted:
-            case Status::max_seconds:
-                return inner.status;
-            default:
-                break;
-        }
-        if (!std::isfinite(now)) return Status::non_finite;
-        if (report_.iterations >= options_.max_iterations) return Status::max_iterations;
-        if (now > (1 - worthwhile) * before) {
-            // Those before gained: what is left is rounding.
-            if (corrections_ > 1) return Status::accuracy_lost;
-            message_ =
-                "Corrections in single precision no longer shorten the residual: the matrix is too "
-                "ill-conditioned for them; take another solver in double precision.";
-            return Status::stagnated;
-        }
-        return std::nullopt;
-    }
-
-    SolveReport conclude(Status status, double now) {
-        context_.synchronize();
-        report_.status = status;
-        report_.restarts = std::max<Offset>(0, corrections_ - 1);
-        report_.true_relative_residual = norm_b_ == 0 ? 0 : now / norm_b_;
-        report_.relative_residual = report_.true_relative_residual;
-        report_.seconds = tessera::now() - start_;
-        const auto* blocks = dynamic_cast<const Preconditioner<float>*>(preconditioner_);
-        report_.message = !message_.empty()
-                              ? message_
-                              : sentence(report_, Cause::none, norm_b_ == 0 ? 0 : target_ / norm_b_,
-                                         blocks == nullptr ? 0 : blocks->singular_blocks());
-        return report_;
-    }
-
-    const Context& context_;
-    const Operator<double>& matrix_;
-    const Operator<float>& low_matrix_;
-    const Operator<float>* preconditioner_;
-    std::span<const double> b_;
-    std::span<double> x_;
-    const RefinementOptions& wanted_;
-    const SolveOptions& options_;
-    Buffer<double> square_, residual_, saved_;
-    Buffer<float> narrow_residual_, narrow_correction_;
-
-    double start_ = tessera::now();
-    double norm_b_ = 0;
-    double target_ = 0;
-    Offset corrections_ = 0;
-    std::string message_;
-    SolveReport report_;
+    const Context& context;
+    Buffer<double> square, residual, saved;
+    Buffer<float> low_residual, low_correction;
 };
 
 }  // namespace
 
-CsrMatrix<float> rounded_to_float(const Context& context, const CsrView<double>& matrix) {
-    CsrMatrix<float> rounded(context, matrix.rows, matrix.columns, matrix.nonzeros);
-    copy(context, matrix.row_offsets_span(), rounded.row_offsets().view());
-    copy(context, matrix.column_indices_span(), rounded.column_indices().view());
-    convert<double, float>(context, matrix.values_span(), rounded.values().view());
-    return rounded;
-}
-
 RefinementOptions parse_refinement(Spec spec) {
-    RefinementOptions options;
     if (spec.name() != "refinement") {
         throw InvalidArgument("'" + spec.name() + "' is not refinement");
     }
-    options.inner = spec.word(std::size_t(0), options.inner);
+    RefinementOptions options;
+    options.inner = parse_solver(spec.word(std::size_t(0), "cg"));
     options.inner_rtol = spec.real("rtol", options.inner_rtol, 1e-6, 0.9);
     spec.finish();
-    const auto names = solver_names();
-    if (std::find(names.begin(), names.end(), options.inner) == names.end()) {
-        throw InvalidArgument(unknown_word_message("solver", options.inner, names));
-    }
     return options;
 }
 
@@ -217,11 +111,68 @@ SolveReport refinement(const Context& context, const Operator<double>& matrix,
     check_solve(matrix.rows(), matrix.columns(), b.size(), x.size(), options);
     require(low_matrix.rows() == matrix.rows() && low_matrix.columns() == matrix.rows(),
             "refinement: the matrix in single precision must have the size of that in double");
-    require(refinement_options.inner_rtol > 0 && refinement_options.inner_rtol < 1,
-            "refinement: inner_rtol must be within (0, 1)");
-    return Refinement(context, matrix, low_matrix, preconditioner, b, x, refinement_options,
-                      options)
-        .solve();
+    const double inner_rtol = refinement_options.inner_rtol;
+    require(inner_rtol > 0 && inner_rtol < 1, "refinement: inner_rtol must be within (0, 1)");
+    const auto solver = refinement_options.inner ? refinement_options.inner : parse_solver("cg");
+
+    const double start = now();
+    Workspace work(context, Offset(b.size()));
+    SolveReport report, inner;
+    const double norm_b = work.norm(b);
+    const double target = std::max(options.rtol * norm_b, options.atol);
+    if (norm_b == 0) fill(context, 0.0, x);
+    double length = norm_b == 0 ? 0 : work.residual_norm(matrix, b, x);
+    report.operator_applications = norm_b == 0 ? 0 : 1;
+    report.residuals = {norm_b == 0 ? 0 : length / norm_b};
+    std::optional<Status> status;
+    if (!std::isfinite(norm_b) || !std::isfinite(length)) {
+        status = Status::non_finite;
+    } else if (length <= target) {
+        status = Status::converged;
+    } else if (options.max_iterations == 0) {
+        status = Status::max_iterations;
+    }
+
+    SolveOptions inner_options = options;
+    inner_options.side = Side::right;
+    inner_options.atol = 0;
+    if (options.observer) {
+        inner_options.observer = [&](const Progress& progress) {
+            return options.observer({report.iterations + progress.iterations,
+                                     progress.relative_residual * length / norm_b, target / norm_b,
+                                     now() - start});
+        };
+    }
+    Offset corrections = 0;
+    for (; !status; ++corrections) {
+        inner_options.rtol = std::max(inner_rtol, 0.5 * target / length);
+        inner_options.max_iterations = options.max_iterations - report.iterations;
+        inner_options.max_seconds = std::max(0.0, options.max_seconds - (now() - start));
+        inner = work.correct(*solver, low_matrix, preconditioner, inner_options, x);
+        report.iterations += inner.iterations;
+        report.operator_applications += inner.operator_applications + 1;
+        report.recoveries += inner.recoveries;
+        for (std::size_t k = 1; k < inner.residuals.size(); ++k) {
+            report.residuals.push_back(inner.residuals[k] * length / norm_b);
+        }
+        const double before = length;
+        length = work.residual_norm(matrix, b, x);
+        status = judge(before, length, target, inner, corrections + 1,
+                       report.iterations < options.max_iterations);
+        if (!(length <= before)) {  // Or NaN.
+            copy(context, std::span<const double>(work.saved.view()), x);
+            length = before;
+        }
+    }
+    context.synchronize();
+    report.status = *status;
+    report.restarts = std::max<Offset>(0, corrections - 1);
+    report.true_relative_residual = norm_b == 0 ? 0 : length / norm_b;
+    report.relative_residual = report.true_relative_residual;
+    report.seconds = now() - start;
+    report.message = message(report, inner, norm_b == 0 ? 0 : target / norm_b,
+                             preconditioner == nullptr ? 0 : preconditioner->singular_blocks());
+    return report;
 }
 
 }  // namespace tessera

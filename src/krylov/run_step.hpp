@@ -1,27 +1,36 @@
 #pragma once
 
-#include "base/runtime_cuda.hpp"
+#ifdef __CUDACC__
+#include "gpu/launch.cuh"
+#endif
 #include "tessera/context.hpp"
 
 namespace tessera {
 
-// A step is a small functor, `void operator()() const`, that does the scalar arithmetic between two
-// vector operations of a method: it reads and writes a state in the memory of a Context, so that
-// the host need not wait for a dot before it can enqueue the update that uses it.
+// A step is a member function of a method's state that does the scalar arithmetic between two
+// vector operations. It runs where the state lies, in the memory of a Context, so that the host
+// need not wait for a dot before it enqueues the update that uses it. The file that includes the
+// methods, registry.cpp, is compiled by nvcc where there is one.
 
-namespace cuda {
-/// Launches `step` in one thread of the GPU; instantiated in run_step_cuda.cu for every step.
-template <class Step>
-void run_step(const Context& context, const Step& step);
-}  // namespace cuda
+#ifdef __CUDACC__
+/// One thread.
+template <auto Step, class State, class... Arguments>
+__global__ void step_kernel(State* state, Arguments... arguments) {
+    (state->*Step)(arguments...);
+}
+#endif
 
-/// Runs `step` in the order of the work given to `context`; does not wait.
-template <class Step>
-void run_step(const Context& context, const Step& step) {
-    if constexpr (cuda::with_cuda) {
-        if (context.on_gpu()) return cuda::run_step(context, step);
+/// Calls (state->*Step)(arguments...) in the order of the work given to `context`; does not wait.
+template <auto Step, class State, class... Arguments>
+void run_step(const Context& context, State* state, Arguments... arguments) {
+#ifdef __CUDACC__
+    if (context.on_gpu()) {
+        step_kernel<Step><<<1, 1, 0, cuda::stream_of(context)>>>(state, arguments...);
+        TESSERA_CUDA(cudaGetLastError());
+        return;
     }
-    step();
+#endif
+    (state->*Step)(arguments...);
 }
 
 }  // namespace tessera

@@ -7,16 +7,11 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
+#include "precond/block_ldlt/config.hpp"
 #include "precond/block_ldlt/outer_pivoting.hpp"
 #include "precond/block_ldlt/reconstruction.hpp"
 
 namespace tessera {
-
-namespace {
-
-/// Outer pivoting goes on so many times, and pushes at most this share of the block rows.
-constexpr int most_rounds = 3;
-constexpr double largest_push = 0.6;
 
 void check_options(const BlockLdltOptions& options) {
     const Index k = options.block;
@@ -34,6 +29,12 @@ void check_options(const BlockLdltOptions& options) {
     require(options.pivoting != batched::Pivoting::partial,
             "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
 }
+
+namespace {
+
+/// Outer pivoting goes on so many times, and pushes at most this share of the block rows.
+constexpr int most_rounds = 3;
+constexpr double largest_push = 0.6;
 
 /// The scaling of a matching in the type of the matrix.
 template <class T>

@@ -3,6 +3,7 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/jacobi/kernels.hpp"
+#include "precond/singular_policy.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -90,17 +91,21 @@ Index Jacobi<T>::singular_blocks() const {
 }
 
 template <class T>
-std::vector<SingularBlock> Jacobi<T>::first_singular() const {
-    std::vector<SingularBlock> found;
-    for (std::size_t i = 0; i < state_->host_info.size() && found.size() < 10; ++i) {
+PreconditionerReport Jacobi<T>::make_report() const {
+    PreconditionerReport report;
+    report.blocks = rows();
+    report.largest_block = rows() > 0 ? 1 : 0;
+    report.unusable = singular_blocks_sentence(state_->policy, state_->singular, rows());
+    for (std::size_t i = 0; i < state_->host_info.size(); ++i) {
         if (state_->host_info[i] == 0) continue;
         T inverse;
         copy_to_host(state_->context, std::span<const T>(state_->inverse.data() + i, 1),
                      std::span<T>(&inverse, 1));
         const bool shifted = state_->policy == SingularPolicy::shift && !std::isnan(inverse);
-        found.push_back({Index(i), Index(i), 1, 1, shifted ? 0 : -1});
+        report.first_singular.push_back({Index(i), Index(i), 1, 1, shifted ? 0 : -1});
+        if (report.first_singular.size() == 10) break;
     }
-    return found;
+    return report;
 }
 
 template class Jacobi<float>;

@@ -88,7 +88,7 @@ TEST(jacobi, policies) {
             const Jacobi<T> jacobi(there, matrix.view(), policy);
             EXPECT_EQ(jacobi.describe(), std::string("jacobi,singular=") + to_string(policy));
             EXPECT_EQ(jacobi.singular_blocks(), 6);
-            const auto first = jacobi.first_singular();
+            const auto first = jacobi.report().first_singular;
             ASSERT_EQ(first.size(), 6u);
             const auto z = applied_to_ones(there, jacobi);
             EXPECT_EQ(z[0], T(0.5));

@@ -1,5 +1,5 @@
+#include "precond/polynomial/matrix_polynomial.hpp"
 #include "base/dispatch.hpp"
-#include "tessera/polynomial.hpp"
 
 namespace tessera {
 
@@ -54,12 +54,11 @@ void MatrixPolynomial<T>::set_terms(const std::vector<PolynomialTerm>& terms) {
     steps_ = clenshaw<T>(terms);
 }
 
-/// last(step, x, y, work) in the place of the last step.
 template <class T>
-template <class Last>
-void MatrixPolynomial<T>::apply_steps(const Context& context, std::span<const T> r,
-                                      Last&& last) const {
+void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> r,
+                                std::span<T> z) const {
     const std::size_t n = std::size_t(rows());
+    require(r.size() == n && z.size() == n, "MatrixPolynomial: sizes differ");
     std::span<T> here = work_.view().first(n), other = work_.view().subspan(n, n);
     const std::span<T> work = work_.view().last(n);
     std::span<const T> x = r;
@@ -68,27 +67,7 @@ void MatrixPolynomial<T>::apply_steps(const Context& context, std::span<const T>
         x = here;
         std::swap(here, other);
     }
-    last(steps_.back(), x, here, work);
-}
-
-template <class T>
-void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> r,
-                                std::span<T> z) const {
-    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
-            "MatrixPolynomial: sizes differ");
-    apply_steps(context, r, [&](const auto& step, auto x, auto y, auto work) {
-        matrix_.apply_step(context, step, x, y, r, z, work);
-    });
-}
-
-template <class T>
-void MatrixPolynomial<T>::apply_scaled(const Context& context, std::span<const T> r,
-                                       const ScaledResult& result) const {
-    require(r.size() == std::size_t(rows()) && result.z.size() == r.size(),
-            "MatrixPolynomial: sizes differ");
-    apply_steps(context, r, [&](const auto& step, auto x, auto y, auto work) {
-        matrix_.apply_last_step(context, step, x, y, r, result, work);
-    });
+    matrix_.apply_step(context, steps_.back(), x, here, r, z, work);
 }
 
 template class MatrixPolynomial<float>;

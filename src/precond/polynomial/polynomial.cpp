@@ -5,7 +5,8 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "tessera/polynomial.hpp"
+#include "precond/polynomial/config.hpp"
+#include "precond/polynomial/matrix_polynomial.hpp"
 #include "tessera/scaling.hpp"
 #include "tessera/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
@@ -15,7 +16,7 @@ namespace tessera {
 namespace {
 
 /// What the upper end is multiplied by when it was too low.
-constexpr double mending = 1.25;
+constexpr double recovery_factor = 1.25;
 
 /// A matrix, with the values a_ij (s_i s_j) where there is a scaling.
 template <class S>
@@ -24,30 +25,19 @@ struct Source {
     std::span<const S> scaling;
 };
 
-template <class C, class S>
-std::unique_ptr<Operator<C>> operator_of(const Context& context, const Source<S>& from,
-                                         const FormatOptions& format) {
-    if constexpr (std::is_same_v<C, S>) {
-        if (from.scaling.empty()) return make_operator<C>(context, from.matrix, format);
-    }
-    return std::make_unique<SlicedOperator<C>>(
-        SlicedMatrix<C>::from_csr(context, from.matrix, format, from.scaling));
-}
-
 /// The polynomial of a matrix in the type that it is applied in. With csr the source must stay.
 template <class C>
 class Inner {
   public:
     template <class S>
     Inner(const Context& context, const Source<S>& from, const FormatOptions& format)
-        : operator_(operator_of<C>(context, from, format)),
+        : operator_(make(context, from, format)),
           polynomial_(context, *operator_, std::vector<PolynomialTerm>(2)) {}
 
     /// Takes the values that the matrix has now.
     template <class S>
     void refresh(const Context& context, const Source<S>& from) {
-        auto* sliced = dynamic_cast<SlicedOperator<C>*>(operator_.get());
-        if (sliced != nullptr) sliced->matrix().update(context, from.matrix, from.scaling);
+        if (sliced_ != nullptr) sliced_->matrix().update(context, from.matrix, from.scaling);
     }
 
     /// Sets the ends and the terms; waits.
@@ -55,31 +45,45 @@ class Inner {
     void prepare(const Context& context, const Source<S>& from, const PolynomialOptions& options,
                  PolynomialReport& report) {
         const Phase phase(context, "bounds", 0);
-        most_ = gershgorin_bound(context, from.matrix, from.scaling);
-        std::optional<RitzValues> ritz;
-        if (options.upper == UpperEnd::lanczos || reads_ritz(options)) {
+        gershgorin_ = gershgorin_bound(context, from.matrix, from.scaling);
+        RitzValues ritz;
+        if (options.upper == UpperEnd::lanczos ||
+            (options.uses_lower && options.lower == LowerEnd::ritz)) {
             ritz = lanczos<C>(context, *operator_, options.lanczos_steps, 1, polynomial_.work());
         }
-        double upper = options.upper_value;
-        if (options.upper == UpperEnd::gershgorin) upper = most_;
-        if (options.upper == UpperEnd::lanczos) upper = std::min(ritz->upper, most_);
-        smallest_ritz_ = ritz ? ritz->smallest : 0;
-        set_upper(options, upper, report);
+        smallest_ritz_ = ritz.smallest;
+        set_upper(options,
+                  options.upper == UpperEnd::given        ? options.upper_value
+                  : options.upper == UpperEnd::gershgorin ? gershgorin_
+                                                          : std::min(ritz.upper, gershgorin_),
+                  report);
     }
 
     /// A larger upper end, where that may help.
-    bool mend(const PolynomialOptions& options, PolynomialReport& report) {
-        if (!(report.upper < most_)) return false;
-        set_upper(options, std::min(mending * report.upper, most_), report);
-        ++report.mends;
+    bool recover(const PolynomialOptions& options, PolynomialReport& report) {
+        if (!(report.upper < gershgorin_)) return false;
+        set_upper(options, std::min(recovery_factor * report.upper, gershgorin_), report);
+        ++report.recoveries;
         return true;
     }
 
-    const MatrixPolynomial<C>& polynomial() const { return polynomial_; }
+    void apply(const Context& context, std::span<const C> r, std::span<C> z) const {
+        polynomial_.apply(context, r, z);
+    }
 
   private:
-    static bool reads_ritz(const PolynomialOptions& options) {
-        return options.uses_lower && options.lower == LowerEnd::ritz;
+    template <class S>
+    std::unique_ptr<Operator<C>> make(const Context& context, const Source<S>& from,
+                                      const FormatOptions& format) {
+        if constexpr (std::is_same_v<C, S>) {
+            if (format.format == MatrixFormat::csr) {
+                return make_operator<C>(context, from.matrix, format);
+            }
+        }
+        auto sliced = std::make_unique<SlicedOperator<C>>(
+            SlicedMatrix<C>::from_csr(context, from.matrix, format, from.scaling));
+        sliced_ = sliced.get();
+        return sliced;
     }
 
     void set_upper(const PolynomialOptions& options, double upper, PolynomialReport& report) {
@@ -89,25 +93,26 @@ class Inner {
         report.upper = upper;
         report.lower = 0;
         if (options.uses_lower) {
-            report.lower = options.lower == LowerEnd::ratio  ? upper / options.lower_value
-                           : options.lower == LowerEnd::ritz ? smallest_ritz_
-                                                             : options.lower_value;
             // A Ritz value may be the largest eigenvalue, too, or 0.
-            if (options.lower == LowerEnd::ritz) {
-                report.lower = std::clamp(report.lower, 1e-8 * upper, (1 - 1e-3) * upper);
-            }
+            report.lower = options.lower == LowerEnd::ratio ? upper / options.lower_value
+                           : options.lower == LowerEnd::ritz
+                               ? std::clamp(smallest_ritz_, 1e-8 * upper, (1 - 1e-3) * upper)
+                               : options.lower_value;
         }
         polynomial_.set_terms(polynomial_terms(options.kind, options.degree, report.lower, upper,
                                                options.alpha, options.beta));
     }
 
-    double most_ = 0;  ///< Gershgorin's bound.
+    double gershgorin_ = 0;  ///< The bound of the largest eigenvalue.
+    double smallest_ritz_ = 0;
+    SlicedOperator<C>* sliced_ = nullptr;  ///< Null with csr.
     std::unique_ptr<Operator<C>> operator_;
     MatrixPolynomial<C> polynomial_;
-    double smallest_ritz_ = 0;
 };
 
-void check(const PolynomialOptions& options) {
+}  // namespace
+
+void check_options(const PolynomialOptions& options) {
     // Throws for the degree and the weights.
     polynomial_terms(options.kind, options.degree, 0.5, 1, options.alpha, options.beta);
     require(options.upper != UpperEnd::given ||
@@ -126,72 +131,60 @@ void check(const PolynomialOptions& options) {
             "polynomial: the lower end must be below the upper one");
 }
 
-}  // namespace
-
 template <class T>
 struct PolynomialPreconditioner<T>::State {
     State(const Context& where, const CsrView<T>& matrix, const PolynomialOptions& given)
         : options(given), rows(matrix.rows), nonzeros(matrix.nonzeros) {
         options.uses_lower = options.uses_lower || options.kind == PolynomialKind::chebyshev;
-        check(options);
+        check_options(options);
         if (options.format.values != ValueFormat::working &&
             options.format.format == MatrixFormat::csr) {
             options.format.format = MatrixFormat::sbell;
         }
         require(matrix.rows == matrix.columns, "polynomial: the matrix must be square");
         single = options.single_precision && std::is_same_v<T, double>;
-        const bool sliced = options.format.format != MatrixFormat::csr;
+        const bool csr = options.format.format == MatrixFormat::csr;
         if (options.scaling == PolynomialScaling::jacobi) {
-            scaling.emplace(where, matrix, !sliced);
+            scaling.emplace(where, matrix, csr);
         } else if (options.scaling == PolynomialScaling::block_jacobi) {
             scaling.emplace(where, matrix,
                             find_blocks(where, matrix, options.block_bound, Blocking::natural));
-        } else if (!sliced && !single) {
-            own = copy_of(where, matrix);
+        } else if (csr && !single) {
+            own = CsrMatrix<T>(where, rows, rows, nonzeros);
+            copy(where, matrix.row_offsets_span(), own.row_offsets().view());
+            copy(where, matrix.column_indices_span(), own.column_indices().view());
+            copy(where, matrix.values_span(), own.values().view());
         }
         const Source<T> from = source(matrix);
+        if constexpr (std::is_same_v<T, double>) {
+            if (single && csr) rounded = rounded_to_float(where, from.matrix);
+        }
         if (!single) {
             inner = std::make_unique<Inner<T>>(where, from, options.format);
+        } else if (csr) {
+            const Source<float> single_source{std::as_const(rounded).view(), {}};
+            inner_single = std::make_unique<Inner<float>>(where, single_source, options.format);
         } else {
+            inner_single = std::make_unique<Inner<float>>(where, from, options.format);
+        }
+        if (single) {
             square = Buffer<T>(where, 1);
             narrow_in = Buffer<float>(where, rows);
-            if (sliced) {
-                inner_single = std::make_unique<Inner<float>>(where, from, options.format);
-            } else {
-                rounded = CsrMatrix<float>(where, rows, rows, matrix.nonzeros);
-                copy(where, matrix.row_offsets_span(), rounded.row_offsets().view());
-                copy(where, matrix.column_indices_span(), rounded.column_indices().view());
-                round(where, from.matrix);
-                inner_single = std::make_unique<Inner<float>>(
-                    where, Source<float>{rounded.view(), {}}, options.format);
-            }
+            narrow_out = Buffer<float>(where, rows);
         }
-        const bool blocks = options.scaling == PolynomialScaling::block_jacobi;
-        if (scaling && (blocks || !single)) scaled = Buffer<T>(where, rows);
-        if (blocks) result = Buffer<T>(where, rows);
+        if (scaling && (by_blocks() || !single)) scaled = Buffer<T>(where, rows);
+        if (by_blocks() && !single) result = Buffer<T>(where, rows);
         prepare(where, from);
     }
+
+    bool by_blocks() const { return options.scaling == PolynomialScaling::block_jacobi; }
 
     /// What the polynomial is one of. A sliced format is made from the matrix that is given, csr
     /// from a copy, which it keeps.
     Source<T> source(const CsrView<T>& matrix) const {
-        if (options.scaling == PolynomialScaling::block_jacobi) return {scaling->matrix(), {}};
+        if (by_blocks()) return {scaling->matrix(), {}};
         if (options.format.format != MatrixFormat::csr) return {matrix, point_scaling()};
         return {scaling ? scaling->matrix() : single ? matrix : own.view(), {}};
-    }
-
-    void round(const Context& where, const CsrView<T>& from) {
-        if constexpr (std::is_same_v<T, double>) {
-            convert<double, float>(where, from.values_span(), rounded.values().view());
-        }
-    }
-
-    static CsrMatrix<T> copy_of(const Context& where, const CsrView<T>& from) {
-        CsrMatrix<T> to(where, from.rows, from.columns, from.nonzeros);
-        copy(where, from.row_offsets_span(), to.row_offsets().view());
-        copy(where, from.column_indices_span(), to.column_indices().view());
-        copy(where, from.values_span(), to.values().view());
-        return to;
     }
 
     void prepare(const Context& where, const Source<T>& from) {
@@ -219,67 +212,57 @@ struct PolynomialPreconditioner<T>::State {
         if (!single) {
             inner->refresh(where, from);
         } else if (rounded.rows() > 0) {
-            round(where, from.matrix);
+            if constexpr (std::is_same_v<T, double>) {
+                convert<T, float>(where, from.matrix.values_span(), rounded.values().view());
+            }
         } else {
             inner_single->refresh(where, from);
         }
         prepare(where, from);
     }
 
-    /// x = S r in the type of the polynomial, where r itself will not do.
-    std::span<const T> scale(const Context& where, std::span<const T> r) {
-        if (!scaling) return r;
-        scaling->apply(where, r, scaled.view());
-        return std::as_const(scaled).view();
+    std::span<const T> point_scaling() const {
+        return scaling ? scaling->diagonal() : std::span<const T>();
     }
-    std::span<const float> scale_and_round(const Context& where, std::span<const T> r) {
+
+    void apply(const Context& where, std::span<const T> r, std::span<T> z) {
+        std::span<const T> x = r;
+        if (scaling && (by_blocks() || !single)) {
+            scaling->apply(where, r, scaled.view());
+            x = std::as_const(scaled).view();
+        }
+        if (!single) {
+            const std::span<T> to = by_blocks() ? result.view() : z;
+            inner->apply(where, x, to);
+            if (scaling) scaling->apply_transposed(where, to, z);
+            return;
+        }
         if constexpr (std::is_same_v<T, double>) {
-            std::span<const T> diagonal = point_scaling(), x = r;
+            const std::span<const T> diagonal = point_scaling();
             if (diagonal.empty()) {
-                x = scale(where, r);
                 dot<T>(where, x, x, square.data());
             } else {
                 scaled_square<T>(where, diagonal, r, square.data());
             }
             narrow<T, float>(where, diagonal, x, square.data(), narrow_in.view());
+            inner_single->apply(where, narrow_in.view(), narrow_out.view());
+            widen<float, T>(where, diagonal, std::as_const(narrow_out).view(), square.data(),
+                            by_blocks() ? scaled.view() : z);
+            if (by_blocks()) scaling->apply_transposed(where, scaled.view(), z);
         }
-        return std::as_const(narrow_in).view();
-    }
-    std::span<const T> point_scaling() const {
-        return scaling ? scaling->diagonal() : std::span<const T>();
-    }
-
-    /// `rz` may be null.
-    void apply(const Context& where, std::span<const T> r, std::span<T> z, T* rz) {
-        const bool blocks = options.scaling == PolynomialScaling::block_jacobi;
-        const std::span<T> to = blocks ? result.view() : z;
-        if constexpr (std::is_same_v<T, double>) {
-            const ScaledResult bring{to, point_scaling(), single ? square.data() : nullptr, r,
-                                     blocks ? nullptr : rz};
-            if (single) {
-                inner_single->polynomial().apply_scaled(where, scale_and_round(where, r), bring);
-            } else {
-                inner->polynomial().apply_scaled(where, scale(where, r), bring);
-            }
-            if (!blocks) return;
-        } else {
-            inner->polynomial().apply(where, scale(where, r), to);
-        }
-        if (scaling) scaling->apply_transposed(where, to, z);
-        if (rz != nullptr) dot<T>(where, r, std::span<const T>(z), rz);
     }
 
     PolynomialOptions options;
     Index rows;
     Offset nonzeros;
-    bool single = false;
+    bool single = false;  ///< Applied in float to a matrix in double.
     std::optional<SymmetricScaling<T>> scaling;
     CsrMatrix<T> own;
     CsrMatrix<float> rounded;
     std::unique_ptr<Inner<T>> inner;
     std::unique_ptr<Inner<float>> inner_single;
     Buffer<T> scaled, result, square;
-    Buffer<float> narrow_in;
+    Buffer<float> narrow_in, narrow_out;
     PolynomialReport report;
 };
 
@@ -302,15 +285,7 @@ void PolynomialPreconditioner<T>::apply(const Context& context, std::span<const 
                                         std::span<T> z) const {
     require(r.size() == std::size_t(rows()) && z.size() == r.size(),
             "polynomial: r and z must have as many elements as the matrix has rows");
-    state_->apply(context, r, z, nullptr);
-}
-
-template <class T>
-void PolynomialPreconditioner<T>::apply_dot(const Context& context, std::span<const T> r,
-                                            std::span<T> z, T* rz) const {
-    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
-            "polynomial: r and z must have as many elements as the matrix has rows");
-    state_->apply(context, r, z, rz);
+    state_->apply(context, r, z);
 }
 
 template <class T>
@@ -326,14 +301,30 @@ Index PolynomialPreconditioner<T>::singular_blocks() const {
 }
 
 template <class T>
-bool PolynomialPreconditioner<T>::mend(const Context&) const {
-    return state_->single ? state_->inner_single->mend(state_->options, state_->report)
-                          : state_->inner->mend(state_->options, state_->report);
+bool PolynomialPreconditioner<T>::recover(const Context&) const {
+    return state_->single ? state_->inner_single->recover(state_->options, state_->report)
+                          : state_->inner->recover(state_->options, state_->report);
 }
 
 template <class T>
 PolynomialReport PolynomialPreconditioner<T>::report() const {
     return state_->report;
+}
+
+template <class T>
+PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
+    const PolynomialReport& found = state_->report;
+    PreconditionerReport report;
+    if (found.not_positive > 0) {
+        report.unusable = "row " + std::to_string(found.first_not_positive) + " (the first of " +
+                          std::to_string(found.not_positive) +
+                          ") has no positive pivot, so the matrix is not positive definite";
+    }
+    report.facts.push_back({"polynomial", std::vector<Fact>{{"degree", found.degree},
+                                                            {"lower", found.lower},
+                                                            {"upper", found.upper},
+                                                            {"mends", found.recoveries}}});
+    return report;
 }
 
 template <class T>

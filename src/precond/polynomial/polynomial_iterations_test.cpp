@@ -39,7 +39,7 @@ TEST(polynomial_iterations, solves_and_takes_fewer_iterations_than_jacobi) {
             const SolveReport report = solve(there, system, variant);
             EXPECT_EQ(report.status, Status::converged) << report.message;
             EXPECT_LT(report.iterations, jacobi.iterations * 7 / 10);
-            EXPECT_EQ(report.mends, 0);
+            EXPECT_EQ(report.recoveries, 0);
         }
     }
 }
@@ -159,12 +159,12 @@ TEST(polynomial_iterations, even_degrees_converge_with_a_bound_that_is_too_low) 
                           0.9 * full.report().upper);
             const SolveReport report = solve(there, system, kind + std::string(bound));
             EXPECT_EQ(report.status, Status::converged) << kind << bound << report.message;
-            EXPECT_EQ(report.mends, 0) << kind << bound;
+            EXPECT_EQ(report.recoveries, 0) << kind << bound;
         }
     }
 }
 
-TEST(polynomial_iterations, an_indefinite_one_is_seen_and_mended) {
+TEST(polynomial_iterations, an_indefinite_one_is_seen_and_recovered_from) {
     const Context there = context();
     const Case system = problem(there, "elasticity2d:24");
     for (const char* text : {"least_squares:5,bound=1.4", "chebyshev:3,bound=1.2",
@@ -172,19 +172,19 @@ TEST(polynomial_iterations, an_indefinite_one_is_seen_and_mended) {
         SCOPED_TRACE(text);
         const SolveReport report = solve(there, system, text);
         EXPECT_EQ(report.status, Status::converged) << report.message;
-        EXPECT_GE(report.mends, 1);
+        EXPECT_GE(report.recoveries, 1);
     }
     // Up to the Gershgorin bound, and not beyond.
     const auto m = make<double>(there, system.matrix.view(), "least_squares:5,bound=1");
     const auto sure = make<double>(there, system.matrix.view(), "least_squares:5,bound=gershgorin");
-    int mends = 0;
-    for (double last = 1; m.mend(there); last = m.report().upper) {
+    int recoveries = 0;
+    for (double last = 1; m.recover(there); last = m.report().upper) {
         EXPECT_GT(m.report().upper, last);
-        ASSERT_LT(++mends, 10);
+        ASSERT_LT(++recoveries, 10);
     }
     EXPECT_EQ(m.report().upper, sure.report().upper);
-    EXPECT_EQ(m.report().mends, mends);
-    EXPECT_FALSE(sure.mend(there));
+    EXPECT_EQ(m.report().recoveries, recoveries);
+    EXPECT_FALSE(sure.recover(there));
 }
 
 }  // namespace tessera::test

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "precond/polynomial/matrix_polynomial.hpp"
 #include "support/blocks.hpp"
 
 namespace tessera::test {

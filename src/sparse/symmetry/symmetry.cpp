@@ -43,20 +43,24 @@ SymmetryCheck<T>::SymmetryCheck(const Context& context, Index rows)
       faults_(context, context.on_gpu() ? 1 : 0) {}
 
 template <class T>
+bool SymmetryCheck<T>::is_symmetric(const Context& context, const CsrView<T>& matrix) {
+    if (matrix.rows != matrix.columns) return false;
+    require(matrix.rows <= rows_,
+            "SymmetryCheck: the matrix has more rows than memory was taken for");
+    if (!context.on_gpu()) return cpu::first_unsymmetric(context, matrix) < 0;
+    const auto on_gpu = select<bool(const Context&, const CsrView<T>&, T*, int*)>(
+        context, nullptr, TESSERA_IF_CUDA(cuda::is_symmetric<T>));
+    return on_gpu(context, matrix, largest_.data(), faults_.data());
+}
+
+template <class T>
 void SymmetryCheck<T>::require_symmetric(const Context& context, const CsrView<T>& matrix,
                                          const char* who) {
     if (matrix.rows != matrix.columns) {
         throw InvalidArgument(std::string(who) + ": the matrix must be square");
     }
-    require(matrix.rows <= rows_,
-            "SymmetryCheck: the matrix has more rows than memory was taken for");
-    if (!context.on_gpu()) {
-        require_on_host(context, matrix, who);
-        return;
-    }
-    const auto is_symmetric = select<bool(const Context&, const CsrView<T>&, T*, int*)>(
-        context, nullptr, TESSERA_IF_CUDA(cuda::is_symmetric<T>));
-    if (is_symmetric(context, matrix, largest_.data(), faults_.data())) return;
+    if (is_symmetric(context, matrix)) return;
+    if (!context.on_gpu()) return require_on_host(context, matrix, who);
     // What is wrong is found on the host.
     const Context cpu = Context::cpu(context.threads());
     CsrMatrix<T> on_host(cpu, matrix.rows, matrix.columns, matrix.nonzeros);

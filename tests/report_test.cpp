@@ -1,8 +1,10 @@
+#include "../apps/tessera/report.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include "support/test.hpp"
 
-namespace tessera {
+namespace tessera::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -14,8 +16,8 @@ RunReport sample() {
     report.device = "CPU, 2 threads, AVX2";
     report.threads = 2;
     report.matrix = {"ship \"2\".mtx", 1200, 34567};
-    report.blocks.count = 40;
-    report.blocks.largest = 32;
+    report.setup.blocks = 40;
+    report.setup.largest_block = 32;
     report.solve.iterations = 17;
     report.solve.operator_applications = 86;
     report.solve.relative_residual = 0x1.2345678p-30;
@@ -69,30 +71,36 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
                                         "sampled"}));
 }
 
-BlockJacobiReport block_sample() {
-    BlockJacobiReport jacobi;
-    jacobi.formats[std::size_t(BlockFormat::f64)] = 3;
-    jacobi.formats[std::size_t(BlockFormat::f16)] = 37;
-    jacobi.conditions[0] = 30;
-    jacobi.conditions[4] = 10;
-    jacobi.worst = {{7, 12, 6, 3.25e4, BlockFormat::f64},
-                    {9, 40, 2, std::numeric_limits<double>::infinity(), BlockFormat::f16}};
-    jacobi.stored_bytes = 3000;
-    jacobi.working_bytes = 12000;
-    jacobi.near_singular = 2;
-    return jacobi;
+/// Of block Jacobi.
+Fact block_sample() {
+    const std::vector<Fact> formats = {{"f64", 3}, {"f32", 0}, {"f16", 37}};
+    const std::vector<Fact> decades = {{"", 30}, {"", 0}, {"", 0}, {"", 0}, {"", 10}};
+    const auto block = [](Offset at, Offset first, Offset rows, double condition) {
+        return Fact{"", std::vector<Fact>{{"block", at},
+                                          {"first_row", first},
+                                          {"rows", rows},
+                                          {"condition", condition},
+                                          {"format", "f64"}}};
+    };
+    const std::vector<Fact> worst = {block(7, 12, 6, 3.25e4),
+                                     block(9, 40, 2, std::numeric_limits<double>::infinity())};
+    return {"blocks", std::vector<Fact>{{"near_singular", 2},
+                                        {"stored_bytes", 3000},
+                                        {"working_bytes", 12000},
+                                        {"rebuilds", 0},
+                                        {"formats", formats},
+                                        {"condition_decades", decades},
+                                        {"worst", worst}}};
 }
 
 TEST(report, block_jacobi_tells_of_formats_and_conditions) {
     RunReport report = sample();
-    report.blocks.jacobi = block_sample();
+    report.setup.facts = {block_sample()};
     const Json blocks = Json::parse(to_json(report))["blocks"];
     EXPECT_EQ(keys(blocks),
               (std::vector<std::string>{"count", "largest", "singular", "near_singular",
                                         "stored_bytes", "working_bytes", "rebuilds", "formats",
                                         "condition_decades", "worst"}));
-    EXPECT_EQ(keys(blocks["formats"]),
-              (std::vector<std::string>{"f64", "f32", "truncated_f64", "bf16", "f16"}));
     EXPECT_EQ(blocks["formats"]["f16"], 37);
     EXPECT_EQ(blocks["condition_decades"][4], 10);
     EXPECT_EQ(blocks["worst"][0]["first_row"], 12);
@@ -151,6 +159,16 @@ TEST(report, json_survives_a_name_that_is_not_utf8) {
     EXPECT_EQ(json["matrix"]["name"], "caf\xef\xbf\xbd.mtx");
 }
 
+TEST(report, facts_of_any_preconditioner_are_shown) {
+    RunReport report = sample();
+    const std::vector<Fact> facts = {{"order", 3}, {"shift", 0.5}, {"kind", "new"}};
+    report.setup.facts = {{"toy", facts}};
+    EXPECT_EQ(Json::parse(to_json(report))["toy"]["shift"], 0.5);
+    EXPECT_NE(to_table(report).find("toy             order 3, shift 0.5, kind new\n"),
+              std::string::npos)
+        << to_table(report);
+}
+
 void expect_contains(const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
 }
@@ -177,7 +195,7 @@ TEST(report, table_says_why_a_solve_failed) {
     report.solve.status = Status::singular_block;
     report.solve.message = "3 of 40 blocks are singular";
     report.solve.true_relative_residual = std::numeric_limits<double>::quiet_NaN();
-    report.blocks.singular = 3;
+    report.singular_blocks = 3;
     const std::string table = to_table(report);
     expect_contains(table, "NOT CONVERGED (singular_block): 3 of 40 blocks are singular");
     expect_contains(table, "largest 32, 3 singular)");
@@ -185,4 +203,4 @@ TEST(report, table_says_why_a_solve_failed) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::cli

@@ -3,11 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "tessera/block_ldlt.hpp"
 #include "tessera/krylov.hpp"
-#include "tessera/polynomial.hpp"
 
-namespace tessera {
+namespace tessera::cli {
 
 /// Everything one run of `tessera solve` says; to_json writes the schema "tessera-run/1".
 struct RunReport {
@@ -19,15 +17,9 @@ struct RunReport {
         Offset nonzeros = 0;
         std::string format = "csr";  ///< Of its products, normalised.
     } matrix;
-    struct Blocks {
-        Offset count = 0;
-        Offset largest = 0;
-        Offset singular = 0;
-        BlockJacobiReport jacobi;  ///< Of block Jacobi only.
-    } blocks;
+    Offset singular_blocks = 0;
+    PreconditionerReport setup;
     SolveReport solve;
-    PolynomialReport polynomial;  ///< Of a polynomial preconditioner only.
-    BlockLdltReport block_ldlt;   ///< Of block_ldlt only; block_rows 0 otherwise.
     /// Of the body that a mesh describes.
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is of no mesh.
@@ -48,14 +40,9 @@ struct RunReport {
 };
 
 /// JSON text of a report; non-finite numbers are null.
-TESSERA_API std::string to_json(const RunReport& report);
+std::string to_json(const RunReport& report);
 
 /// The same as a table for people.
-TESSERA_API std::string to_table(const RunReport& report);
+std::string to_table(const RunReport& report);
 
-/// "1.2.3" of this library.
-TESSERA_API const char* version();
-/// The commit it was built from, or "unknown".
-TESSERA_API const char* commit();
-
-}  // namespace tessera
+}  // namespace tessera::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "tessera/operator.hpp"
+
+namespace tessera::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no NaN and no infinity.
+Json number(double value);
+
+/// Facts by their names.
+Json to_json(const std::vector<Fact>& facts);
+
+}  // namespace tessera::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "tessera/block_ldlt.hpp"
+
+namespace tessera {
+
+/// Throws InvalidArgument for numbers out of range.
+void check_options(const BlockLdltOptions& options);
+
+/// Block LDL^T as registered.
+struct BlockLdltConfig {
+    static constexpr const char* help =
+        R"([:K][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=E][,delta=0.95]
+              [,epsilon_unit=max|norm1|block][,pivoting=complete|rook|bunch_kaufman|static]
+              [,matching=on|off][,ordering=auto|amd|metis|rcm|natural][,outer=on|off]
+              [,outer_threshold=0.01][,safeguard=on|off][,solve_sweeps=0][,absolute]
+                           incomplete LDL^T of a symmetric, possibly indefinite matrix, for
+                           gmres, sqmr, with absolute for minres; K 1, 4, 8, 16 or 32 (8): rows of
+                           a block; ordering=auto: rcm for fill=0, else amd; epsilon (0.1 for
+                           jacobi): lower bound of pivots; solve_sweeps: iterations in place of
+                           triangular solves
+)";
+    BlockLdltOptions options;
+
+    explicit BlockLdltConfig(Spec spec) : options(parse_block_ldlt(std::move(spec))) {
+        check_options(options);
+    }
+    template <class T>
+    auto make(const Context& context, const CsrView<T>& matrix) const {
+        return std::make_unique<BlockLdlt<T>>(context, matrix, options);
+    }
+    /// The constructor states its need once it knows the pattern.
+    Offset bytes(Index, Offset, Offset) const { return 0; }
+};
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "tessera/polynomial.hpp"
+
+namespace tessera {
+
+/// Throws InvalidArgument for numbers that cannot be.
+void check_options(const PolynomialOptions& options);
+
+/// Polynomials as registered, each under the name of its kind.
+struct PolynomialConfig {
+    static constexpr const char* help =
+        R"([:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
+              [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
+              [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
+                           polynomials of the scaled matrix, for cg and symmetric positive definite
+                           ones; DEGREE 1..16 (6): products an application, better even; bound and
+                           lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
+                           values: stored (then not csr); precision: of vectors and values, f32 for
+                           compact bodies to 1e-8 (contrasts, lower tolerances and slender ones take
+                           more iterations, even twice as many); format: that of --format
+)";
+    PolynomialOptions options;
+    bool names_format;
+
+    explicit PolynomialConfig(const Spec& spec)
+        : options(parse_polynomial(spec)), names_format(!Spec(spec).word("format", "").empty()) {
+        check_options(options);
+    }
+    template <class T>
+    auto make(const Context& context, const CsrView<T>& matrix) const {
+        return std::make_unique<PolynomialPreconditioner<T>>(context, matrix, options);
+    }
+    /// A scaled copy of the matrix (with precision=f32 one in each precision) and vectors.
+    Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const {
+        const bool single = options.single_precision;
+        return (Offset(rows) + 1) * 8 + nonzeros * (bytes_per_value + 4 + (single ? 8 : 0)) +
+               Offset(rows) * bytes_per_value * (single ? 6 : 5);
+    }
+    void use_format(const FormatOptions& format) {
+        if (names_format) return;
+        const ValueFormat values = options.format.values;
+        options.format = format;
+        options.format.values = values;
+    }
+};
+
+}  // namespace tessera

@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "precond/block_jacobi/config.hpp"
+#include "precond/block_ldlt/config.hpp"
+#include "precond/jacobi/config.hpp"
+#include "precond/polynomial/config.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// A preconditioner that can be named. A Config is made of a Spec, of which it reads everything
+/// (Spec::finish), and has `help`, the functions make<T> and bytes of a PreconditionerConfig, and
+/// where it multiplies with the matrix use_format.
+struct Entry {
+    std::string name;
+    const char* help;
+    std::unique_ptr<PreconditionerConfig> (*parse)(const Spec&);
+};
+
+template <class Config>
+class Registered final : public PreconditionerConfig {
+  public:
+    explicit Registered(const Spec& spec) : config_(spec) {}
+    std::unique_ptr<Preconditioner<float>> make(const Context& context,
+                                                const CsrView<float>& matrix) const override {
+        return config_.make(context, matrix);
+    }
+    std::unique_ptr<Preconditioner<double>> make(const Context& context,
+                                                 const CsrView<double>& matrix) const override {
+        return config_.make(context, matrix);
+    }
+    Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const override {
+        return config_.bytes(rows, nonzeros, bytes_per_value);
+    }
+    void use_format(const FormatOptions& format) override {
+        if constexpr (requires { config_.use_format(format); }) config_.use_format(format);
+    }
+
+  private:
+    Config config_;
+};
+
+template <class Config>
+Entry entry(const std::string& name) {
+    return {name, Config::help, [](const Spec& spec) -> std::unique_ptr<PreconditionerConfig> {
+                return std::make_unique<Registered<Config>>(spec);
+            }};
+}
+
+struct NoneConfig {
+    static constexpr const char* help = "\n";
+    explicit NoneConfig(const Spec& spec) { spec.finish(); }
+    template <class T>
+    std::unique_ptr<Preconditioner<T>> make(const Context&, const CsrView<T>&) const {
+        return nullptr;
+    }
+    Offset bytes(Index, Offset, Offset) const { return 0; }
+};
+
+/// One line a preconditioner.
+const std::vector<Entry>& entries() {
+    static const std::vector<Entry> all = {
+        entry<NoneConfig>("none"),
+        entry<JacobiConfig>("jacobi"),
+        entry<BlockJacobiConfig>("block_jacobi"),
+        entry<BlockLdltConfig>("block_ldlt"),
+        entry<PolynomialConfig>("neumann"),
+        entry<PolynomialConfig>("least_squares"),
+        entry<PolynomialConfig>("chebyshev"),
+        entry<PolynomialConfig>("chebyshev4"),
+        entry<PolynomialConfig>("chebyshev4_optimal"),
+    };
+    return all;
+}
+
+}  // namespace
+
+std::vector<std::string> preconditioner_names() {
+    std::vector<std::string> names;
+    for (const Entry& one : entries()) names.push_back(one.name);
+    return names;
+}
+
+std::string preconditioner_help() {
+    std::string text;
+    for (auto first = entries().begin(); first != entries().end();) {
+        text += "  " + first->name;
+        auto next = first + 1;  // Those of one help stand together.
+        for (; next != entries().end() && next->help == first->help; ++next) {
+            text += ", " + next->name;
+        }
+        text += (next - first > 1 ? "\n              " : "") + std::string(first->help);
+        first = next;
+    }
+    return text;
+}
+
+std::unique_ptr<PreconditionerConfig> parse_preconditioner(Spec text) {
+    for (const Entry& one : entries()) {
+        if (one.name == text.name()) return one.parse(text);
+    }
+    throw InvalidArgument(
+        unknown_word_message("preconditioner", text.name(), preconditioner_names()));
+}
+
+}  // namespace tessera

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "base/choose.hpp"
+#include "tessera/precond.hpp"
+
+namespace tessera {
+
+/// singular=stop|identity|shift|generalised
+inline SingularPolicy parse_singular_policy(Spec& spec) {
+    return choose(spec, "singular",
+                  {SingularPolicy::stop, SingularPolicy::identity, SingularPolicy::shift,
+                   SingularPolicy::generalised});
+}
+
+/// Why a preconditioner with SingularPolicy::stop is unusable; empty where no block is singular.
+inline std::string singular_blocks_sentence(SingularPolicy policy, Offset singular, Offset blocks) {
+    if (singular == 0 || policy != SingularPolicy::stop) return {};
+    return std::to_string(singular) + " of " + std::to_string(blocks) +
+           (blocks == 1 ? " block is" : " blocks are") + " singular";
+}
+
+}  // namespace tessera

@@ -1,0 +1,49 @@
+#include "support/test.hpp"
+
+namespace tessera {
+namespace {
+
+/// Calls as a user writes them: no value types, no option texts taken apart by hand.
+TEST(api_solve, calls_name_no_types) {
+    const Context context = test::context();
+    const auto problem = problems::generate<double>(test::host(), "poisson2d:12");
+    const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
+    const Buffer<double> b = copy_to_buffer(context, problem.load);
+    Buffer<double> x(context, matrix.rows());
+    const CsrOperator<double> a(context, matrix.view());
+    const BlockJacobi<double> m(context, matrix.view(), find_blocks(context, matrix.view(), 24));
+    const auto start = [&] { fill<double>(context, 0, x.view()); };
+
+    start();
+    EXPECT_EQ(cg(context, a, &m, b.view(), x.view()).status, Status::converged);
+    start();
+    EXPECT_EQ(gmres(context, a, nullptr, b.view(), x.view(), 20).status, Status::converged);
+    start();
+    EXPECT_EQ(idr(context, a, &m, b.view(), x.view(), {.s = 2}).status, Status::converged);
+    start();
+    const auto made = make_preconditioner(context, "block_jacobi:24", matrix);
+    EXPECT_EQ(solve(context, "cg", a, made.get(), b.view(), x.view()).status, Status::converged);
+    EXPECT_EQ(make_preconditioner(context, "jacobi", matrix.view())->report().largest_block, 1);
+}
+
+/// What a text means is known, and what is wrong with it is said, before there is a matrix.
+TEST(api_solve, texts_are_read_once) {
+    EXPECT_EQ(parse_solver("gmres:5")->numbers(100), 100 * 10 + 25);
+    EXPECT_EQ(parse_preconditioner("block_jacobi:8")->bytes(100, 1000, 8), 100 * 8 * 8);
+    for (const char* wrong : {"cgs", "cg:3", "idr:17", "gmres,restart=3"}) {
+        EXPECT_THROW(parse_solver(wrong), InvalidArgument) << wrong;
+    }
+    for (const char* wrong :
+         {"jakobi", "block_jacobi:65", "block_ldlt:7", "chebyshev,bound=1,lower=2"}) {
+        EXPECT_THROW(parse_preconditioner(wrong), InvalidArgument) << wrong;
+    }
+    for (const std::string& name : solver_names()) {
+        EXPECT_NE(solver_help().find("  " + name), std::string::npos) << name;
+    }
+    for (const std::string& name : preconditioner_names()) {
+        EXPECT_NE(preconditioner_help().find(name), std::string::npos) << name;
+    }
+}
+
+}  // namespace
+}  // namespace tessera
