@@ -43,7 +43,7 @@ constexpr const char* methods_help =
 Preconditioners (--precond):
   none
   jacobi[,singular=stop|identity|shift|generalised]
-  block_jacobi[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]
+  block_jacobi[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]
               [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
               [,singular=stop|identity|shift|generalised]
                            BOUND 1..64 (32), FILE: sizes of blocks; precision: of the inverses
@@ -67,13 +67,13 @@ Preconditioners (--precond):
                            compact bodies to 1e-8 (contrasts, lower tolerances and slender ones take
                            more iterations, even twice as many); format: that of --format
 Formats (--format):
-  csr[,lanes=N]
-  ell, ellr                ELLPACK, the second skips its pads
+  csr
+  ell                      ELLPACK with row lengths
   sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
   bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (what reads the fewest bytes)
   sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks and slices
-                           lanes=N: GPU threads that share a row; index=auto|16|32 (sell, sbell):
-                           bits of a block's column, 16 where each slice spans few of them
+                           index=auto|16|32 (sell, sbell): bits of a block's column, 16 where each
+                           slice spans few of them
 )";
 
 const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";

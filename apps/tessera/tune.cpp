@@ -255,11 +255,9 @@ class Tuning {
         std::ranges::stable_sort(ranked, {}, [](const Trial& trial) {
             return trial.converged() ? trial.seconds() : std::numeric_limits<double>::infinity();
         });
-        // Whichever bound is best, blocks of another shape or rounded inverses may converge in a
-        // third fewer cycles; the order is the best by bench/tune_study.py where time is short.
-        for (const char* refinement :
-             {",blocks=similar", ",blocks=similar,precision=adaptive", ",precision=adaptive"}) {
-            for (const Trial& trial : ranked) try_one(trial.preconditioner + refinement, solver_);
+        // Rounded inverses may be faster whichever bound is best.
+        for (const Trial& trial : ranked) {
+            try_one(trial.preconditioner + ",precision=adaptive", solver_);
         }
         repeat_the_fastest();
     }

@@ -7,16 +7,6 @@
 
 namespace tessera {
 
-/// Where the result w of a recurrence goes that may run in less than double: z_i = p d_i w_i with
-/// the power of two p of `widen`. What is empty or null is left out.
-struct ScaledResult {
-    std::span<double> z;
-    std::span<const double> d;
-    const double* square = nullptr;  ///< Null: p = 1.
-    std::span<const double> r;       ///< As many elements as z, for
-    double* rz = nullptr;            ///< *rz = r^T z.
-};
-
 /// A linear map y = A x on vectors in the memory of a Context.
 template <class T>
 class TESSERA_API Operator {
@@ -41,15 +31,6 @@ class TESSERA_API Operator {
                             std::span<T> next, std::span<T> work) const {
         apply(context, x, work);
         recurrence_step<T>(context, step, work, x, y, r, next);
-    }
-    /// The same with the result w = next in `result`; y may be overwritten. The values of z are
-    /// those of apply_step and widen to the last bit.
-    virtual void apply_last_step(const Context& context, const RecurrenceStep<T>& step,
-                                 std::span<const T> x, std::span<T> y, std::span<const T> r,
-                                 const ScaledResult& result, std::span<T> work) const {
-        apply_step(context, step, x, y, r, y, work);
-        widen<T, double>(context, result.d, y, result.square, result.z);
-        if (result.rz != nullptr) dot<double>(context, result.r, result.z, result.rz);
     }
 };
 

@@ -56,9 +56,6 @@ class TESSERA_API MatrixPolynomial final : public Operator<T> {
     Index rows() const override { return matrix_.rows(); }
     Index columns() const override { return matrix_.rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
-    /// The same with what becomes of z = w in `result`.
-    void apply_scaled(const Context& context, std::span<const T> r,
-                      const ScaledResult& result) const;
     void set_terms(const std::vector<PolynomialTerm>& terms);
     /// Its three vectors, for what else needs memory between two applications.
     std::span<T> work() const { return work_.view(); }
@@ -66,8 +63,6 @@ class TESSERA_API MatrixPolynomial final : public Operator<T> {
   private:
     const Operator<T>& matrix_;
     std::vector<RecurrenceStep<T>> steps_;
-    template <class Last>
-    void apply_steps(const Context& context, std::span<const T> r, Last&& last) const;
     mutable Buffer<T> work_;
 };
 

@@ -171,7 +171,7 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
 };
 
 /// The preconditioner named by a text: none (returns nullptr), jacobi[:singular=...],
-/// block_jacobi[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]
+/// block_jacobi[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]
 /// [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]
 /// [,singular=stop|identity|shift|generalised], block_ldlt (see parse_block_ldlt), and polynomials
 /// (see parse_polynomial): neumann, least_squares, chebyshev, chebyshev4, chebyshev4_optimal.

@@ -42,8 +42,7 @@ BlockPartition blocks_from_file(const Context& context, const std::string& file,
     if (!stream) {
         throw InvalidArgument(
             "block_jacobi: blocks='" + file +
-            "' is neither supervariable, natural, similar, uniform:K nor a file that can "
-            "be read");
+            "' is neither supervariable, natural, uniform:K nor a file that can be read");
     }
     std::vector<Index> offsets{0};
     std::string text;
@@ -82,7 +81,7 @@ BlockPartition partition(const Context& context, const CsrView<T>& matrix, Index
                          const std::string& blocks) {
     static constexpr std::string_view uniform = "uniform:";
     BlockPartition found;
-    for (const Blocking way : {Blocking::supervariable, Blocking::natural, Blocking::similar}) {
+    for (const Blocking way : {Blocking::supervariable, Blocking::natural}) {
         if (blocks == to_string(way)) return find_blocks(context, matrix, bound, way);
     }
     if (blocks.starts_with(uniform)) {

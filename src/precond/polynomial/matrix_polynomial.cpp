@@ -54,41 +54,20 @@ void MatrixPolynomial<T>::set_terms(const std::vector<PolynomialTerm>& terms) {
     steps_ = clenshaw<T>(terms);
 }
 
-/// last(step, x, y, work) in the place of the last step.
-template <class T>
-template <class Last>
-void MatrixPolynomial<T>::apply_steps(const Context& context, std::span<const T> r,
-                                      Last&& last) const {
-    const std::size_t n = std::size_t(rows());
-    std::span<T> here = work_.view().first(n), other = work_.view().subspan(n, n);
-    const std::span<T> work = work_.view().last(n);
-    std::span<const T> x = r;
-    for (std::size_t k = 0; k + 1 < steps_.size(); ++k) {
-        matrix_.apply_step(context, steps_[k], x, here, r, here, work);
-        x = here;
-        std::swap(here, other);
-    }
-    last(steps_.back(), x, here, work);
-}
-
 template <class T>
 void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> r,
                                 std::span<T> z) const {
-    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
-            "MatrixPolynomial: sizes differ");
-    apply_steps(context, r, [&](const auto& step, auto x, auto y, auto work) {
-        matrix_.apply_step(context, step, x, y, r, z, work);
-    });
-}
-
-template <class T>
-void MatrixPolynomial<T>::apply_scaled(const Context& context, std::span<const T> r,
-                                       const ScaledResult& result) const {
-    require(r.size() == std::size_t(rows()) && result.z.size() == r.size(),
-            "MatrixPolynomial: sizes differ");
-    apply_steps(context, r, [&](const auto& step, auto x, auto y, auto work) {
-        matrix_.apply_last_step(context, step, x, y, r, result, work);
-    });
+    const std::size_t n = std::size_t(rows());
+    require(r.size() == n && z.size() == n, "MatrixPolynomial: sizes differ");
+    std::span<T> here = work_.view().first(n), other = work_.view().subspan(n, n);
+    const std::span<T> work = work_.view().last(n);
+    std::span<const T> x = r;
+    for (std::size_t k = 0; k < steps_.size(); ++k) {
+        const std::span<T> next = k + 1 < steps_.size() ? here : z;
+        matrix_.apply_step(context, steps_[k], x, here, r, next, work);
+        x = here;
+        std::swap(here, other);
+    }
 }
 
 template class MatrixPolynomial<float>;

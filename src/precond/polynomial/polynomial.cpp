@@ -155,6 +155,7 @@ struct PolynomialPreconditioner<T>::State {
         } else {
             square = Buffer<T>(where, 1);
             narrow_in = Buffer<float>(where, rows);
+            narrow_out = Buffer<float>(where, rows);
             if (sliced) {
                 inner_single = std::make_unique<Inner<float>>(where, from, options.format);
             } else {
@@ -168,7 +169,7 @@ struct PolynomialPreconditioner<T>::State {
         }
         const bool blocks = options.scaling == PolynomialScaling::block_jacobi;
         if (scaling && (blocks || !single)) scaled = Buffer<T>(where, rows);
-        if (blocks) result = Buffer<T>(where, rows);
+        if (blocks || (scaling && !single)) result = Buffer<T>(where, rows);
         prepare(where, from);
     }
 
@@ -251,21 +252,22 @@ struct PolynomialPreconditioner<T>::State {
 
     /// `rz` may be null.
     void apply(const Context& where, std::span<const T> r, std::span<T> z, T* rz) {
-        const bool blocks = options.scaling == PolynomialScaling::block_jacobi;
-        const std::span<T> to = blocks ? result.view() : z;
+        const std::span<T> to = scaling ? result.view() : z;
         if constexpr (std::is_same_v<T, double>) {
-            const ScaledResult bring{to, point_scaling(), single ? square.data() : nullptr, r,
-                                     blocks ? nullptr : rz};
             if (single) {
-                inner_single->polynomial().apply_scaled(where, scale_and_round(where, r), bring);
+                inner_single->polynomial().apply(where, scale_and_round(where, r),
+                                                 narrow_out.view());
+                const bool blocks = options.scaling == PolynomialScaling::block_jacobi;
+                widen<float, double>(where, point_scaling(), std::as_const(narrow_out).view(),
+                                     square.data(), blocks ? to : z);
+                if (blocks) scaling->apply_transposed(where, to, z);
             } else {
-                inner->polynomial().apply_scaled(where, scale(where, r), bring);
+                inner->polynomial().apply(where, scale(where, r), to);
             }
-            if (!blocks) return;
         } else {
             inner->polynomial().apply(where, scale(where, r), to);
         }
-        if (scaling) scaling->apply_transposed(where, to, z);
+        if (scaling && !single) scaling->apply_transposed(where, to, z);
         if (rz != nullptr) dot<T>(where, r, std::span<const T>(z), rz);
     }
 
@@ -279,7 +281,7 @@ struct PolynomialPreconditioner<T>::State {
     std::unique_ptr<Inner<T>> inner;
     std::unique_ptr<Inner<float>> inner_single;
     Buffer<T> scaled, result, square;
-    Buffer<float> narrow_in;
+    Buffer<float> narrow_in, narrow_out;
     PolynomialReport report;
 };
 

@@ -8,15 +8,14 @@ using test::format;
 
 const std::vector<std::string> formats = {"csr",
                                           "ell",
-                                          "ellr,lanes=2",
-                                          "sell:32,threads=32",
+                                          "sell:32",
                                           "bcsr:3",
                                           "sbell:2",
-                                          "sbell:3,lanes=1,sort_window=1",
-                                          "sbell:3,lanes=4,sort_window=all",
+                                          "sbell:3,sort_window=1",
+                                          "sbell:3,sort_window=all",
                                           "sbell:3,slice=7",
                                           "sbell:3,values=f16,sort_window=1",
-                                          "sbell:2,values=bf16,lanes=2",
+                                          "sbell:2,values=bf16",
                                           "sbell:3,values=f16,slice=7",
                                           "sbell:6,values=f32"};
 
@@ -124,50 +123,6 @@ TEST(spmv_steps, products_with_their_dots) {
     check_dots<float>();
 }
 
-template <class T>
-void check_last_steps() {
-    const Context context = test::context();
-    auto random = test::generator();
-    const RecurrenceStep<T> step{T(-1.25), T(0.3), T(-0.6), T(2)};
-    const Buffer<double> square = copy_to_buffer(context, std::vector<double>{1e-9});
-    for_operators<T>(context, [&](const Operator<T>& a, std::size_t n) {
-        const auto vector = [&] {
-            return copy_to_buffer(context, test::random_vector<T>(random, n));
-        };
-        const Buffer<T> x = vector(), r = vector(), y = vector();
-        Buffer<T> w(context, Offset(n)), work(context, Offset(n)), changed(context, Offset(n));
-        a.apply_step(context, step, x.view(), y.view(), r.view(), w.view(), work.view());
-        const auto ds = test::random_vector<double>(random, n),
-                   rs = test::random_vector<double>(random, n);
-        const Buffer<double> d = copy_to_buffer(context, ds), against = copy_to_buffer(context, rs);
-        Buffer<double> expected(context, Offset(n)), z(context, Offset(n)), rz(context, 1);
-        for (const bool scaled : {false, true}) {
-            const auto weights = scaled ? d.view() : std::span<const double>();
-            const double* const norm = scaled ? square.data() : nullptr;
-            widen<T, double>(context, weights, std::as_const(w).view(), norm, expected.view());
-            for (const bool summed : {false, true}) {
-                copy(context, y.view(), changed.view());
-                fill(context, std::numeric_limits<double>::quiet_NaN(), z.view());
-                a.apply_last_step(
-                    context, step, x.view(), changed.view(), r.view(),
-                    {z.view(), weights, norm, against.view(), summed ? rz.data() : nullptr},
-                    work.view());
-                const auto zs = copy_to_host(context, z);
-                ASSERT_EQ(zs, copy_to_host(context, expected)) << scaled << summed;
-                if (!summed) continue;
-                const auto [size, sum] = dot_of(rs, zs);
-                ASSERT_LE(std::abs(copy_to_host(context, rz)[0] - double(sum)),
-                          test::gamma<double>(double(n) + 1) * double(size));
-            }
-        }
-    });
-}
-
-TEST(spmv_steps, last_steps_are_a_step_and_a_scaling_to_the_last_bit) {
-    check_last_steps<double>();
-    check_last_steps<float>();
-}
-
 /// A NaN reaches what it should, through sums and steps alike.
 TEST(spmv_steps, not_a_number_is_seen) {
     const Context context = test::context();
@@ -194,26 +149,22 @@ TEST(spmv_steps, neither_allocate_nor_wait) {
     const Buffer<double> r = copy_to_buffer(context, test::random_vector<double>(random, 300));
     for (const std::string& text : formats) {
         const auto a = make_operator(context, matrix.view(), format(text));
-        Buffer<double> y(context, 300), z(context, 300), w(context, 300), work(context, 300);
-        Buffer<double> dots(context, 2);
+        Buffer<double> y(context, 300), work(context, 300);
+        Buffer<double> xy(context, 1);
         const auto run = [&] {
-            a->apply_dot(context, x.view(), y.view(), dots.data());
+            a->apply_dot(context, x.view(), y.view(), xy.data());
             a->apply_step(context, {2, -1, 0.5, 3}, x.view(), y.view(), r.view(), y.view(),
                           work.view());
-            copy(context, std::as_const(y).view(), w.view());
-            a->apply_last_step(context, {2, -1, 0.5, 3}, x.view(), w.view(), r.view(),
-                               {z.view(), r.view(), nullptr, x.view(), dots.data() + 1},
-                               work.view());
         };
         run();
-        const auto zs = copy_to_host(context, z), sums = copy_to_host(context, dots);
-        fill(context, 0.0, z.view());
+        const auto ys = copy_to_host(context, y), sums = copy_to_host(context, xy);
+        fill(context, 0.0, y.view());
         const Offset before = context.state().allocations;
         const Graph graph = context.capture(run);
         graph.launch();
         EXPECT_EQ(context.state().allocations, before) << text;
-        EXPECT_EQ(copy_to_host(context, z), zs) << text;
-        EXPECT_EQ(copy_to_host(context, dots), sums) << text;
+        EXPECT_EQ(copy_to_host(context, y), ys) << text;
+        EXPECT_EQ(copy_to_host(context, xy), sums) << text;
     }
 }
 
@@ -245,14 +196,11 @@ TEST(spmv_steps, need_square_matrices_and_equal_sizes) {
     const auto a = make_operator(context, wide.view(), format("sbell:2"));
     const auto b = make_operator(context, square.view(), format("sbell:2"));
     const Buffer<double> six(context, 6), four(context, 4);
-    Buffer<double> y(context, 4), z(context, 6), xy(context, 1);
+    Buffer<double> y(context, 4), xy(context, 1);
     EXPECT_THROW(a->apply_dot(context, six.view(), y.view(), xy.data()), InvalidArgument);
     EXPECT_THROW(b->apply_dot(context, six.view(), y.view(), xy.data()), InvalidArgument);
     EXPECT_THROW(b->apply_step(context, {1, 0, 0, 0}, four.view(), four.view(), six.view(),
                                y.view(), y.view()),
-                 InvalidArgument);
-    EXPECT_THROW(b->apply_last_step(context, {1, 0, 0, 0}, four.view(), y.view(), four.view(),
-                                    {z.view(), {}, nullptr, {}, nullptr}, y.view()),
                  InvalidArgument);
 }
 
