@@ -77,7 +77,7 @@ struct NextStart {
     }
 };
 
-/// The block behind the group that starts with block `block`, by bisection: a group has at most
+/// The block after the group that starts with block `block`, by bisection: a group has at most
 /// `rows` blocks.
 struct NextGroup {
     const Index* block_offsets;

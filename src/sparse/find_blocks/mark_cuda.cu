@@ -49,7 +49,7 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     const int group = lane / Lanes * Lanes;
     const int offset = lane % Lanes + first;
     const unsigned compared = __ballot_sync(full_warp, row.compared);
-    // A row is read for itself or for the row behind it.
+    // A row is read for itself or for the row after it.
     const bool wanted = row.compared || (lane % Lanes < Lanes - 1 && (compared >> lane & 2u) != 0);
     const int length = wanted ? row.length : 0;
     const auto read = [&](int begin, int end, Index(&values)[Depth]) {

@@ -10,7 +10,7 @@ inline constexpr Offset reduction_chunk = 4096;
 /// Vectors that `dots` and `combine` walk in one pass over y.
 inline constexpr int vectors_a_pass = 8;
 
-// The entries behind vector_ops.hpp; n elements, checked by the public functions.
+// The backends of vector_ops.hpp; n elements, checked by the public functions.
 #define TESSERA_VECTOR_OPS                                                                         \
     template <class T>                                                                             \
     void fill(const Context& context, T value, T* x, Offset n);                                    \
