@@ -181,8 +181,7 @@ __device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) 
 
 /// Word w, bit t: a supervariable starts at row 32 w + t, or that is `rows`. A warp a word: it
 /// copies the columns of its rows, and of the row before, to shared memory at once, if they fit
-/// there, and compares them there; `capacity` columns fit. `periods` as
-/// in Marks.
+/// there, and compares them there; `capacity` columns fit. `periods` as in Marks.
 template <int Lanes>
 __global__ void __launch_bounds__(32 * mark_warps)
     mark_kernel(Index rows, const Offset* row_offsets, const Index* columns, Offset words,
