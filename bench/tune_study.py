@@ -35,9 +35,8 @@ GENERATED = ["poisson2d:200", "poisson3d:30", "convection3d:30", "convection3d:2
 OPTIONS = ["--rhs", "random", "--solver", "idr:4", "--rtol", "1e-9", "--max-iterations", "50000",
            "--device", "cpu", "--threads", "1", "--json", "-"]
 PRECONDITIONERS = ["jacobi"] + [
-    f"block_jacobi:{bound}{blocks}{precision}"
+    f"block_jacobi:{bound}{precision}"
     for bound in (16, 32, 8, 24, 12, 4)
-    for blocks in ("", ",blocks=similar")
     for precision in ("", ",precision=adaptive")]
 BUDGETS = (10, 2)
 RIVALS = 5

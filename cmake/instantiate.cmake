@@ -58,5 +58,8 @@ tessera_instantiate(precond/block_ldlt/block_ldlt_runs.cuh block_ldlt::cuda fact
                     ${fixed} ${bunch_kaufman} ${rook} ${full})
 tessera_instantiate(precond/block_ldlt/block_ldlt_schur.cuh block_ldlt::cuda
                     "schur_diagonals;schur_blocks" float double)
-tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda multiply_stored ${value_pairs})
-tessera_instantiate(sparse/spmv_sliced/spmv_sliced_offsets.cuh cuda multiply_offsets ${value_pairs})
+foreach(column std::uint16_t Index)
+  list(TRANSFORM value_pairs PREPEND "${column}, " OUTPUT_VARIABLE columns_and_values)
+  tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda multiply_columns
+                      ${columns_and_values})
+endforeach()

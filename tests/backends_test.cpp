@@ -103,8 +103,7 @@ TEST(backends, blocks_are_equal) {
         const auto problem = problems::generate<double>(test::host(), Spec::parse(text));
         const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
         for (const Index bound : {1, 2, 5, 8, 16, 31, 32, 64}) {
-            for (const Blocking blocking :
-                 {Blocking::supervariable, Blocking::natural, Blocking::similar}) {
+            for (const Blocking blocking : {Blocking::supervariable, Blocking::natural}) {
                 const BlockPartition here = find_blocks(context, matrix.view(), bound, blocking);
                 const BlockPartition there =
                     find_blocks(test::host(1), problem.matrix.view(), bound, blocking);

@@ -12,6 +12,9 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
     split("vector_ops operator formats spectrum scaling symmetry ordering io elasticity meshes problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
+    public["tessera/detail/memory.hpp"] = 0
+    public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
+    public["tessera/detail/sliced.hpp"] = public["tessera/detail/vector_steps.hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/polynomial.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
@@ -39,7 +42,7 @@ function is_posix(name) {
     sub(/\/[^\/]*$/, "", folder)
 }
 part[1] == "include" {
-    own = "tessera/" part[count]
+    own = substr(FILENAME, length("include/") + 1)
     if (!(own in public))
         wrong("add this header to the layers of the rule")
     else if (quoted ? !is_public(name) : !is_standard(name))

@@ -27,4 +27,11 @@ std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>
 std::unique_ptr<Operator<double>> cusparse_csr_operator(const Context& context,
                                                         const CsrView<double>& matrix);
 
+/// y = A x by the kernels of the SBELL paper, in papers/: `threads` (0: one a row) walk each slice
+/// and its pads together; slices of one block row (BCSR) by lanes that share it. Columns of 32
+/// bits, values of type T. GPU only.
+template <class T>
+void paper_product(const Context& context, const SlicedMatrix<T>& matrix, int threads, const T* x,
+                   T* y);
+
 }  // namespace tessera::bench

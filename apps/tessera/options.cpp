@@ -41,13 +41,13 @@ std::string methods_help() {
 
 constexpr const char* formats_help =
     R"(Formats (--format):
-  csr[,lanes=N]
-  ell, ellr                ELLPACK, the second skips its pads
+  csr
+  ell                      ELLPACK with row lengths
   sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
   bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (what reads the fewest bytes)
   sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks and slices
-                           lanes=N: GPU threads that share a row; index=auto|16|32 (sell, sbell):
-                           bits of a block's column, 16 where each slice spans few of them
+                           index=auto|16|32 (sell, sbell): bits of a block's column, 16 where each
+                           slice spans few of them
 )";
 
 const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";

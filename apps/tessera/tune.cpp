@@ -247,15 +247,9 @@ class Tuning {
         std::ranges::stable_sort(ranked, {}, [](const Trial& trial) {
             return trial.converged() ? trial.seconds() : std::numeric_limits<double>::infinity();
         });
-        // Whichever bound is best, blocks of another shape or rounded inverses may converge in a
-        // third fewer cycles; the order is the best by bench/tune_study.py where time is short.
-        const char* const refinements[][2] = {{",blocks=similar", ""},
-                                              {",blocks=similar", ",precision=adaptive"},
-                                              {"", ",precision=adaptive"}};
-        for (const auto& [blocks, precision] : refinements) {
-            for (const Trial& trial : ranked) {
-                try_one(trial.preconditioner + blocks, solver_, precision);
-            }
+        // Rounded inverses may be faster whichever bound is best.
+        for (const Trial& trial : ranked) {
+            try_one(trial.preconditioner, solver_, ",precision=adaptive");
         }
         repeat_the_fastest();
     }

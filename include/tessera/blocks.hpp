@@ -27,19 +27,21 @@ inline constexpr Index default_block_bound = 32;
 enum class Blocking : std::uint8_t {
     natural,        ///< Each is a block.
     supervariable,  ///< Agglomerated, first come first served.
-    similar,        ///< Agglomerated so that the blocks keep the most nonzeros of the matrix.
 };
 TESSERA_API const char* to_string(Blocking blocking);
 
 /// Blocks of at most `bound` (1..64) rows from the pattern of a square matrix in the memory of
-/// `context`. Equal results on every backend and for every number of threads. `similar` is a
-/// dynamic programme over stretches of 512 rows that look 512 rows ahead: up to 1024 rows the
-/// best of all such partitions, beyond the best as far as these see. Waits (the counts go to the
-/// host). Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched Gauss-Jordan block Jacobi,
+/// `context`. Equal results on every backend and for every number of threads. Waits (the counts go
+/// to the host). Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched Gauss-Jordan block Jacobi,
 /// section 4.
 template <class T>
 TESSERA_API BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix,
                                        Index bound, Blocking blocking = Blocking::supervariable);
+template <class T>
+BlockPartition find_blocks(const Context& context, const CsrMatrix<T>& matrix, Index bound,
+                           Blocking blocking = Blocking::supervariable) {
+    return find_blocks(context, matrix.view(), bound, blocking);
+}
 
 /// Blocks of `size` rows (1..64); the last one is smaller when size does not divide rows.
 TESSERA_API BlockPartition uniform_blocks(const Context& context, Index rows, Index size);
@@ -48,17 +50,5 @@ TESSERA_API BlockPartition uniform_blocks(const Context& context, Index rows, In
 /// 64 rows. Throws InvalidArgument that names the first block at fault.
 TESSERA_API BlockPartition blocks_from_offsets(const Context& context, Index rows,
                                                std::span<const Index> block_offsets);
-
-/// Groups of consecutive blocks that have at most `rows` (1..64) rows together, first come first
-/// served; a block larger than that is a group of its own. Group g starts with block groups[g];
-/// number of groups + 1 of them, in the memory of `context`. Equal results on every backend and for
-/// every number of threads. Waits (their number goes to the host).
-TESSERA_API Buffer<Index> group_blocks(const Context& context, const BlockPartition& blocks,
-                                       Index rows);
-
-/// Where each block starts when the blocks are stored packed, one after the other: entry_offsets[b]
-/// is the sum of size^2 over the blocks before b; count + 1 of them, in the memory of `context`.
-TESSERA_API void block_entry_offsets(const Context& context, const BlockPartition& blocks,
-                                     std::span<Offset> entry_offsets);
 
 }  // namespace tessera

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/detail/memory.hpp"
 #include "tessera/error.hpp"
 #include "tessera/export.hpp"
 #include "tessera/types.hpp"
@@ -114,6 +115,7 @@ class TESSERA_API Context {
     ContextState& state() const { return *state_; }
 
   private:
+    friend class detail::Memory;
     explicit Context(std::shared_ptr<ContextState> state) : state_(std::move(state)) {}
     std::shared_ptr<ContextState> state_;
 };
@@ -132,69 +134,36 @@ TESSERA_API std::vector<DeviceDescription> cuda_devices(std::string* reason = nu
 /// The instruction sets this CPU has and Tessera has kernels for.
 TESSERA_API std::vector<InstructionSet> instruction_sets();
 
-namespace detail {
-TESSERA_API void* allocate(const Context& context, Offset bytes);
-TESSERA_API void release(const Context& context, void* memory, Offset bytes) noexcept;
-TESSERA_API void copy_bytes(const Context& context, const void* from, void* to, Offset bytes);
-TESSERA_API void copy_bytes_to_host(const Context& context, const void* from, void* to,
-                                    Offset bytes);
-TESSERA_API void copy_bytes_from_host(const Context& context, const void* from, void* to,
-                                      Offset bytes);
-}  // namespace detail
-
 /// An owned array in the memory of a Context (host memory on the CPU, device memory on a GPU).
-/// Move-only; freed in stream order, on a GPU perhaps to be kept for a later Buffer of as many
-/// bytes of the same Context. Contents are undefined until written; with TESSERA_POISON=1 in the
-/// environment they are all ones (NaN, -1), so that reading them shows.
+/// Move-only; freed in stream order. Contents are undefined until written; with TESSERA_POISON=1 in
+/// the environment they are all ones (NaN, -1), so that reading them shows.
 template <class T>
 class Buffer {
   public:
     Buffer() = default;
-    Buffer(const Context& context, Offset size)
-        : context_(std::make_unique<Context>(context)),
-          data_(static_cast<T*>(detail::allocate(context, size * Offset(sizeof(T))))),
-          size_(size),
-          allocated_(size) {}
-    Buffer(Buffer&& other) noexcept { swap(other); }
-    Buffer& operator=(Buffer&& other) noexcept {
-        Buffer moved(std::move(other));
-        swap(moved);
-        return *this;
-    }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() {
-        if (context_) detail::release(*context_, data_, allocated_ * Offset(sizeof(T)));
-    }
+    Buffer(const Context& context, Offset size) : memory_(context, size * Offset(sizeof(T))) {}
 
-    T* data() { return data_; }
-    const T* data() const { return data_; }
-    Offset size() const { return size_; }
-    bool empty() const { return size_ == 0; }
+    T* data() { return static_cast<T*>(memory_.data()); }
+    const T* data() const { return static_cast<const T*>(memory_.data()); }
+    Offset size() const { return memory_.bytes() / Offset(sizeof(T)); }
+    bool empty() const { return size() == 0; }
     /// Keeps the first `size` elements; the memory of the others is freed with that of these.
-    void truncate(Offset size) {
-        if (size < 0 || size > size_) throw InvalidArgument("Buffer::truncate: not so many");
-        size_ = size;
-    }
-    std::span<T> view() { return {data_, static_cast<std::size_t>(size_)}; }
-    std::span<const T> view() const { return {data_, static_cast<std::size_t>(size_)}; }
+    void truncate(Offset size) { memory_.truncate(size * Offset(sizeof(T))); }
+    std::span<T> view() { return {data(), static_cast<std::size_t>(size())}; }
+    std::span<const T> view() const { return {data(), static_cast<std::size_t>(size())}; }
 
   private:
-    void swap(Buffer& other) noexcept {
-        std::swap(context_, other.context_);
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
-        std::swap(allocated_, other.allocated_);
-    }
-    std::unique_ptr<Context> context_;
-    T* data_ = nullptr;
-    Offset size_ = 0;
-    Offset allocated_ = 0;
+    detail::Memory memory_;
 };
+
+/// A vector that is read. Another argument decides T, so that views of a Buffer, const or not, and
+/// std::vector are taken as they are.
+template <class T>
+using Input = std::span<const std::type_identity_t<T>>;
 
 /// Copies within the memory of `context`; sizes must agree; no overlap.
 template <class T>
-void copy(const Context& context, std::span<const T> from, std::span<T> to) {
+void copy(const Context& context, Input<T> from, std::span<T> to) {
     if (from.size() != to.size()) throw InvalidArgument("copy: sizes differ");
     detail::copy_bytes(context, from.data(), to.data(), Offset(from.size_bytes()));
 }
@@ -202,14 +171,14 @@ void copy(const Context& context, std::span<const T> from, std::span<T> to) {
 /// Copies from the memory of `context` to the host; waits until that, and all work before it, is
 /// done.
 template <class T>
-void copy_to_host(const Context& context, std::span<const T> from, std::span<T> to) {
+void copy_to_host(const Context& context, Input<T> from, std::span<T> to) {
     if (from.size() != to.size()) throw InvalidArgument("copy_to_host: sizes differ");
     detail::copy_bytes_to_host(context, from.data(), to.data(), Offset(from.size_bytes()));
 }
 
 /// Copies from the host to the memory of `context`; `from` may be changed on return.
 template <class T>
-void copy_from_host(const Context& context, std::span<const T> from, std::span<T> to) {
+void copy_from_host(const Context& context, Input<T> from, std::span<T> to) {
     if (from.size() != to.size()) throw InvalidArgument("copy_from_host: sizes differ");
     detail::copy_bytes_from_host(context, from.data(), to.data(), Offset(from.size_bytes()));
 }

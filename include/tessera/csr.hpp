@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/context.hpp"
+#include "tessera/detail/spmv_plan.hpp"
 
 namespace tessera {
 
@@ -43,6 +44,9 @@ class CsrMatrix {
     Buffer<Offset>& row_offsets() { return row_offsets_; }
     Buffer<Index>& column_indices() { return column_indices_; }
     Buffer<T>& values() { return values_; }
+    const Buffer<Offset>& row_offsets() const { return row_offsets_; }
+    const Buffer<Index>& column_indices() const { return column_indices_; }
+    const Buffer<T>& values() const { return values_; }
 
     CsrView<T> view() const {
         return {
@@ -68,6 +72,11 @@ CsrMatrix<T> copy_to(const Context& context, const CsrView<T>& from) {
     return to;
 }
 
+template <class T>
+CsrMatrix<T> copy_to(const Context& context, const CsrMatrix<T>& from) {
+    return copy_to(context, from.view());
+}
+
 /// Checks a matrix in host memory: offsets ascending from 0 to nonzeros, columns in range, sorted
 /// and unique in each row, values finite. Throws InvalidArgument that names the first row at fault.
 template <class T>
@@ -81,17 +90,8 @@ TESSERA_API CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Ind
                                          std::span<const Index> column_indices,
                                          std::span<const T> values);
 
-/// How `multiply` walks a matrix; found once from the row lengths.
-struct SpmvPlan {
-    int lanes_per_row = 1;         ///< GPU: threads that share a row; a power of two, 1..32.
-    Index rows = -1;               ///< Of the matrix it was made for.
-    Index long_row_threshold = 0;  ///< Rows with more entries take a thread block each.
-    std::vector<Index> long_rows;  ///< Host copy of those rows, ascending.
-    Buffer<Index> long_rows_device;
-    std::vector<Index> row_starts;  ///< CPU: rows split into parts of about equal work.
-};
-
-/// Chooses the plan; waits (row offsets are read on the host once).
+/// The plan of products with a matrix of this pattern. Waits (row offsets are read on the host
+/// once).
 template <class T>
 TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
 
@@ -100,7 +100,7 @@ TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix)
 /// the row. Bitwise repeatable, independent of threads and stream.
 template <class T>
 TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
-                          std::type_identity_t<T> alpha, std::span<const std::type_identity_t<T>> x,
-                          std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y);
+                          std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
+                          std::span<std::type_identity_t<T>> y);
 
 }  // namespace tessera

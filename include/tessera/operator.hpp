@@ -9,14 +9,6 @@
 
 namespace tessera {
 
-struct ScaledResult {
-    std::span<double> z;
-    std::span<const double> d;
-    const double* square = nullptr;
-    std::span<const double> r;
-    double* rz = nullptr;
-};
-
 /// What is read, written or used to precondition in the value type of another argument, so that a
 /// call names no type: cg(context, a, &m, b.view(), x.view()).
 template <class T>

@@ -9,7 +9,7 @@ namespace tessera {
 /// NaN if the matrix holds NaN. Equal for every number of threads. Waits.
 template <class T>
 TESSERA_API double gershgorin_bound(const Context& context, const CsrView<T>& matrix,
-                                    std::span<const std::type_identity_t<T>> scaling = {});
+                                    Input<T> scaling = {});
 
 /// What k steps of the Lanczos process tell of the eigenvalues of a symmetric matrix.
 struct RitzValues {
@@ -21,17 +21,14 @@ struct RitzValues {
     int steps = 0;  ///< Fewer than asked for where the space was exhausted.
 };
 
-/// Lanczos from a start of Philox normals by `seed`, without reorthogonalisation, on the vector
-/// primitives. With the Ritz values theta_j and the couplings beta_j (beta_k of the step that was
-/// not taken), `upper` is the smaller one of
-///   the root beyond all theta_j of prod_j (t - theta_j) / prod_j beta_j = 1 / delta,
-///     delta = 0.005 sqrt(pi / (2 n)): van Dorsselaer, Hochstenbach, van der Vorst, Computing
-///     probabilistic bounds for extreme eigenvalues of symmetric matrices with the Lanczos method,
-///     SIAM J. Matrix Anal. Appl. 22 (2000);
-///   largest + beta_k: Zhou and Saad, J. Comput. Phys. 219 (2006).
-/// The matrix is taken to be symmetric. `work`: 3 n elements in the memory of `context`, or empty
-/// (allocated then). NaN where the matrix gives NaN. Throws InvalidArgument unless 1 <= steps <=
-/// 1000 and the matrix is square. Waits for each step.
+/// Lanczos from Philox normals by `seed`, without reorthogonalisation, for a symmetric matrix. With
+/// the Ritz values theta_j and the couplings beta_j (beta_k of the step not taken), `upper` is the
+/// smaller one of the root beyond all theta_j of prod_j (t - theta_j) / prod_j beta_j = 1 / delta,
+/// delta = 0.005 sqrt(pi / (2 n)) (van Dorsselaer, Hochstenbach, van der Vorst, SIAM J. Matrix
+/// Anal. Appl. 22, 2000), and largest + beta_k (Zhou and Saad, J. Comput. Phys. 219, 2006). `work`:
+/// 3 n elements in the memory of `context`, or empty (allocated then). NaN where the matrix gives
+/// NaN. Throws InvalidArgument unless 1 <= steps <= 1000 and the matrix is square. Waits for each
+/// step.
 template <class T>
 TESSERA_API RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps = 10,
                                std::uint64_t seed = 1, std::span<T> work = {});

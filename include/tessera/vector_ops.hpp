@@ -1,10 +1,11 @@
 #pragma once
 
 #include "tessera/context.hpp"
+#include "tessera/detail/vector_steps.hpp"
 
 namespace tessera {
 
-/// A number known on the host, or one that stands in the memory of a Context when work runs.
+/// A number known on the host, or one in the memory of a Context, read when work runs.
 template <class T>
 struct Scalar {
     T value{};
@@ -23,87 +24,45 @@ struct Scalar {
 
 /// x_i = value.
 template <class T>
-TESSERA_API void fill(const Context& context, T value, std::span<T> x);
+TESSERA_API void fill(const Context& context, std::type_identity_t<T> value, std::span<T> x);
 
 /// *result = x^T y. |error| <= gamma_m |x|^T |y| with m = 4096 + log2(n / 4096).
 template <class T>
-TESSERA_API void dot(const Context& context, std::span<const T> x, std::span<const T> y, T* result);
+TESSERA_API void dot(const Context& context, Input<T> x, Input<T> y, T* result);
 
 /// results[j] = X_j^T y for `count` vectors X_j = x + j * n stored one after the other; y is read
 /// once for up to eight of them.
 template <class T>
-TESSERA_API void dots(const Context& context, int count, std::span<const T> x, std::span<const T> y,
-                      T* results);
+TESSERA_API void dots(const Context& context, int count, Input<T> x, Input<T> y, T* results);
 
 /// y = alpha x + beta y. x may be y.
 template <class T>
-TESSERA_API void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha,
-                       std::span<const T> x, Scalar<std::type_identity_t<T>> beta, std::span<T> y);
+TESSERA_API void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
+                       Scalar<std::type_identity_t<T>> beta, std::span<T> y);
 
 /// z = alpha x + beta y + gamma z. x and y may be z.
 template <class T>
-TESSERA_API void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha,
-                          std::span<const T> x, Scalar<std::type_identity_t<T>> beta,
-                          std::span<const T> y, Scalar<std::type_identity_t<T>> gamma,
-                          std::span<T> z);
+TESSERA_API void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
+                          Scalar<std::type_identity_t<T>> beta, Input<T> y,
+                          Scalar<std::type_identity_t<T>> gamma, std::span<T> z);
 
 /// y = beta y + sum_j coefficients[j] X_j, X_j = x + j * n as in dots, coefficients in the memory
 /// of `context`; y is read and written once for up to eight vectors.
 template <class T>
-TESSERA_API void combine(const Context& context, int count, std::span<const T> x,
+TESSERA_API void combine(const Context& context, int count, Input<T> x,
                          const std::type_identity_t<T>* coefficients,
                          Scalar<std::type_identity_t<T>> beta, std::span<T> y);
 
 /// x += alpha p, r -= alpha q, *rr = r^T r: the update of conjugate gradients in one pass.
 template <class T>
 TESSERA_API void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha,
-                               std::span<const T> p, std::span<const T> q, std::span<T> x,
-                               std::span<T> r, T* rr);
+                               Input<T> p, Input<T> q, std::span<std::type_identity_t<T>> x,
+                               std::span<std::type_identity_t<T>> r, T* rr);
 
 /// y_i = d_i x_i. x may be y.
 template <class T>
-TESSERA_API void multiply_elementwise(const Context& context, std::span<const T> d,
-                                      std::span<const T> x, std::span<T> y);
-
-/// The same, and *xy = x^T y, in one pass; both to the last bit those of multiply_elementwise and
-/// dot. No overlap.
-template <class T>
-TESSERA_API void multiply_elementwise_dot(const Context& context, std::span<const T> d,
-                                          std::span<const T> x, std::span<T> y, T* xy);
-
-/// *result = sum of (d_i x_i)^2, each product rounded to T.
-template <class T>
-TESSERA_API void scaled_square(const Context& context, std::span<const T> d, std::span<const T> x,
-                               T* result);
-
-/// One step of a three-term recurrence for a polynomial of a matrix A, with q = A x:
-///   next = product q + own x + before y + given r,
-/// added in this order with fused operations where the instruction set has them.
-template <class T>
-struct RecurrenceStep {
-    T product, own, before, given;
-};
-/// `next` may be any of the vectors.
-template <class T>
-TESSERA_API void recurrence_step(const Context& context,
-                                 const RecurrenceStep<std::type_identity_t<T>>& step,
-                                 std::span<const T> q, std::span<const T> x, std::span<const T> y,
-                                 std::span<const T> r, std::span<T> next);
-
-/// y_i = x_i, rounded to nearest.
-template <class From, class To>
-TESSERA_API void convert(const Context& context, std::span<const From> x, std::span<To> y);
-
-/// y_i = d_i x_i / s rounded to nearest, s the power of two next below sqrt(*square) (1 where that
-/// is no positive finite number), in the memory of `context`: with square = x^T x nothing under- or
-/// overflows in y that matters. `widen` is the way back, y_i = s d_i x_i, also from To to itself;
-/// there `square` may be null, s = 1. An empty d: ones.
-template <class From, class To>
-TESSERA_API void narrow(const Context& context, std::span<const From> d, std::span<const From> x,
-                        const From* square, std::span<To> y);
-template <class From, class To>
-TESSERA_API void widen(const Context& context, std::span<const To> d, std::span<const From> x,
-                       const To* square, std::span<To> y);
+TESSERA_API void multiply_elementwise(const Context& context, Input<T> d, Input<T> x,
+                                      std::span<T> y);
 
 /// x_i uniform in [0, 1), and x_i standard normal (Box-Muller), from the counter-based generator
 /// Philox 4x32-10 keyed by `seed`: element i depends on (seed, i) alone, and is the same on every

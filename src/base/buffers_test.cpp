@@ -28,7 +28,7 @@ TEST(buffers, truncated) {
     none.truncate(0);
 }
 
-/// Fills and reads Buffers of many sizes in turns, more and larger ones than are kept.
+/// Fills and reads Buffers of many sizes in turns.
 TEST(buffers, freed_memory_is_taken_again) {
     const Context& where = context();
     for (const Offset largest : {Offset(1000), Offset(6) << 20}) {
@@ -50,26 +50,6 @@ TEST(buffers, freed_memory_is_taken_again) {
         }
     }
     EXPECT_GT(where.free_memory(), 0);
-}
-
-/// What was freed is what the next one of as many bytes gets, truncated or not; none else.
-TEST(buffers, gpu_takes_what_was_freed_last) {
-    const Context& where = context();
-    if (!where.state().kept) GTEST_SKIP() << "nothing is kept here";
-    where.free_memory();  // Gives all back.
-    Buffer<int> first(where, 500), second(where, 500);
-    const int* const at[] = {first.data(), second.data()};
-    first.truncate(3);
-    first = Buffer<int>();
-    second = Buffer<int>();
-    const Buffer<int> shorter(where, 3);
-    const Buffer<int> third(where, 500), fourth(where, 500), fifth(where, 500);
-    EXPECT_EQ(third.data(), at[1]);
-    EXPECT_EQ(fourth.data(), at[0]);
-    EXPECT_NE(fifth.data(), at[0]);
-    EXPECT_NE(fifth.data(), at[1]);
-    EXPECT_NE(shorter.data(), at[0]);
-    EXPECT_NE(shorter.data(), at[1]);
 }
 
 }  // namespace

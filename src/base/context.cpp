@@ -123,13 +123,9 @@ Context Context::cuda(int device, int threads) {
         }
         auto state = make_state(threads);
         state->stream = cuda::create_stream(device);
-        // Tools that look for reads of what was never written want fresh memory.
-        const char* poison = std::getenv("TESSERA_POISON");
-        if (poison == nullptr || std::strcmp(poison, "0") != 0) {
-            state->kept = std::make_unique<KeptMemory>(device, state->stream);
-        }
         state->backend = Backend::cuda;
         state->device = device;
+        state->pool = cuda::create_pool(device);
         state->description = chosen.name;
         return Context(std::move(state));
     } else {
@@ -202,8 +198,7 @@ Offset available_host_memory() {
 Offset Context::free_memory() const {
     if constexpr (with_cuda) {
         if (on_gpu()) {
-            if (state_->kept) state_->kept->give_back();
-            return cuda::free_memory(state_->device, state_->stream);
+            return cuda::free_memory(state_->device, state_->pool, state_->stream);
         }
     }
     return available_host_memory();
@@ -284,8 +279,8 @@ ContextState::~ContextState() {
         for (void* event : free_events) cuda::destroy_event(event);
         if (host_scratch != nullptr) cuda::release_on_host(host_scratch);
         for (const Scratch& scratch : reductions) cuda::release(device, stream, scratch.memory);
-        kept.reset();
         cuda::destroy_stream(device, stream);
+        if (pool != nullptr) cuda::destroy_pool(device, pool);
     }
 }
 
@@ -299,7 +294,7 @@ void* reduction_scratch(const Context& context, Offset bytes) {
     void* memory = nullptr;
     if (context.on_gpu()) {
         if constexpr (with_cuda) {
-            memory = cuda::allocate(state.device, state.stream, bytes);
+            memory = cuda::allocate(state.device, state.pool, state.stream, bytes);
             cuda::fill_bytes(state.device, state.stream, memory, 0, bytes);
         }
     } else {

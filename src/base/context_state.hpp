@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/kept_memory.hpp"
 #include "tessera/context.hpp"
 
 namespace tessera {
@@ -22,6 +21,7 @@ struct ContextState {
     int threads = 1;
     InstructionSet instruction_set = InstructionSet::sse4;
     void* stream = nullptr;
+    void* pool = nullptr;  ///< Of device memory.
     bool poison = false;
     std::string description;
 
@@ -52,7 +52,6 @@ struct ContextState {
     };
     std::vector<PendingPhase> pending;  ///< GPU phases whose events are not read yet.
     std::vector<void*> free_events;
-    std::unique_ptr<KeptMemory> kept;  ///< Of a GPU; null where freed memory is not to be kept.
 
     PhaseSum& phase(const char* name);
     void resolve_pending();  ///< Waits for the pending events.

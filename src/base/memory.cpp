@@ -48,47 +48,46 @@ void first_touch(int threads, void* memory, Offset bytes, bool poison) {
 
 }  // namespace
 
-void* allocate(const Context& context, Offset bytes) {
+Memory::Memory(const Context& context, Offset bytes)
+    : state_(context.state_), bytes_(bytes), allocated_(bytes) {
     require(bytes >= 0, "Buffer: negative size");
-    ContextState& state = context.state();
-    void* memory = nullptr;
+    ContextState& state = *state_;
     if (bytes > 0) {
         if (context.on_gpu()) {
             if constexpr (with_cuda) {
-                memory = state.kept && !state.capturing
-                             ? state.kept->allocate(bytes)
-                             : cuda::allocate(state.device, state.stream, bytes);
+                data_ = cuda::allocate(state.device, state.pool, state.stream, bytes);
                 if (state.poison) {
-                    cuda::fill_bytes(state.device, state.stream, memory, 0xff, bytes);
+                    cuda::fill_bytes(state.device, state.stream, data_, 0xff, bytes);
                 }
             }
         } else {
-            memory = allocate_on_host(std::size_t(bytes));
-            if (memory == nullptr) {
+            data_ = allocate_on_host(std::size_t(bytes));
+            if (data_ == nullptr) {
                 throw OutOfMemory("out of memory: " + std::to_string(bytes >> 20) +
-                                  " MiB asked for");
+                                  " MiB requested");
             }
-            first_touch(state.threads, memory, bytes, state.poison);
+            first_touch(state.threads, data_, bytes, state.poison);
         }
     }
     ++state.allocations;
     state.memory.current += bytes;
     state.memory.peak = std::max(state.memory.peak, state.memory.current);
-    return memory;
 }
 
-void release(const Context& context, void* memory, Offset bytes) noexcept {
-    ContextState& state = context.state();
-    state.memory.current -= bytes;
-    if (memory == nullptr) return;
-    if (context.on_gpu()) {
-        if constexpr (with_cuda) {
-            if (state.kept && !state.capturing) return state.kept->release(memory, bytes);
-            cuda::release(state.device, state.stream, memory);
-        }
-    } else {
-        std::free(memory);
+Memory::~Memory() {
+    if (!state_) return;
+    state_->memory.current -= allocated_;
+    if (data_ == nullptr) return;
+    if (state_->backend == Backend::cpu) {
+        std::free(data_);
+    } else if constexpr (with_cuda) {
+        cuda::release(state_->device, state_->stream, data_);
     }
+}
+
+void Memory::truncate(Offset bytes) {
+    require(bytes >= 0 && bytes <= bytes_, "Buffer::truncate: the buffer is smaller");
+    bytes_ = bytes;
 }
 
 namespace {

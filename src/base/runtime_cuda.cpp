@@ -41,13 +41,26 @@ std::vector<DeviceDescription> devices(std::string* reason) {
 
 void* create_stream(int device) {
     TESSERA_CUDA(cudaSetDevice(device));
-    cudaMemPool_t pool{};
-    TESSERA_CUDA(cudaDeviceGetDefaultMemPool(&pool, device));
-    std::uint64_t keep_all = ~std::uint64_t(0);
-    TESSERA_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
     cudaStream_t stream = nullptr;
     TESSERA_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     return stream;
+}
+
+void* create_pool(int device) {
+    TESSERA_CUDA(cudaSetDevice(device));
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location = {cudaMemLocationTypeDevice, device};
+    cudaMemPool_t pool = nullptr;
+    TESSERA_CUDA(cudaMemPoolCreate(&pool, &properties));
+    std::uint64_t keep_all = ~std::uint64_t(0);
+    TESSERA_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
+    return pool;
+}
+
+void destroy_pool(int device, void* pool) noexcept {
+    cudaSetDevice(device);
+    cudaMemPoolDestroy(static_cast<cudaMemPool_t>(pool));
 }
 
 void destroy_stream(int device, void* stream) noexcept {
@@ -71,18 +84,19 @@ bool has_ended(void* stream) {
     return true;
 }
 
-void* allocate(int device, void* stream, Offset bytes) {
+void* allocate(int device, void* pool, void* stream, Offset bytes) {
     TESSERA_CUDA(cudaSetDevice(device));
     void* memory = nullptr;
-    const cudaError_t error = cudaMallocAsync(&memory, static_cast<std::size_t>(bytes),
-                                              static_cast<cudaStream_t>(stream));
+    const cudaError_t error = cudaMallocFromPoolAsync(&memory, static_cast<std::size_t>(bytes),
+                                                      static_cast<cudaMemPool_t>(pool),
+                                                      static_cast<cudaStream_t>(stream));
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
-        throw OutOfMemory("out of GPU memory: " + std::to_string(bytes >> 20) + " MiB asked for, " +
-                          std::to_string(free_memory(device, stream) >> 20) +
+        throw OutOfMemory("out of GPU memory: " + std::to_string(bytes >> 20) + " MiB requested, " +
+                          std::to_string(free_memory(device, pool, stream) >> 20) +
                           " MiB free; take a smaller matrix, or --device cpu");
     }
-    check(error, "cudaMallocAsync", __FILE__, __LINE__);
+    check(error, "cudaMallocFromPoolAsync", __FILE__, __LINE__);
     return memory;
 }
 
@@ -129,18 +143,17 @@ void copy_from_host(int device, void* stream, const void* from, void* to, Offset
     synchronize(device, stream);
 }
 
-Offset free_memory(int device, void* stream) {
+Offset free_memory(int device, void* pool, void* stream) {
     TESSERA_CUDA(cudaSetDevice(device));
     TESSERA_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
     std::size_t free = 0;
     std::size_t total = 0;
     TESSERA_CUDA(cudaMemGetInfo(&free, &total));
-    cudaMemPool_t pool{};
-    TESSERA_CUDA(cudaDeviceGetDefaultMemPool(&pool, device));
+    const auto cuda_pool = static_cast<cudaMemPool_t>(pool);
     std::uint64_t reserved = 0;
     std::uint64_t used = 0;
-    TESSERA_CUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-    TESSERA_CUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+    TESSERA_CUDA(cudaMemPoolGetAttribute(cuda_pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
+    TESSERA_CUDA(cudaMemPoolGetAttribute(cuda_pool, cudaMemPoolAttrUsedMemCurrent, &used));
     return Offset(free) + Offset(reserved - used);
 }
 

@@ -15,9 +15,12 @@ inline constexpr bool with_cuda = TESSERA_WITH_CUDA;
 std::vector<DeviceDescription> devices(std::string* reason);
 void* create_stream(int device);
 void destroy_stream(int device, void* stream) noexcept;
+/// A memory pool that keeps what is freed for later allocations, until it is destroyed.
+void* create_pool(int device);
+void destroy_pool(int device, void* pool) noexcept;
 void synchronize(int device, void* stream);
 bool has_ended(void* stream);  ///< All work given to it has.
-void* allocate(int device, void* stream, Offset bytes);
+void* allocate(int device, void* pool, void* stream, Offset bytes);
 void release(int device, void* stream, void* memory) noexcept;
 void* allocate_on_host(int device, Offset bytes);  ///< Page-locked.
 void release_on_host(void* memory) noexcept;
@@ -25,7 +28,7 @@ void fill_bytes(int device, void* stream, void* memory, int byte, Offset bytes);
 void copy_within(int device, void* stream, const void* from, void* to, Offset bytes);
 void copy_to_host(int device, void* stream, const void* from, void* to, Offset bytes);
 void copy_from_host(int device, void* stream, const void* from, void* to, Offset bytes);
-Offset free_memory(int device, void* stream);
+Offset free_memory(int device, void* pool, void* stream);
 
 void* create_event(int device);
 void destroy_event(void* event) noexcept;

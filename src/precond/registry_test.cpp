@@ -65,7 +65,7 @@ TEST(make_preconditioner, names) {
     EXPECT_EQ(make("block_jacobi:8,blocks=uniform:4")->describe(),
               "block_jacobi:8,blocks=uniform:4,singular=stop");
     // What was described is read again as the same.
-    for (const std::string text : {"block_jacobi:64,blocks=similar,singular=generalised",
+    for (const std::string text : {"block_jacobi:64,blocks=natural,singular=generalised",
                                    "block_jacobi:8,precision=adaptive,accuracy=0.01,singular=stop",
                                    "block_jacobi:8,precision=bf16,singular=shift"}) {
         const std::string described = make(text)->describe();

@@ -59,6 +59,17 @@ auto with_stored(ValueFormat format, F&& f) {
     return f(TypeTag<T>());
 }
 
+/// The block columns of a pattern that has them as Column: Index, or std::uint16_t from the first
+/// block column of the slice.
+template <class Column>
+TESSERA_HOST_DEVICE inline const Column* stored_columns(const SlicedPattern& pattern) {
+    if constexpr (sizeof(Column) == 2) {
+        return pattern.column_offsets;
+    } else {
+        return pattern.block_columns;
+    }
+}
+
 inline constexpr Index block_sizes[] = {1, 2, 3, 4, 6};
 
 /// f(std::integral_constant<int, B>()) for a block size of the list.

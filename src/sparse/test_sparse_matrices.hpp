@@ -107,7 +107,6 @@ struct HostSliced {
     std::vector<Offset> slice_offsets;
     std::vector<Index> row_lengths, block_columns, first_columns, permutation;
     std::vector<std::uint16_t> column_offsets;
-    std::vector<std::uint8_t> entry_bits;
     std::vector<std::byte> values;
     SlicedView<T> view;
 };
@@ -133,10 +132,6 @@ HostSliced<T> host_sliced(const Context& context, const SlicedMatrix<T>& matrix)
     if (a.permutation != nullptr) {
         host.permutation = host_copy(context, a.permutation, a.block_rows());
         a.permutation = host.permutation.data();
-    }
-    if (a.entry_bits != nullptr) {
-        host.entry_bits = host_copy(context, a.entry_bits, slots * ((area + 7) / 8));
-        a.entry_bits = host.entry_bits.data();
     }
     host.values =
         host_copy(context, static_cast<const std::byte*>(host.view.values), slots * area * bytes);

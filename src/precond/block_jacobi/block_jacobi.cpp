@@ -6,6 +6,7 @@
 #include "base/phases.hpp"
 #include "precond/block_jacobi/block_formats.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
+#include "tessera/detail/blocks.hpp"
 
 namespace tessera {
 

@@ -26,8 +26,7 @@ BlockPartition BlockJacobiConfig::read_blocks(const Context& context, Index rows
     if (!stream) {
         throw InvalidArgument(
             "block_jacobi: blocks='" + file +
-            "' is neither supervariable, natural, similar, uniform:K nor a file that can "
-            "be read");
+            "' is neither supervariable, natural, uniform:K nor a file that can be read");
     }
     std::vector<Index> offsets{0};
     std::string text;
@@ -66,7 +65,7 @@ BlockPartition BlockJacobiConfig::partition(const Context& context,
                                             const CsrView<T>& matrix) const {
     static constexpr std::string_view uniform = "uniform:";
     BlockPartition found;
-    for (const Blocking way : {Blocking::supervariable, Blocking::natural, Blocking::similar}) {
+    for (const Blocking way : {Blocking::supervariable, Blocking::natural}) {
         if (blocks == to_string(way)) return find_blocks(context, matrix, bound, way);
     }
     if (blocks.starts_with(uniform)) {

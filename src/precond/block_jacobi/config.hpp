@@ -7,13 +7,13 @@ namespace tessera {
 /// Block Jacobi as registered.
 struct BlockJacobiConfig {
     static constexpr const char* help =
-        "[:BOUND][,blocks=supervariable|natural|similar|uniform:K|FILE]\n"
+        "[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]\n"
         "              [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]\n"
         "              [,singular=stop|identity|shift|generalised]\n"
         "                           BOUND 1..64 (32), FILE: sizes of blocks; precision: of the "
         "inverses\n";
     Index bound;
-    std::string blocks;  ///< supervariable, natural, similar, uniform:K, or the name of a file.
+    std::string blocks;  ///< supervariable, natural, uniform:K, or the name of a file.
     BlockJacobiOptions options;
 
     explicit BlockJacobiConfig(Spec spec);

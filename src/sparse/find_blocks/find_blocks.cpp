@@ -3,19 +3,12 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "sparse/find_blocks/kernels.hpp"
+#include "tessera/detail/blocks.hpp"
 
 namespace tessera {
 
 const char* to_string(Blocking blocking) {
-    switch (blocking) {
-        case Blocking::natural:
-            return "natural";
-        case Blocking::supervariable:
-            return "supervariable";
-        case Blocking::similar:
-            return "similar";
-    }
-    return "";
+    return blocking == Blocking::natural ? "natural" : "supervariable";
 }
 
 template <class T>

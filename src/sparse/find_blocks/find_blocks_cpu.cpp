@@ -1,11 +1,54 @@
+#include <algorithm>
 #include <bit>
+#include <cstring>
+#include <vector>
 
-#include "sparse/find_blocks/chain_cpu.hpp"
-#include "sparse/find_blocks/similar_cpu.hpp"
+#include "base/parallel.hpp"
+#include "sparse/find_blocks/kernels.hpp"
 
 namespace tessera::cpu {
 
 namespace {
+
+/// One bit per row, set where a supervariable starts; the end of the matrix counts as a start.
+class StartMask {
+  public:
+    explicit StartMask(Index rows) : words_(std::size_t(rows) / 64 + 2) {}
+
+    void set(Index row) { words_[std::size_t(row) / 64] |= std::uint64_t(1) << (row % 64); }
+
+    /// Where a block that starts with row `row` may end: bit t stands for row + 1 + t. At the
+    /// starts of supervariables, or after `bound` (1..64) rows if there is none among these.
+    std::uint64_t ends(Index row, Index bound) const {
+        const std::size_t word = std::size_t(row + 1) / 64;
+        const int shift = (row + 1) % 64;
+        std::uint64_t window = words_[word] >> shift;
+        if (shift > 0) window |= words_[word + 1] << (64 - shift);
+        window &= ~std::uint64_t(0) >> (64 - bound);
+        return window != 0 ? window : std::uint64_t(1) << (bound - 1);
+    }
+
+  private:
+    std::vector<std::uint64_t> words_;
+};
+
+/// The starts among `count` items, from item 0 on, where next(i) is in i+1 .. count. One thread:
+/// the marks, which all threads find, take far longer.
+template <class Next>
+Chain segment_greedily(const Context& context, Index count, const Next& next) {
+    Chain chain;
+    std::vector<Index> starts;
+    for (Index item = 0; item < count;) {
+        starts.push_back(item);
+        const Index distance = next(item) - item;
+        chain.largest = std::max(chain.largest, distance);
+        chain.squares += Offset(distance) * distance;
+        item += distance;
+    }
+    starts.push_back(count);
+    chain.starts = copy_to_buffer(context, starts);
+    return chain;
+}
 
 void mark_supervariables(const Context& context, const CsrPattern& pattern, StartMask& mask) {
     const auto [rows, nonzeros, row_offsets, column_indices] = pattern;
@@ -28,27 +71,13 @@ void mark_supervariables(const Context& context, const CsrPattern& pattern, Star
     mask.set(rows);
 }
 
-Offset entries_of_range(const Index* block_offsets, Offset first, Offset last) {
-    Offset sum = 0;
-    for (Offset b = first; b < last; ++b) {
-        const Offset size = block_offsets[b + 1] - block_offsets[b];
-        sum += size * size;
-    }
-    return sum;
-}
-
 }  // namespace
 
 Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
                   Blocking blocking) {
     StartMask mask(pattern.rows);
     mark_supervariables(context, pattern, mask);
-    if (blocking == Blocking::similar) {
-        const std::vector<std::uint8_t> steps = similar_steps(context, pattern, mask, bound);
-        return follow_chain(context, pattern.rows,
-                            [&](Index row) { return row + steps[std::size_t(row)]; });
-    }
-    return follow_chain(context, pattern.rows, [&](Index row) {
+    return segment_greedily(context, pattern.rows, [&](Index row) {
         const std::uint64_t ends = mask.ends(row, bound);
         return row + 1 +
                (blocking == Blocking::natural ? std::countr_zero(ends)
@@ -57,32 +86,20 @@ Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound
 }
 
 Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows) {
-    return follow_chain(context, count, [&](Index block) {
+    return segment_greedily(context, count, [&](Index block) {
         Index next = block + 1;
         while (next < count && block_offsets[next + 1] - block_offsets[block] <= rows) ++next;
         return next;
     });
 }
 
-void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,
+void block_entry_offsets(const Context&, const Index* block_offsets, Index count,
                          Offset* entry_offsets) {
-    std::vector<Offset> before(std::size_t(context.threads()) + 1);
-    const auto for_parts = [&](auto&& visit) {
-        parallel_parts(context.threads(), count, context.threads(), visit);
-    };
-    for_parts([&](Offset part, Offset first, Offset last) {
-        before[std::size_t(part) + 1] = entries_of_range(block_offsets, first, last);
-    });
-    for (std::size_t part = 1; part < before.size(); ++part) before[part] += before[part - 1];
-    for_parts([&](Offset part, Offset first, Offset last) {
-        Offset sum = before[std::size_t(part)];
-        for (Offset b = first; b < last; ++b) {
-            entry_offsets[b] = sum;
-            const Index size = block_offsets[b + 1] - block_offsets[b];
-            sum += Offset(size) * size;
-        }
-    });
-    entry_offsets[count] = before.back();
+    entry_offsets[0] = 0;
+    for (Index b = 0; b < count; ++b) {
+        const Offset size = block_offsets[b + 1] - block_offsets[b];
+        entry_offsets[b + 1] = entry_offsets[b] + size * size;
+    }
 }
 
 }  // namespace tessera::cpu

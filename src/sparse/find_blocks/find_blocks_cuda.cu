@@ -1,7 +1,6 @@
 #include "gpu/scan.cuh"
-#include "sparse/find_blocks/chain_cuda.cuh"
 #include "sparse/find_blocks/mark_cuda.cuh"
-#include "sparse/find_blocks/similar_cuda.cuh"
+#include "sparse/find_blocks/segmentation_cuda.cuh"
 
 namespace tessera::cuda {
 
@@ -9,7 +8,7 @@ namespace {
 
 /// The block start that follows the block start `row` < rows.
 struct NextStart {
-    static constexpr int staged_words = chain_chunk / 32 + 3;
+    static constexpr int staged_words = chunk_items / 32 + 3;
 
     StartMask mask;
     const std::uint8_t* periods;  ///< As in Marks.
@@ -41,7 +40,7 @@ struct NextStart {
     /// The period of the first group if the starts, and so the end of the matrix, are its
     /// multiples, as far as this thread sees; else 0. All is read before anything is waited for.
     __device__ int common_period(Index rows) const {
-        static_assert(period_rows < chain_threads);
+        static_assert(period_rows < segmentation_threads);
         constexpr int under_way = 4;  // Words of four periods.
         const int t = int(threadIdx.x);
         const Index groups = rows / period_rows;
@@ -54,11 +53,11 @@ struct NextStart {
         unsigned most = 0;  // Bits of any, and of all.
         unsigned least = ~0u;
 #pragma unroll 1
-        for (Index first = t; first < groups / 4; first += under_way * chain_threads) {
+        for (Index first = t; first < groups / 4; first += under_way * segmentation_threads) {
             unsigned four[under_way];
 #pragma unroll
             for (int u = 0; u < under_way; ++u) {
-                const Index k = first + u * chain_threads;
+                const Index k = first + u * segmentation_threads;
                 four[u] = fours[k < groups / 4 ? k : first];
             }
 #pragma unroll
@@ -78,12 +77,7 @@ struct NextStart {
     }
 };
 
-struct NextStep {
-    const std::uint8_t* steps;
-    __device__ Index operator()(Index row) const { return row + steps[row]; }
-};
-
-/// The block behind the group that starts with block `block`, by bisection: a group has at most
+/// The block after the group that starts with block `block`, by bisection: a group has at most
 /// `rows` blocks.
 struct NextGroup {
     const Index* block_offsets;
@@ -121,20 +115,22 @@ Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound
                   Blocking blocking) {
     const Index rows = pattern.rows;
     // All thread blocks read all of the periods: not of more rows than that.
-    constexpr Index most_rows = Index(1) << 22;
-    const bool similar = blocking == Blocking::similar;
-    const Marks marks = mark_supervariables(context, pattern, !similar && rows <= most_rows);
-    if (similar) {
-        const Buffer<std::uint8_t> steps = similar_steps(context, pattern, marks.mask, int(bound));
-        return follow_chain(context, rows, int(bound), NextStep{steps.data()});
-    }
+    constexpr Index max_rows = Index(1) << 22;
+    const Offset chain_bytes = scratch_bytes(rows, int(bound));
+    // One allocation: each takes time on the host.
+    Buffer<std::uint8_t> memory(context, chain_bytes + mark_bytes(rows));
+    const Marks marks =
+        mark_supervariables(context, pattern, rows <= max_rows,
+                            reinterpret_cast<unsigned*>(memory.data() + chain_bytes));
     const bool agglomerate = blocking == Blocking::supervariable;
-    return follow_chain(context, rows, int(bound),
-                        NextStart{marks.mask, marks.periods, int(bound), agglomerate});
+    return segment_greedily(context, rows, int(bound),
+                            NextStart{marks.mask, marks.periods, int(bound), agglomerate},
+                            std::move(memory));
 }
 
 Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows) {
-    return follow_chain(context, count, int(rows), NextGroup{block_offsets, count, rows});
+    return segment_greedily(context, count, int(rows), NextGroup{block_offsets, count, rows},
+                            Buffer<std::uint8_t>(context, scratch_bytes(count, int(rows))));
 }
 
 void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,

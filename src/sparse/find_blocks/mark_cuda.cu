@@ -49,7 +49,7 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     const int group = lane / Lanes * Lanes;
     const int offset = lane % Lanes + first;
     const unsigned compared = __ballot_sync(full_warp, row.compared);
-    // A row is read for itself or for the row behind it.
+    // A row is read for itself or for the row after it.
     const bool wanted = row.compared || (lane % Lanes < Lanes - 1 && (compared >> lane & 2u) != 0);
     const int length = wanted ? row.length : 0;
     const auto read = [&](int begin, int end, Index(&values)[Depth]) {
@@ -100,19 +100,17 @@ __device__ bool rows_differ(const Index* columns, StagedRow row) {
     return compared && !row.compared;
 }
 
-constexpr int most_quads = 32;        ///< Of columns, in a row that quads_differ compares.
-constexpr int most_direct_quads = 3;  ///< In a row that is compared where it is.
+constexpr int max_quads = 32;  ///< Of columns, in a row that quads_differ compares.
 
 /// True in the lanes first .. first + rows - 1 of rows that differ from the row before, as all have
-/// `length` columns, a multiple of 4 up to 4 * most_quads, and `columns`, aligned to 16 bytes,
+/// `length` columns, a multiple of 4 up to 4 * max_quads, and `columns`, aligned to 16 bytes,
 /// those of lane `first` - 1 on: each of four columns is compared with what is `length` before it.
-template <int Unrolled>
 __device__ bool quads_differ(const Index* columns, int first, int rows, int length) {
     const int lane = int(threadIdx.x) % 32;
     const int stride = length / 4;
     const auto* const quads = reinterpret_cast<const int4*>(columns);
     unsigned differ = 0;  // Lane k: quads 32 k .. 32 k + 31 of all rows.
-#pragma unroll(Unrolled)
+#pragma unroll 1
     for (int k = 0; k < (rows * stride + 31) / 32; ++k) {
         const int q = 32 * k + lane;
         bool different = false;
@@ -183,13 +181,11 @@ __device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) 
 
 /// Word w, bit t: a supervariable starts at row 32 w + t, or that is `rows`. A warp a word: it
 /// copies the columns of its rows, and of the row before, to shared memory at once, if they fit
-/// there, and compares them there; `capacity` columns fit. Where all rows may have `expected`
-/// columns, a multiple of 4 up to 4 * most_direct_quads and not 0, and `columns` is aligned to 16
-/// bytes, these are read where they are, and no offsets waited for. `periods` as in Marks.
+/// there, and compares them there; `capacity` columns fit. `periods` as in Marks.
 template <int Lanes>
 __global__ void __launch_bounds__(32 * mark_warps)
     mark_kernel(Index rows, const Offset* row_offsets, const Index* columns, Offset words,
-                int capacity, int expected, unsigned* starts, std::uint8_t* periods) {
+                int capacity, unsigned* starts, std::uint8_t* periods) {
     extern __shared__ __align__(128) unsigned char stages[];
     __shared__ unsigned long long barriers[mark_warps];
     static_assert(mark_warps == 4);
@@ -205,27 +201,12 @@ __global__ void __launch_bounds__(32 * mark_warps)
     const Offset begin = i < rows ? __ldg(row_offsets + i) : 0;
     const Offset end = i < rows ? __ldg(row_offsets + i + 1) : 0;
     const Offset before = i > 0 && i < rows ? __ldg(row_offsets + i - 1) : 0;
-    bool differ = false;
-    if (expected > 0 && word * 32 < rows) {
-        const int first = word > 0 ? 0 : 1;
-        const int here = int(min(Offset(rows) - word * 32, Offset(32)));
-        differ = quads_differ<2>(columns + (word * 32 + first - 1) * expected, first, here - first,
-                                 expected);
-    }
     const bool equal_lengths = i > 0 && i < rows && end - begin == begin - before;
     bool start = !equal_lengths && i <= rows;
 
     int phase = 0;
     unsigned left =
         __ballot_sync(full_warp, equal_lengths && end - begin <= long_row && end > begin);
-    if (expected > 0) {
-        const bool as_expected = i >= rows || (begin == i * expected && end == begin + expected &&
-                                               (i == 0 || before == begin - expected));
-        if (__all_sync(full_warp, as_expected)) {
-            start |= differ;
-            left = 0;
-        }
-    }
     while (left != 0) {
         const int row = __ffs(int(left)) - 1;
         const Offset from = __shfl_sync(full_warp, before, row);
@@ -247,9 +228,9 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const int rows_here = __popc(int(fitting));
         const bool adjacent = 32 - __clz(int(fitting)) - row == rows_here;
         const int length = __shfl_sync(full_warp, int(end - begin), row);
-        if (adjacent && length % 4 == 0 && length <= 4 * most_quads &&
+        if (adjacent && length % 4 == 0 && length <= 4 * max_quads &&
             reinterpret_cast<unsigned long long>(staged) % 16 == 0) {
-            start |= quads_differ<1>(staged, row, rows_here, length);
+            start |= quads_differ(staged, row, rows_here, length);
             continue;
         }
         start |= rows_differ<Lanes>(
@@ -283,31 +264,32 @@ __global__ void __launch_bounds__(32 * mark_warps)
 
 }  // namespace
 
-Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool want_periods) {
-    const Offset words = Offset(pattern.rows) / 32 + 3;
-    const unsigned grid = blocks_for(words, mark_warps);
-    Marks marks;
-    marks.memory = Buffer<unsigned>(context, words + blocks_for(grid, sizeof(unsigned)));
-    unsigned* const starts = marks.memory.data();
-    marks.mask.words = starts;
-    std::uint8_t* const periods = want_periods && pattern.rows >= period_rows
-                                      ? reinterpret_cast<std::uint8_t*>(starts + words)
+namespace {
+/// Words of the mask.
+Offset mask_words(Index rows) { return Offset(rows) / 32 + 3; }
+}  // namespace
+
+Offset mark_bytes(Index rows) {
+    const Offset words = mask_words(rows);
+    return words * Offset(sizeof(unsigned)) + blocks_for(words, mark_warps);
+}
+
+Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool with_periods,
+                          unsigned* memory) {
+    const Offset words = mask_words(pattern.rows);
+    std::uint8_t* const periods = with_periods && pattern.rows >= period_rows
+                                      ? reinterpret_cast<std::uint8_t*>(memory + words)
                                       : nullptr;
-    marks.periods = periods;
     // A warp's rows and the row before fit, if they are not much longer than most; two rows always
-    // do, or are read from where they are.
+    // do, or are compared in global memory.
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
     const int capacity =
         bulk_copies() ? int(std::clamp(33 * 1.125 * mean, 128.0, 4096.0)) / 32 * 32 : 0;
-    const Offset length = pattern.nonzeros / std::max<Index>(pattern.rows, 1);
-    const bool direct = length * pattern.rows == pattern.nonzeros && length % 4 == 0 &&
-                        length <= 4 * most_direct_quads &&
-                        reinterpret_cast<std::uintptr_t>(pattern.column_indices) % 16 == 0;
     const auto kernel = mean <= 24 ? mark_kernel<8> : mark_kernel<32>;
-    launch_dependent(kernel, grid, 32 * mark_warps, mark_warps * (4 * capacity + 128),
-                     stream_of(context), pattern.rows, pattern.row_offsets, pattern.column_indices,
-                     words, capacity, direct ? int(length) : 0, starts, periods);
-    return marks;
+    launch_dependent(kernel, blocks_for(words, mark_warps), 32 * mark_warps,
+                     mark_warps * (4 * capacity + 128), stream_of(context), pattern.rows,
+                     pattern.row_offsets, pattern.column_indices, words, capacity, memory, periods);
+    return {{memory}, periods};
 }
 
 }  // namespace tessera::cuda

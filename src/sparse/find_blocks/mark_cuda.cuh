@@ -1,21 +1,43 @@
 #pragma once
 
 #include "sparse/find_blocks/kernels.hpp"
-#include "sparse/find_blocks/start_mask_cuda.cuh"
 
 namespace tessera::cuda {
 
 inline constexpr int period_rows = 128;  ///< So at least two starts for each possible period.
 
+/// One bit per row, set where a supervariable starts; row `rows` counts as a start. Has two words
+/// after that of `rows`.
+struct StartMask {
+    const unsigned* words;
+
+    /// Where a block that starts with row `row` may end: bit t stands for row + 1 + t. At the
+    /// starts of supervariables, or after `bound` (1..64) rows if there is none among these.
+    __device__ unsigned long long ends(Index row, int bound) const {
+        const unsigned first = unsigned(row) + 1;
+        const unsigned* word = words + first / 32;
+        const unsigned middle = word[1];
+        const unsigned long long window =
+            (__funnelshift_r(word[0], middle, first % 32) |
+             static_cast<unsigned long long>(__funnelshift_r(middle, word[2], first % 32)) << 32) &
+            ~0ull >> (64 - bound);
+        return window != 0 ? window : 1ull << (bound - 1);
+    }
+};
+
 /// The starts of supervariables.
 struct Marks {
-    Buffer<unsigned> memory;
     StartMask mask;
     /// [group of period_rows rows], of the groups that are full: p where the starts among these
-    /// rows are the multiples of p, 1..64; else 0. Null where nobody asked, or no group is full.
+    /// rows are the multiples of p, 1..64; else 0. Null if not requested, or if no group is full.
     const std::uint8_t* periods = nullptr;
 };
 
-Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool want_periods);
+/// Bytes that the marks take.
+Offset mark_bytes(Index rows);
+
+/// The marks in `memory`.
+Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool with_periods,
+                          unsigned* memory);
 
 }  // namespace tessera::cuda

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(sliced_threads)
     Index length = 0;
     if (lane == 0 && i < block_rows) {
         if (merges) {
-            for_blocks<B>(matrix, Index(i), [&](Index, std::uint64_t) { ++length; });
+            for_blocks<B>(matrix, Index(i), [&](Index) { ++length; });
         } else {
             length = Index(matrix.row_offsets[i * B + 1] - matrix.row_offsets[i * B]) / B;
         }

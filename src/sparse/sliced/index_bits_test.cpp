@@ -3,7 +3,6 @@
 namespace tessera {
 namespace {
 
-using test::expect_same_bits;
 using test::format;
 
 /// Rows 0..63 reach from column 0 to column 64 + `distance`, in blocks of `block`.
@@ -50,9 +49,6 @@ TEST(index_bits, columns_of_16_bits_where_slices_are_narrow) {
             } else {
                 EXPECT_THROW(made(",index=16"), InvalidArgument);
             }
-            const CsrMatrix<double> back =
-                test::to_host_csr(context, chosen.to_csr(context, Fill::drop));
-            expect_same_bits(back.view(), host.view(), text);
         }
     }
 }
@@ -69,8 +65,7 @@ TEST(index_bits, who_takes_columns_of_16_bits) {
     for (const char* text : {"sell", "sbell", "sbell:3", "sbell:2,slice=4", "sell:1"}) {
         EXPECT_EQ(bits(text), 16) << text;
     }
-    for (const char* text :
-         {"csr", "ell", "ellr", "bell:3", "bcsr:3", "sbell:3,threads=32", "sbell:3,index=32"}) {
+    for (const char* text : {"csr", "ell", "bell:3", "bcsr:3", "sbell:3,index=32"}) {
         EXPECT_EQ(bits(text), 32) << text;
     }
     const CsrMatrix<double> diagonal =

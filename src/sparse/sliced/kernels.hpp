@@ -26,10 +26,12 @@ struct SlotColumns {
     std::uint16_t* column_offsets = nullptr;
 };
 
-/// Bytes of entry bits that a slot takes.
-constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
+/// Whether slices have a height of their own.
+constexpr bool has_slices(MatrixFormat format) {
+    return format == MatrixFormat::sell || format == MatrixFormat::sbell;
+}
 
-// The steps from CSR to a sliced matrix as documented in formats.hpp, and back. `matrix` has sorted
+// The steps from CSR to a sliced matrix as documented in formats.hpp. `matrix` has sorted
 // and unique columns; `block` is one of block_sizes. Those that return numbers wait.
 //
 // count_blocks: the blocks of each block row that hold an entry.
@@ -39,7 +41,7 @@ constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
 //   slice_offsets, for a pattern that has all but these; returns the slots.
 // find_first_columns: the first block column of each slice that holds an entry, 0 where none does;
 //   returns the largest distance from it to the last one of a slice.
-// fill_columns: the block columns of all slots, and, where not null, the entry bits.
+// fill_columns: the block columns of all slots. `full`: no block has fill.
 // fill_values: all values of the `slots` slots, scaled_value of the entries, zero of fill and pads.
 #define TESSERA_SLICED_STEPS                                                                     \
     BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block);     \
@@ -50,12 +52,11 @@ constexpr Index entry_bytes(Index block) { return (block * block + 7) / 8; }
     Index find_first_columns(const Context& context, const CsrPattern& matrix,                   \
                              const SlicedPattern& pattern, Index* first_columns);                \
     void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to, \
-                      const SlotColumns& columns, std::uint8_t* entry_bits);                     \
+                      const SlotColumns& columns, bool full);                                    \
     template <class T, class S>                                                                  \
     void fill_values(const Context& context, const CsrView<S>& matrix, const S* scaling,         \
-                     const SlicedPattern& to, ValueFormat format, Offset slots, void* values);   \
-    template <class T>                                                                           \
-    CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill);
+                     const SlicedPattern& to, ValueFormat format, Offset slots, bool full,       \
+                     void* values);
 namespace cpu {
 TESSERA_SLICED_STEPS
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sparse/sliced/kernels.hpp"
 #include "sparse/stored_value.hpp"
 
 namespace tessera {
@@ -9,19 +10,13 @@ namespace {
 constexpr Index largest_slice = 1 << 20;
 constexpr Index largest_window = 1 << 30;
 
-constexpr MatrixFormat formats[] = {MatrixFormat::csr,  MatrixFormat::ell,  MatrixFormat::ellr,
-                                    MatrixFormat::sell, MatrixFormat::bell, MatrixFormat::bcsr,
-                                    MatrixFormat::sbell};
-constexpr ValueFormat value_formats[] = {ValueFormat::working, ValueFormat::f32, ValueFormat::f16,
-                                         ValueFormat::bf16};
+/// In the order of MatrixFormat and ValueFormat.
+constexpr const char* formats[] = {"csr", "ell", "sell", "bell", "bcsr", "sbell"};
+constexpr const char* value_formats[] = {"working", "f32", "f16", "bf16"};
 
 bool is_blocked(MatrixFormat format) {
     return format == MatrixFormat::bell || format == MatrixFormat::bcsr ||
            format == MatrixFormat::sbell;
-}
-
-bool has_slices(MatrixFormat format) {
-    return format == MatrixFormat::sell || format == MatrixFormat::sbell;
 }
 
 Index parse_block(Spec& spec) {
@@ -31,15 +26,6 @@ Index parse_block(Spec& spec) {
                               std::to_string(block));
     }
     return block;
-}
-
-int parse_lanes(Spec& spec, MatrixFormat format) {
-    const bool many = format == MatrixFormat::csr || format == MatrixFormat::bcsr;
-    const int lanes = int(spec.integer("lanes", 0, 1, many ? 32 : 4));
-    if ((lanes & (lanes - 1)) != 0) {
-        throw InvalidArgument("lanes: " + std::to_string(lanes) + " is not a power of two");
-    }
-    return lanes;
 }
 
 void parse_slices(Spec& spec, FormatOptions& options) {
@@ -53,77 +39,32 @@ void parse_slices(Spec& spec, FormatOptions& options) {
     } else {
         options.sort_window = Index(spec.integer("sort_window", -1, 1, largest_window));
     }
-    options.threads = int(spec.integer("threads", 0, 32, 1024));
-    if (options.threads % 32 != 0) {
-        throw InvalidArgument("threads: " + std::to_string(options.threads) +
-                              " is not a multiple of 32");
-    }
     const std::string index = spec.word("index", "auto", {"auto", "16", "32"});
     options.index_bits = index == "auto" ? 0 : index == "16" ? 16 : 32;
-    if (options.index_bits == 16 && options.threads > 0) {
-        throw InvalidArgument("index: with threads=N a product reads columns of 32 bits");
-    }
 }
 
 }  // namespace
 
-const char* to_string(MatrixFormat format) {
-    switch (format) {
-        case MatrixFormat::csr:
-            return "csr";
-        case MatrixFormat::ell:
-            return "ell";
-        case MatrixFormat::ellr:
-            return "ellr";
-        case MatrixFormat::sell:
-            return "sell";
-        case MatrixFormat::bell:
-            return "bell";
-        case MatrixFormat::bcsr:
-            return "bcsr";
-        case MatrixFormat::sbell:
-            return "sbell";
-    }
-    return "";
-}
+const char* to_string(MatrixFormat format) { return formats[std::size_t(format)]; }
 
-const char* to_string(ValueFormat format) {
-    switch (format) {
-        case ValueFormat::working:
-            return "working";
-        case ValueFormat::f32:
-            return "f32";
-        case ValueFormat::f16:
-            return "f16";
-        case ValueFormat::bf16:
-            return "bf16";
-    }
-    return "";
-}
+const char* to_string(ValueFormat format) { return value_formats[std::size_t(format)]; }
 
-std::vector<std::string> format_names() {
-    std::vector<std::string> names;
-    for (const MatrixFormat format : formats) names.emplace_back(to_string(format));
-    return names;
-}
+std::vector<std::string> format_names() { return {std::begin(formats), std::end(formats)}; }
 
 FormatOptions parse_format(Spec spec) {
-    const auto named = std::ranges::find_if(
-        formats, [&](MatrixFormat format) { return spec.name() == to_string(format); });
+    const auto* const named = std::ranges::find(formats, spec.name());
     if (named == std::end(formats)) {
         throw InvalidArgument(unknown_word_message("format", spec.name(), format_names()));
     }
     FormatOptions options;
-    options.format = *named;
-    options.block = is_blocked(*named) ? parse_block(spec) : 1;
-    if (has_slices(*named)) parse_slices(spec, options);
-    if (*named != MatrixFormat::csr) {
-        std::vector<std::string> words;
-        for (const ValueFormat format : value_formats) words.emplace_back(to_string(format));
-        const std::string word = spec.word("values", "working", words);
-        options.values = value_formats[std::ranges::find(words, word) - words.begin()];
+    options.format = MatrixFormat(named - formats);
+    options.block = is_blocked(options.format) ? parse_block(spec) : 1;
+    if (has_slices(options.format)) parse_slices(spec, options);
+    if (options.format != MatrixFormat::csr) {
+        const std::string word =
+            spec.word("values", "working", {std::begin(value_formats), std::end(value_formats)});
+        options.values = ValueFormat(std::ranges::find(value_formats, word) - value_formats);
     }
-    if (*named != MatrixFormat::ell) options.lanes = parse_lanes(spec, *named);
     spec.finish();
     return options;
 }
@@ -137,7 +78,6 @@ std::string to_string(const FormatOptions& options) {
     if (options.index_bits > 0 && has_slices(options.format)) {
         text += ",index=" + number(options.index_bits);
     }
-    if (options.lanes > 0) text += ",lanes=" + number(options.lanes);
     if (options.format == MatrixFormat::sbell && options.slice_height > 0) {
         text += ",slice=" + number(options.slice_height);
     }
@@ -145,7 +85,6 @@ std::string to_string(const FormatOptions& options) {
         text += ",sort_window=" +
                 (options.sort_window == 0 ? std::string("all") : number(options.sort_window));
     }
-    if (options.threads > 0) text += ",threads=" + number(options.threads);
     if (options.values != ValueFormat::working) {
         text += std::string(",values=") + to_string(options.values);
     }

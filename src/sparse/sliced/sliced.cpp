@@ -10,8 +10,7 @@ namespace tessera {
 namespace {
 
 bool is_one_slice(MatrixFormat format) {
-    return format == MatrixFormat::ell || format == MatrixFormat::ellr ||
-           format == MatrixFormat::bell;
+    return format == MatrixFormat::ell || format == MatrixFormat::bell;
 }
 
 template <class T>
@@ -31,25 +30,22 @@ struct Arrangement {
     Buffer<Index> permutation, row_lengths;
     Buffer<Offset> slice_offsets;
     Buffer<Index> first_columns;
-    SlicedPattern pattern;  ///< Without columns and bits.
+    SlicedPattern pattern;  ///< Without columns.
     bool has_fill = false;
 };
 
 /// Lanes that share a block row on a GPU: as many as leave each some six blocks (measured:
 /// docs/decisions/sliced-formats.md), more where there are few rows.
-int choose_lanes(const FormatOptions& options, Offset block_rows, Offset blocks) {
+int choose_lanes(ValueFormat values, Offset block_rows, Offset blocks) {
     constexpr Offset threads_that_fill_a_gpu = 1 << 17;
     const double mean = double(blocks) / double(std::max<Offset>(1, block_rows));
     int lanes = 1;
-    if (options.format == MatrixFormat::bcsr) {
-        while (lanes < 32 && 2 * lanes < mean * options.block) lanes *= 2;
-        return lanes;
-    }
-    if (!is_16_bit(options.values)) {
+    if (!is_16_bit(values)) {
         while (lanes < 4 && 12 * lanes < mean) lanes *= 2;
     }
-    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_that_fill_a_gpu)
+    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_that_fill_a_gpu) {
         lanes *= 2;
+    }
     return lanes;
 }
 
@@ -67,10 +63,6 @@ Index choose_height(const Context& context, const FormatOptions& options, Index 
     return is_16_bit(options.values) ? 64 : 32;
 }
 
-bool has_slices(MatrixFormat format) {
-    return format == MatrixFormat::sell || format == MatrixFormat::sbell;
-}
-
 /// Decides between columns of 16 and 32 bits, and notes the first columns of slices for those.
 void choose_index(const Context& context, const CsrPattern& matrix, Offset slots,
                   Arrangement& made) {
@@ -82,9 +74,8 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
             "a sliced matrix: a column index has 16 or 32 bits");
     options.index_bits = 32;
     if (wanted == 32) return;
-    const bool may = has_slices(options.format) && options.threads == 0;
-    require(may || wanted == 0,
-            "index=16: this takes formats with slices (sell, sbell) without threads=N");
+    const bool may = has_slices(options.format);
+    require(may || wanted == 0, "index=16: this takes a format with slices (sell, sbell)");
     const bool pays = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
     if (!may || (wanted == 0 && !pays)) return;
     Buffer<Index> first_columns(context, slices);
@@ -111,7 +102,6 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     const Index block_rows = Index(counts.lengths.size());
     const Index height = choose_height(context, options, block_rows, Offset(sizeof(T)));
     options.slice_height = height;
-    if (options.lanes == 0) options.lanes = choose_lanes(options, block_rows, counts.blocks);
     Arrangement made;
     const Index slices = Index((Offset(block_rows) + height - 1) / height);
     const Index window = options.sort_window == 0 ? block_rows : options.sort_window;
@@ -126,10 +116,10 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     pattern.slice_offsets = made.slice_offsets.data();
     pattern.row_lengths = made.row_lengths.data();
     pattern.permutation = made.permutation.data();
+    pattern.lanes = choose_lanes(options.values, block_rows, counts.blocks);
     // A thread loads two 16-bit values at a time: of rows so far apart that the threads of a warp
     // still read x in one piece.
-    pattern.paired =
-        context.on_gpu() && is_16_bit(options.values) && window <= 1 && height % 2 == 0;
+    pattern.paired = context.on_gpu() && is_16_bit(options.values) && window <= 1 && height == 64;
     const Offset slots =
         select(context, &cpu::arrange_slices, TESSERA_IF_CUDA(cuda::arrange_slices))(
             context, counts.lengths, pattern, made.row_lengths.data(), made.slice_offsets.data());
@@ -139,7 +129,6 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     choose_index(context, matrix, slots, made);
     const int index_bits = made.options.index_bits;
     const Offset block_bytes = value_bytes<T>(options.values) * block * block + index_bits / 8;
-    const Offset bits = made.has_fill ? entry_bytes(block) : 0;
     const Offset others =
         (made.permutation.size() + made.row_lengths.size() + made.first_columns.size()) *
             Offset(sizeof(Index)) +
@@ -150,7 +139,7 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
                   nonzeros,
                   counts.blocks,
                   slots,
-                  slots * (block_bytes + bits) + others,
+                  slots * block_bytes + others,
                   counts.blocks * block_bytes + others};
     return made;
 }
@@ -217,7 +206,6 @@ struct SlicedMatrix<T>::State {
     Arrangement arrangement;
     Buffer<Index> block_columns;  ///< Or
     Buffer<std::uint16_t> column_offsets;
-    Buffer<std::uint8_t> entry_bits;
     Buffer<std::byte> values;
     SlicedPattern pattern;
 };
@@ -250,17 +238,14 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
     } else {
         state->block_columns = Buffer<Index>(context, slots);
     }
-    if (made.has_fill)
-        state->entry_bits = Buffer<std::uint8_t>(context, slots * entry_bytes(block));
     state->values =
         Buffer<std::byte>(context, slots * block * block * value_bytes<T>(made.options.values));
     state->pattern = made.pattern;
     state->pattern.block_columns = state->block_columns.data();
     state->pattern.column_offsets = state->column_offsets.data();
-    state->pattern.entry_bits = state->entry_bits.data();
     select(context, &cpu::fill_columns, TESSERA_IF_CUDA(cuda::fill_columns))(
         context, from, state->pattern, {state->block_columns.data(), state->column_offsets.data()},
-        state->entry_bits.data());
+        !made.has_fill);
     SlicedMatrix made_matrix(std::move(state));
     made_matrix.update(context, matrix, scaling);
     return made_matrix;
@@ -278,13 +263,8 @@ void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
     const Phase phase(context, "convert", 0);
     select(context, &cpu::fill_values<T, S>, TESSERA_IF_CUDA((cuda::fill_values<T, S>)))(
         context, matrix, scaling.empty() ? nullptr : scaling.data(), state_->pattern,
-        options().values, facts().stored_blocks, state_->values.data());
-}
-
-template <class T>
-CsrMatrix<T> SlicedMatrix<T>::to_csr(const Context& context, Fill fill) const {
-    return select(context, &cpu::to_csr<T>, TESSERA_IF_CUDA(cuda::to_csr<T>))(context, view(),
-                                                                              fill);
+        options().values, facts().stored_blocks, !state_->arrangement.has_fill,
+        state_->values.data());
 }
 
 template <class T>
@@ -298,14 +278,6 @@ const FormatOptions& SlicedMatrix<T>::options() const {
 template <class T>
 const FormatFacts& SlicedMatrix<T>::facts() const {
     return state_->arrangement.facts;
-}
-template <class T>
-Index SlicedMatrix<T>::rows() const {
-    return state_->pattern.rows;
-}
-template <class T>
-Index SlicedMatrix<T>::columns() const {
-    return state_->pattern.columns;
 }
 
 #define TESSERA_INSTANTIATE_FROM(T, S)                                                \

@@ -10,35 +10,21 @@ namespace tessera::cpu {
 
 namespace {
 
-/// f(lane, block row, length) for the block rows of a chunk.
-template <class F>
-void for_lanes(const SlicedPattern& pattern, const SliceChunk& chunk, F&& f) {
-    for (Index lane = chunk.first; lane < chunk.last; ++lane) {
-        const Offset p = Offset(chunk.slice) * pattern.slice_height + lane;
-        const Offset block_row = pattern.block_row(p);
-        if (block_row < pattern.block_rows()) f(lane, Index(block_row), pattern.row_lengths[p]);
-    }
-}
-
-/// Columns and bits of one block row; pads get a column near those of its entries.
+/// Columns of one block row; pads get a column near those of its entries.
 template <int B>
 void fill_row(const CsrPattern& matrix, const SlicedPattern& to, Index slice, Index lane,
-              Index block_row, const SlotColumns& columns, std::uint8_t* entry_bits) {
-    const Offset height = to.slice_height, bytes = entry_bytes(B);
+              Index block_row, const SlotColumns& columns) {
+    const Offset height = to.slice_height;
     const Index width = Index((to.slice_offsets[slice + 1] - to.slice_offsets[slice]) / height);
     const Offset first = to.slice_offsets[slice] + lane;
-    const Offset bits_start = to.slice_offsets[slice] * bytes + lane;
     Index k = 0;
-    const auto put = [&](Index column, std::uint64_t bits) {
+    const auto put = [&](Index column) {
         put_column(to, columns, slice, first + k * height, column);
-        for (Index j = 0; entry_bits != nullptr && j < bytes; ++j) {
-            entry_bits[bits_start + (k * bytes + j) * height] = std::uint8_t(bits >> (8 * j));
-        }
         ++k;
     };
     if (block_row < to.block_rows()) for_blocks<B>(matrix, block_row, put);
     const Index pad = pad_column(to, slice, block_row);
-    while (k < width) put(pad, 0);
+    while (k < width) put(pad);
 }
 
 template <class Stored, class S>
@@ -51,9 +37,11 @@ void fill_chunk(const CsrView<S>& matrix, const S* scaling, const SlicedPattern&
         std::memset(static_cast<void*>(values + v + chunk.first), 0,
                     std::size_t(chunk.last - chunk.first) * sizeof(Stored));
     }
-    for_lanes(to, chunk, [&](Index lane, Index block_row, Index) {
+    for (Index lane = chunk.first; lane < chunk.last; ++lane) {
+        const Offset block_row = to.block_row(Offset(chunk.slice) * height + lane);
+        if (block_row >= to.block_rows()) continue;
         for (Index r = 0; r < block; ++r) {
-            const Offset row = Offset(block_row) * block + r;
+            const Offset row = block_row * block + r;
             if (row >= matrix.rows) break;
             Offset k = 0;
             for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
@@ -65,7 +53,7 @@ void fill_chunk(const CsrView<S>& matrix, const S* scaling, const SlicedPattern&
                     narrow_to<Stored>(scaled_value(matrix, scaling, row, e));
             }
         }
-    });
+    }
 }
 
 }  // namespace
@@ -80,7 +68,7 @@ BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index
             with_block(block, [&](auto b) {
                 for (Offset i = first; i < last; ++i) {
                     Index length = 0;
-                    for_blocks<b>(matrix, Index(i), [&](Index, std::uint64_t) { ++length; });
+                    for_blocks<b>(matrix, Index(i), [&](Index) { ++length; });
                     lengths[i] = length;
                 }
             });
@@ -161,14 +149,14 @@ Index find_first_columns(const Context& context, const CsrPattern& matrix,
 }
 
 void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
-                  const SlotColumns& columns, std::uint8_t* entry_bits) {
+                  const SlotColumns& columns, bool) {
     const Index block_rows = to.block_rows();
     SliceChunks(to).for_each(context, [&](const SliceChunk& chunk) {
         for (Index lane = chunk.first; lane < chunk.last; ++lane) {
             const Offset p = Offset(chunk.slice) * to.slice_height + lane;
             const Index block_row = Index(std::min<Offset>(to.block_row(p), block_rows));
             with_block(to.block, [&](auto b) {
-                fill_row<b>(matrix, to, chunk.slice, lane, block_row, columns, entry_bits);
+                fill_row<b>(matrix, to, chunk.slice, lane, block_row, columns);
             });
         }
     });
@@ -176,7 +164,7 @@ void fill_columns(const Context& context, const CsrPattern& matrix, const Sliced
 
 template <class T, class S>
 void fill_values(const Context& context, const CsrView<S>& matrix, const S* scaling,
-                 const SlicedPattern& to, ValueFormat format, Offset, void* values) {
+                 const SlicedPattern& to, ValueFormat format, Offset, bool, void* values) {
     with_stored<T>(format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         SliceChunks(to).for_each(context, [&](const SliceChunk& chunk) {
@@ -185,59 +173,9 @@ void fill_values(const Context& context, const CsrView<S>& matrix, const S* scal
     });
 }
 
-template <class T>
-CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill) {
-    const SlicedPattern& pattern = matrix.pattern;
-    Buffer<Offset> counts(context, Offset(pattern.rows) + 1);
-    const auto for_rows = [&](auto&& f) {
-        SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
-            for_lanes(pattern, chunk, [&](Index lane, Index block_row, Index length) {
-                for (int r = 0; r < pattern.block; ++r) {
-                    const Offset row = Offset(block_row) * pattern.block + r;
-                    if (row < pattern.rows) f(chunk.slice, lane, length, r, row);
-                }
-            });
-        });
-    };
-    Offset* const offsets = counts.data();
-    offsets[0] = 0;
-    for_rows([&](Index slice, Index lane, Index length, int r, Offset row) {
-        Offset count = 0;
-        with_block(pattern.block, [&](auto b) {
-            for_entries<b>(pattern, slice, lane, length, r, fill,
-                           [&](Index, int, Index) { ++count; });
-        });
-        offsets[row + 1] = count;
-    });
-    for (Index i = 0; i < pattern.rows; ++i) offsets[i + 1] += offsets[i];
-    CsrMatrix<T> csr(context, pattern.rows, pattern.columns, offsets[pattern.rows]);
-    std::copy_n(offsets, Offset(pattern.rows) + 1, csr.row_offsets().data());
-    with_stored<T>(matrix.format, [&](auto tag) {
-        using Stored = typename decltype(tag)::type;
-        const Stored* const values = static_cast<const Stored*>(matrix.values);
-        for_rows([&](Index slice, Index lane, Index length, int r, Offset row) {
-            const Offset start = pattern.slice_offsets[slice], height = pattern.slice_height;
-            Offset at = offsets[row];
-            with_block(pattern.block, [&](auto b) {
-                const auto put = [&](Index k, int c, Index column) {
-                    const Offset entry = start * b * b + (Offset(k) * b * b + r * b + c) * height;
-                    csr.column_indices().data()[at] = column;
-                    csr.values().data()[at++] = widen_to<T>(values[entry + lane]);
-                };
-                for_entries<b>(pattern, slice, lane, length, r, fill, put);
-            });
-        });
-    });
-    return csr;
-}
-
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template void fill_values<T, float>(const Context&, const CsrView<float>&, const float*,    \
-                                        const SlicedPattern&, ValueFormat, Offset, void*);      \
-    template void fill_values<T, double>(const Context&, const CsrView<double>&, const double*, \
-                                         const SlicedPattern&, ValueFormat, Offset, void*);     \
-    template CsrMatrix<T> to_csr<T>(const Context&, const SlicedView<T>&, Fill);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template decltype(fill_values<float, float>) fill_values<float, float>;
+template decltype(fill_values<float, double>) fill_values<float, double>;
+template decltype(fill_values<double, float>) fill_values<double, float>;
+template decltype(fill_values<double, double>) fill_values<double, double>;
 
 }  // namespace tessera::cpu

@@ -1,4 +1,3 @@
-#include "gpu/scan.cuh"
 #include "sparse/sliced/block_row.hpp"
 #include "sparse/sliced/sliced_launch.cuh"
 #include "sparse/stored_value.hpp"
@@ -24,27 +23,21 @@ void launch_full(const Context& context, const SlicedPattern& to, Kernel* kernel
 
 template <int B>
 __global__ void __launch_bounds__(sliced_threads)
-    fill_columns_kernel(CsrPattern matrix, SlicedPattern to, SlotColumns columns,
-                        std::uint8_t* entry_bits) {
+    fill_columns_kernel(CsrPattern matrix, SlicedPattern to, SlotColumns columns) {
     const Offset p = item_index();
     const Offset height = to.slice_height;
     if (p >= to.positions()) return;
     const Offset slice = p / height, lane = p % height;
     const Offset start = to.slice_offsets[slice];
     const Index width = Index((to.slice_offsets[slice + 1] - start) / height);
-    constexpr Index bytes = entry_bytes(B);
     Index k = 0;
-    const auto put = [&](Index column, std::uint64_t bits) {
+    const auto put = [&](Index column) {
         put_column(to, columns, slice, start + k * height + lane, column);
-        for (Index j = 0; entry_bits != nullptr && j < bytes; ++j) {
-            entry_bits[start * bytes + (Offset(k) * bytes + j) * height + lane] =
-                std::uint8_t(bits >> (8 * j));
-        }
         ++k;
     };
     const Offset block_row = to.block_row(p);
     if (block_row < to.block_rows()) for_blocks<B>(matrix, Index(block_row), put);
-    while (k < width) put(pad_column(to, slice, block_row), 0);
+    while (k < width) put(pad_column(to, slice, block_row));
 }
 
 /// f(k, slot, whether it is no pad, the block row) for every `full_parts`-th slot of a position, by
@@ -148,62 +141,26 @@ __global__ void __launch_bounds__(sliced_threads)
     }
 }
 
-template <int B>
-__global__ void __launch_bounds__(sliced_threads)
-    count_entries_kernel(SlicedPattern from, Fill fill, Offset* counts) {
-    const SlicedRow at = sliced_row<B>(from, item_index());
-    if (!at.exists) return;
-    const Offset slice = at.p / from.slice_height, lane = at.p % from.slice_height;
-    Offset count = 0;
-    for_entries<B>(from, slice, Index(lane), from.row_lengths[at.p], at.r, fill,
-                   [&](Index, int, Index) { ++count; });
-    counts[at.row] = count;
-}
-
-template <int B, class Stored, class T>
-__global__ void __launch_bounds__(sliced_threads)
-    to_csr_kernel(SlicedPattern from, const Stored* values, Fill fill, const Offset* row_offsets,
-                  Index* column_indices, T* csr_values) {
-    const SlicedRow at = sliced_row<B>(from, item_index());
-    if (!at.exists) return;
-    const Offset height = from.slice_height, slice = at.p / height, lane = at.p % height;
-    const Offset start = from.slice_offsets[slice];
-    Offset e = row_offsets[at.row];
-    for_entries<B>(from, slice, Index(lane), from.row_lengths[at.p], at.r, fill,
-                   [&](Index k, int c, Index column) {
-                       const Offset entry = Offset(k) * (B * B) + at.r * B + c;
-                       column_indices[e] = column;
-                       csr_values[e++] =
-                           widen_to<T>(values[start * (B * B) + entry * height + lane]);
-                   });
-}
-
-struct Counts {
-    const Offset* counts;
-    __device__ Offset operator()(Offset i) const { return counts[i]; }
-};
-
 }  // namespace
 
 void fill_columns(const Context& context, const CsrPattern& matrix, const SlicedPattern& to,
-                  const SlotColumns& columns, std::uint8_t* entry_bits) {
+                  const SlotColumns& columns, bool full) {
     with_block(to.block, [&](auto b) {
         constexpr int block = decltype(b)::value;
-        if (entry_bits == nullptr) {
+        if (full) {
             launch_full(context, to, fill_full_columns_kernel<block>, matrix, to, columns);
         } else {
-            launch_items(context, to.positions(), fill_columns_kernel<block>, matrix, to, columns,
-                         entry_bits);
+            launch_items(context, to.positions(), fill_columns_kernel<block>, matrix, to, columns);
         }
     });
 }
 
 template <class T, class S>
 void fill_values(const Context& context, const CsrView<S>& matrix, const S* scaling,
-                 const SlicedPattern& to, ValueFormat format, Offset slots, void* values) {
+                 const SlicedPattern& to, ValueFormat format, Offset slots, bool full,
+                 void* values) {
     with_stored<T>(format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
-        const bool full = to.entry_bits == nullptr;
         if (!full) set_zero(context, values, slots * to.block * to.block * Offset(sizeof(Stored)));
         with_block(to.block, [&](auto b) {
             constexpr int block = decltype(b)::value;
@@ -218,38 +175,9 @@ void fill_values(const Context& context, const CsrView<S>& matrix, const S* scal
     });
 }
 
-template <class T>
-CsrMatrix<T> to_csr(const Context& context, const SlicedView<T>& matrix, Fill fill) {
-    const SlicedPattern& from = matrix.pattern;
-    const Offset count = from.positions() * from.block;
-    Buffer<Offset> counts(context, from.rows), offsets(context, Offset(from.rows) + 1);
-    with_block(from.block, [&](auto b) {
-        launch_items(context, count, count_entries_kernel<decltype(b)::value>, from, fill,
-                     counts.data());
-    });
-    exclusive_scan(context, from.rows, Counts{counts.data()}, offsets.data());
-    Offset nonzeros = 0;
-    copy_to_host(context, std::as_const(offsets).view().last(1), std::span<Offset>(&nonzeros, 1));
-    CsrMatrix<T> csr(context, from.rows, from.columns, nonzeros);
-    with_stored<T>(matrix.format, [&](auto tag) {
-        using Stored = typename decltype(tag)::type;
-        with_block(from.block, [&](auto b) {
-            launch_items(context, count, to_csr_kernel<decltype(b)::value, Stored, T>, from,
-                         static_cast<const Stored*>(matrix.values), fill, offsets.data(),
-                         csr.column_indices().data(), csr.values().data());
-        });
-    });
-    csr.row_offsets() = std::move(offsets);
-    return csr;
-}
-
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template void fill_values<T, float>(const Context&, const CsrView<float>&, const float*,    \
-                                        const SlicedPattern&, ValueFormat, Offset, void*);      \
-    template void fill_values<T, double>(const Context&, const CsrView<double>&, const double*, \
-                                         const SlicedPattern&, ValueFormat, Offset, void*);     \
-    template CsrMatrix<T> to_csr<T>(const Context&, const SlicedView<T>&, Fill);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template decltype(fill_values<float, float>) fill_values<float, float>;
+template decltype(fill_values<float, double>) fill_values<float, double>;
+template decltype(fill_values<double, float>) fill_values<double, float>;
+template decltype(fill_values<double, double>) fill_values<double, double>;
 
 }  // namespace tessera::cuda

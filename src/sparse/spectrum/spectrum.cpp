@@ -1,12 +1,113 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <vector>
+
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "sparse/spectrum/kernels.hpp"
+#include "sparse/spectrum/tridiagonal.hpp"
+#include "tessera/vector_ops.hpp"
 
 namespace tessera {
 
+namespace {
+
+/// The probability that `upper` is too small.
+constexpr double risk = 0.005;
+
+/// The root beyond theta of log prod (t - theta_j) = level, at most `high`.
+double root_beyond(const std::vector<double>& theta, double largest, double level, double high) {
+    const auto above = [&](double t) {
+        double sum = 0;
+        for (const double value : theta) sum += std::log(t - value);
+        return sum > level;
+    };
+    if (!above(high)) return high;
+    double low = largest;
+    for (int k = 0; k < 64; ++k) {
+        const double middle = low + (high - low) / 2;
+        (above(middle) ? high : low) = middle;
+    }
+    return high;
+}
+
+/// What the tridiagonal matrix tells: `couplings` has as many elements as `diagonal`, the last one
+/// leads out of the space (0: nothing does).
+RitzValues judge(const std::vector<double>& diagonal, const std::vector<double>& couplings,
+                 Offset n, double epsilon) {
+    const std::vector<double> theta = tridiagonal_eigenvalues(diagonal, couplings);
+    RitzValues found;
+    found.steps = int(diagonal.size());
+    found.smallest = theta.front();
+    found.largest = theta.back();
+    const double scale = std::max(std::abs(found.smallest), std::abs(found.largest));
+    const double rounding = 8 * epsilon * double(found.steps) * scale;
+    found.upper = found.largest + rounding;
+    if (couplings.back() == 0) return found;
+    double level = -std::log(risk * std::sqrt(std::numbers::pi / (2 * double(n))));
+    for (const double beta : couplings) level += std::log(beta);
+    found.upper =
+        rounding + root_beyond(theta, found.largest, level, found.largest + couplings.back());
+    return found;
+}
+
+}  // namespace
+
 template <class T>
-double gershgorin_bound(const Context& context, const CsrView<T>& matrix,
-                        std::span<const std::type_identity_t<T>> scaling) {
+RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps, std::uint64_t seed,
+                   std::span<T> work) {
+    require(steps >= 1 && steps <= 1000, "lanczos: steps must be within 1..1000");
+    require(matrix.rows() == matrix.columns(), "lanczos: the matrix must be square");
+    const Offset n = matrix.rows();
+    require(work.empty() || Offset(work.size()) == 3 * n, "lanczos: work must have 3 n elements");
+    if (n == 0) return {};
+    Buffer<T> own;
+    if (work.empty()) {
+        own = Buffer<T>(context, 3 * n);
+        work = own.view();
+    }
+    std::span<T> before = work.first(std::size_t(n));
+    std::span<T> v = work.subspan(std::size_t(n), std::size_t(n));
+    std::span<T> w = work.last(std::size_t(n));
+    Buffer<T> result(context, 1);
+    const auto product = [&](std::span<const T> x, std::span<const T> y) {
+        dot<T>(context, x, y, result.data());
+        return double(copy_to_host(context, result).front());
+    };
+
+    fill_normal(context, seed, w);
+    fill(context, T(0), v);
+    double beta = std::sqrt(product(w, w)), scale = 0;
+    std::vector<double> diagonal, couplings;
+    const int most = int(std::min<Offset>(steps, n));
+    const double epsilon = double(std::numeric_limits<T>::epsilon());
+    for (int j = 0; j < most; ++j) {
+        // v_j = w / beta, w = A v_j - beta v_(j-1) - alpha v_j.
+        std::swap(before, v);
+        axpby<T>(context, T(1 / beta), w, T(0), v);
+        matrix.apply(context, v, w);
+        if (j > 0) axpby<T>(context, T(-beta), before, T(1), w);
+        const double alpha = product(v, w);
+        axpby<T>(context, T(-alpha), v, T(1), w);
+        beta = std::sqrt(product(w, w));
+        diagonal.push_back(alpha);
+        scale = std::max({scale, std::abs(alpha), beta});
+        if (!std::isfinite(alpha) || !std::isfinite(beta)) {
+            const double unknown = std::numeric_limits<double>::quiet_NaN();
+            return {unknown, unknown, unknown, j + 1};
+        }
+        // What is left is rounding: the space is invariant.
+        const bool exhausted = beta <= 4 * epsilon * std::sqrt(double(n)) * scale || j + 1 == n;
+        couplings.push_back(exhausted ? 0 : beta);
+        if (exhausted) break;
+    }
+    return judge(diagonal, couplings, n, epsilon);
+}
+
+template <class T>
+double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<T> scaling) {
     require(scaling.empty() ||
                 (matrix.rows == matrix.columns && scaling.size() == std::size_t(matrix.rows)),
             "gershgorin_bound: scaling needs a square matrix and a number for each row");
@@ -17,9 +118,12 @@ double gershgorin_bound(const Context& context, const CsrView<T>& matrix,
         context, matrix, scaling.empty() ? nullptr : scaling.data());
 }
 
-template double gershgorin_bound<float>(const Context&, const CsrView<float>&,
-                                        std::span<const float>);
-template double gershgorin_bound<double>(const Context&, const CsrView<double>&,
-                                         std::span<const double>);
+template RitzValues lanczos<float>(const Context&, const Operator<float>&, int, std::uint64_t,
+                                   std::span<float>);
+template RitzValues lanczos<double>(const Context&, const Operator<double>&, int, std::uint64_t,
+                                    std::span<double>);
+
+template double gershgorin_bound<float>(const Context&, const CsrView<float>&, Input<float>);
+template double gershgorin_bound<double>(const Context&, const CsrView<double>&, Input<double>);
 
 }  // namespace tessera

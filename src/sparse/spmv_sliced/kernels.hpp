@@ -4,33 +4,42 @@
 
 namespace tessera {
 
-/// recurrence_step with q = A x and what is done with its result `next` beside.
+/// recurrence_step with q = A x: next = product q + own x + before y + given r.
 template <class T>
 struct ProductEnd {
     RecurrenceStep<T> step;
     const T* y;
     const T* r;
     T* next;
-    // On a GPU:
-    T* xy;                       ///< *xy = x^T next; or null.
-    const ScaledResult* result;  ///< In the place of next and xy; or null.
+    T* xy = nullptr;              ///< On a GPU: *xy = x^T next; or null.
+    double* partial = nullptr;    ///< Partial sums of xy,
+    unsigned* counter = nullptr;  ///< and how many thread blocks have left theirs.
 };
 
-// The products documented in formats.hpp; sizes are checked by the caller. `bytes`:
+// The products documented in formats.hpp; sizes are checked by the caller. `read_bytes`:
 // FormatFacts::read_bytes.
 namespace cpu {
 template <class T>
-void multiply_step(const Context& context, const SlicedView<T>& matrix,
-                   const FormatOptions& options, Offset bytes, const T* x,
-                   const ProductEnd<T>& end);
+void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
+                   const T* x, const ProductEnd<T>& end);
 }
 namespace cuda {
 template <class T>
-void multiply_step(const Context& context, const SlicedView<T>& matrix,
-                   const FormatOptions& options, Offset bytes, const T* x,
-                   const ProductEnd<T>& end);
-/// Whether the kernel for these options can sum xy and rz.
-bool sums_dots(const FormatOptions& options);
+void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
+                   const T* x, const ProductEnd<T>& end);
+
+template <class Stored, class T>
+struct SlicedTask {
+    SlicedPattern matrix;
+    const Stored* values;
+    const T* x;
+    ProductEnd<T> end;
+};
+
+/// The product with block columns kept as Column, Index or std::uint16_t. `cached`: the matrix
+/// stays in the L2 cache between products. Compiled in a file for each of its types.
+template <class Column, class Stored, class T>
+void multiply_columns(const Context& context, const SlicedTask<Stored, T>& task, bool cached);
 }  // namespace cuda
 
 }  // namespace tessera

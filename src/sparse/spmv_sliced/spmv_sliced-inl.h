@@ -182,15 +182,6 @@ static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T
     }
 }
 
-/// The columns of a matrix kept as Column, counted from the first one of `slice`.
-template <class Column>
-static HWY_INLINE const Column* columns_of(const SlicedPattern& a) {
-    if constexpr (sizeof(Column) == 2) {
-        return a.column_offsets;
-    } else {
-        return a.block_columns;
-    }
-}
 static HWY_INLINE Offset first_column(const SlicedPattern& a, Index slice) {
     return a.first_columns == nullptr ? 0 : Offset(a.first_columns[slice]) * a.block;
 }
@@ -220,7 +211,7 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
     hn::Vec<decltype(d)> sums[vectors * B];
     for (auto& sum : sums) sum = hn::Zero(d);
     for (Index k = 0; k < longest; ++k) {
-        const Column* const columns = columns_of<Column>(a) + start + k * height + lane;
+        const Column* const columns = stored_columns<Column>(a) + start + k * height + lane;
         const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
         if constexpr (Whole) prefetch_ahead<B, T>(values, columns);
         for (Index v = 0; v < vectors; ++v) {
@@ -300,8 +291,8 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 
 template <class T>
-void multiply_step(const Context& context, const SlicedView<T>& matrix, const FormatOptions&,
-                   Offset, const T* x, const ProductEnd<T>& end) {
+void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset, const T* x,
+                   const ProductEnd<T>& end) {
     const SlicedPattern& pattern = matrix.pattern;
     const auto multiply = [&](auto chunk_product) {
         SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {

@@ -1,32 +1,11 @@
-#include "sparse/spmv_sliced/kernels.hpp"
-
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "base/runtime_cuda.hpp"
+#include "sparse/spmv_sliced/kernels.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
 
 namespace {
-
-/// A CSR matrix as an Operator whose product runs with so many lanes a row.
-template <class T>
-class CsrLanesOperator final : public Operator<T> {
-  public:
-    CsrLanesOperator(const Context& context, const CsrView<T>& matrix, int lanes)
-        : matrix_(matrix), plan_(plan_spmv(context, matrix)) {
-        plan_.lanes_per_row = lanes;
-    }
-    Index rows() const override { return matrix_.rows; }
-    Index columns() const override { return matrix_.columns; }
-    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
-        tessera::multiply(context, matrix_, plan_, T(1), x, T(0), y);
-    }
-
-  private:
-    CsrView<T> matrix_;
-    SpmvPlan plan_;
-};
 
 /// A must be square and all vectors of its size.
 template <class T>
@@ -38,18 +17,14 @@ void check_vectors(const SlicedMatrix<T>& matrix, std::initializer_list<std::siz
     }
 }
 
+/// `vectors`: elements that are read and written of them.
 template <class T>
 void run(const Context& context, const SlicedMatrix<T>& matrix, const T* x,
-         const ProductEnd<T>& end) {
+         const ProductEnd<T>& end, double vectors) {
+    const Offset bytes = matrix.facts().read_bytes;
+    const Phase phase(context, "spmv", double(bytes) + vectors * sizeof(T));
     select(context, &cpu::multiply_step<T>, TESSERA_IF_CUDA(cuda::multiply_step<T>))(
-        context, matrix.view(), matrix.options(), matrix.facts().read_bytes, x, end);
-}
-
-/// Whether a product can sum a dot besides.
-bool sums_dots([[maybe_unused]] const Context& context,
-               [[maybe_unused]] const FormatOptions& options) {
-    if constexpr (cuda::with_cuda) return context.on_gpu() && cuda::sums_dots(options);
-    return false;
+        context, matrix.view(), bytes, x, end);
 }
 
 }  // namespace
@@ -60,89 +35,48 @@ void multiply(const Context& context, const SlicedMatrix<T>& matrix, std::type_i
               std::span<std::type_identity_t<T>> y) {
     require(x.size() == std::size_t(matrix.columns()), "multiply: x must have A.columns elements");
     require(y.size() == std::size_t(matrix.rows()), "multiply: y must have A.rows elements");
-    const FormatFacts& facts = matrix.facts();
-    const double vectors = double(matrix.columns()) + (beta == T(0) ? 1.0 : 2.0) * matrix.rows();
-    const Phase phase(context, "spmv", double(facts.read_bytes) + vectors * sizeof(T));
-    run<T>(context, matrix, x.data(),
-           {{alpha, 0, beta, 0}, y.data(), nullptr, y.data(), nullptr, nullptr});
+    run<T>(context, matrix, x.data(), {{alpha, 0, beta, 0}, y.data(), nullptr, y.data()},
+           double(x.size()) + (beta == T(0) ? 1 : 2) * double(y.size()));
 }
 
 template <class T>
-void multiply_dot(const Context& context, const SlicedMatrix<T>& matrix,
-                  std::span<const std::type_identity_t<T>> x, std::span<std::type_identity_t<T>> y,
-                  T* xy) {
-    check_vectors(matrix, {x.size(), y.size()});
-    if (!x.empty() && sums_dots(context, matrix.options())) {
-        const Phase phase(context, "spmv",
-                          double(matrix.facts().read_bytes) + 2.0 * double(x.size_bytes()));
-        return run<T>(context, matrix, x.data(),
-                      {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy, nullptr});
-    }
-    multiply(context, matrix, 1, x, 0, y);
-    dot<T>(context, x, y, xy);
+void SlicedOperator<T>::apply(const Context& context, std::span<const T> x, std::span<T> y) const {
+    multiply(context, matrix_, T(1), x, T(0), y);
 }
 
 template <class T>
-void multiply_step(const Context& context, const SlicedMatrix<T>& matrix,
-                   const RecurrenceStep<std::type_identity_t<T>>& step,
-                   std::span<const std::type_identity_t<T>> x,
-                   std::span<const std::type_identity_t<T>> y,
-                   std::span<const std::type_identity_t<T>> r,
-                   std::span<std::type_identity_t<T>> next,
-                   std::span<std::type_identity_t<T>> work) {
-    check_vectors(matrix, {x.size(), y.size(), r.size(), next.size(), work.size()});
+void SlicedOperator<T>::apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
+                                  T* xy) const {
+    check_vectors(matrix_, {x.size(), y.size()});
+    // On a CPU, adding up row by row takes longer than another pass over x and y.
+    if (x.empty() || !context.on_gpu()) return Operator<T>::apply_dot(context, x, y, xy);
+    run<T>(context, matrix_, x.data(), {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy},
+           2.0 * double(x.size()));
+}
+
+template <class T>
+void SlicedOperator<T>::apply_step(const Context& context, const RecurrenceStep<T>& step,
+                                   std::span<const T> x, std::span<const T> y, std::span<const T> r,
+                                   std::span<T> next, std::span<T> work) const {
+    check_vectors(matrix_, {x.size(), y.size(), r.size(), next.size(), work.size()});
     const int vectors = 2 + (step.before != 0) + (step.given != 0);
-    const Phase phase(context, "spmv",
-                      double(matrix.facts().read_bytes) + vectors * double(x.size_bytes()));
-    run<T>(context, matrix, x.data(), {step, y.data(), r.data(), next.data(), nullptr, nullptr});
-}
-
-template <class T>
-void multiply_last_step(const Context& context, const SlicedMatrix<T>& matrix,
-                        const RecurrenceStep<std::type_identity_t<T>>& step,
-                        std::span<const std::type_identity_t<T>> x,
-                        std::span<std::type_identity_t<T>> y,
-                        std::span<const std::type_identity_t<T>> r, const ScaledResult& result,
-                        std::span<std::type_identity_t<T>> work) {
-    const bool scales = !result.d.empty(), sums = result.rz != nullptr;
-    check_vectors(matrix, {x.size(), y.size(), r.size(), work.size(), result.z.size(),
-                           scales ? result.d.size() : x.size(), sums ? result.r.size() : x.size()});
-    if (context.on_gpu() && !(sums && (x.empty() || !sums_dots(context, matrix.options())))) {
-        const int vectors = 1 + (step.before != 0) + (step.given != 0);
-        const int wide = 1 + scales + sums;
-        const Phase phase(context, "spmv",
-                          double(matrix.facts().read_bytes) + vectors * double(x.size_bytes()) +
-                              wide * double(result.z.size_bytes()));
-        return run<T>(context, matrix, x.data(),
-                      {step, y.data(), r.data(), nullptr, nullptr, &result});
-    }
-    multiply_step<T>(context, matrix, step, x, y, r, y, work);
-    widen<T, double>(context, result.d, y, result.square, result.z);
-    if (sums) dot<double>(context, result.r, result.z, result.rz);
+    run<T>(context, matrix_, x.data(), {step, y.data(), r.data(), next.data()},
+           vectors * double(x.size()));
 }
 
 template <class T>
 std::unique_ptr<Operator<T>> make_operator(const Context& context, const CsrView<T>& matrix,
                                            const FormatOptions& options) {
-    if (options.format != MatrixFormat::csr) {
-        return std::make_unique<SlicedOperator<T>>(
-            SlicedMatrix<T>::from_csr(context, matrix, options));
+    if (options.format == MatrixFormat::csr) {
+        return std::make_unique<CsrOperator<T>>(context, matrix);
     }
-    if (options.lanes == 0) return std::make_unique<CsrOperator<T>>(context, matrix);
-    return std::make_unique<CsrLanesOperator<T>>(context, matrix, options.lanes);
+    return std::make_unique<SlicedOperator<T>>(SlicedMatrix<T>::from_csr(context, matrix, options));
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                  \
     template void multiply<T>(const Context&, const SlicedMatrix<T>&, T, std::span<const T>, T, \
                               std::span<T>);                                                    \
-    template void multiply_dot<T>(const Context&, const SlicedMatrix<T>&, std::span<const T>,   \
-                                  std::span<T>, T*);                                            \
-    template void multiply_step<T>(                                                             \
-        const Context&, const SlicedMatrix<T>&, const RecurrenceStep<T>&, std::span<const T>,   \
-        std::span<const T>, std::span<const T>, std::span<T>, std::span<T>);                    \
-    template void multiply_last_step<T>(                                                        \
-        const Context&, const SlicedMatrix<T>&, const RecurrenceStep<T>&, std::span<const T>,   \
-        std::span<T>, std::span<const T>, const ScaledResult&, std::span<T>);                   \
+    template class SlicedOperator<T>;                                                           \
     template std::unique_ptr<Operator<T>> make_operator<T>(const Context&, const CsrView<T>&,   \
                                                            const FormatOptions&);
 TESSERA_INSTANTIATE(float)

@@ -1,14 +1,140 @@
 #pragma once
 
 #include "gpu/launch.cuh"
+#include "gpu/load.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/sums.cuh"
-#include "sparse/spmv_sliced/block_loads.cuh"
-#include "sparse/spmv_sliced/task.hpp"
+#include "sparse/spmv_sliced/kernels.hpp"
+#include "sparse/stored_value.hpp"
 
-/// Products of sliced matrices on a GPU. Three kernels: lanes_kernel, the library's own path;
-/// threads_kernel, the paper's algorithms 2 to 4, whatever the height of the slices; bcsr_kernel
-/// for slices of one block row.
+/// Products of sliced matrices on a GPU. One kernel, compiled with constant steps for slices of the
+/// usual height, and for slices of any height (ELLPACK, BELL, BCSR).
 namespace tessera::cuda {
+
+#define TESSERA_LOAD_IF(bits, constraint, instruction)                                  \
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p " instruction " %0, [%1]; }" \
+                 : "+" constraint(bits)                                                 \
+                 : "l"(from), "r"(int(wanted)))
+
+/// *from where `wanted`, else zero: one predicated instruction, so that many reads are under way.
+/// For what a product reads once: it takes no place in L1, which x needs, and leaves L2 early,
+/// unless the matrix is `Cached` there.
+template <bool Cached, class Element>
+__device__ __forceinline__ Element load_once(const Element* from, bool wanted) {
+    static_assert(sizeof(Element) == 2 || sizeof(Element) == 4 || sizeof(Element) == 8);
+    Element to;
+    if constexpr (sizeof(Element) == 8) {
+        unsigned long long bits = 0;
+        if constexpr (Cached) {
+            TESSERA_LOAD_IF(bits, "l", "ld.global.nc.b64");
+        } else {
+            TESSERA_LOAD_IF(bits, "l", "ld.global.nc.L1::no_allocate.b64");
+        }
+        memcpy(&to, &bits, 8);
+    } else if constexpr (sizeof(Element) == 4) {
+        unsigned bits = 0;
+        if constexpr (Cached) {
+            TESSERA_LOAD_IF(bits, "r", "ld.global.nc.b32");
+        } else {
+            TESSERA_LOAD_IF(bits, "r", "ld.global.nc.L1::no_allocate.b32");
+        }
+        memcpy(&to, &bits, 4);
+    } else {
+        unsigned short bits = 0;
+        if constexpr (Cached) {
+            TESSERA_LOAD_IF(bits, "h", "ld.global.nc.b16");
+        } else {
+            TESSERA_LOAD_IF(bits, "h", "ld.global.nc.L1::no_allocate.b16");
+        }
+        memcpy(&to, &bits, 2);
+    }
+    return to;
+}
+
+#undef TESSERA_LOAD_IF
+
+/// x of a block column where `wanted`, else zeros. Where B does not divide the columns of the
+/// matrix, those past its end, whose values are zero, stand for the last one. `Pairs`: B is even
+/// and divides the columns, x is aligned to two elements.
+template <int B, bool Pairs, class T>
+__device__ __forceinline__ void load_x(const T* x, Index block_column, Index columns, bool wanted,
+                                       T (&to)[B]) {
+    if constexpr (Pairs) {
+        using Pair = Pack<T, 2>;
+        const Pair* const from = reinterpret_cast<const Pair*>(x) + Offset(block_column) * (B / 2);
+#pragma unroll
+        for (int c = 0; c < B / 2; ++c) {
+            const Pair pair = load_if(wanted, from + c, Pair{});
+            to[2 * c] = pair.value[0];
+            to[2 * c + 1] = pair.value[1];
+        }
+    } else {
+        const unsigned first = unsigned(block_column) * B;
+        const unsigned last = unsigned(columns) - 1;
+#pragma unroll
+        for (int c = 0; c < B; ++c) {
+            to[c] = load_if(wanted, x + (B == 1 ? first : min(first + c, last)), T(0));
+        }
+    }
+}
+
+/// SlicedPattern::block_row of blocks of B rows, where slices have `Height` block rows: no division
+/// by what only the view knows. The numbers of rows of larger blocks have 32 bits, since registers
+/// are short there; with smaller ones 64 bits leave the compiler more of them.
+template <int B, int Height>
+__device__ __forceinline__ auto block_row(const SlicedPattern& a, Offset p) {
+    using Row = std::conditional_t < B<3, Offset, unsigned>;
+    const unsigned at = unsigned(p);
+    if (a.permutation != nullptr) {
+        const unsigned rows = unsigned(a.rows) / B + (unsigned(a.rows) % B != 0);
+        return at < rows ? Row(a.permutation[at]) : Row(at);
+    }
+    const unsigned lane = at % Height;
+    return a.paired ? Row(at - lane + lane / 2 + (lane % 2) * (Height / 2)) : Row(at);
+}
+
+/// The results of the block rows at `Rows` adjacent positions from p on. What they are made of is
+/// read first, so that all loads are under way together. Returns their part of x^T next.
+template <int B, int Height, int Rows, class Stored, class T>
+__device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, Offset p,
+                                             const T (&sums)[Rows][B]) {
+    const Index rows = task.matrix.rows;
+    const ProductEnd<T>& end = task.end;
+    const RecurrenceStep<T>& step = end.step;
+    Offset first[Rows];
+    T own[Rows][B], before[Rows][B], given[Rows][B];
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        if constexpr (Rows > 1) {
+            first[i] = Offset(block_row<B, Height>(task.matrix, p + i)) * B;
+        } else {
+            first[i] = task.matrix.block_row(p + i) * B;
+        }
+#pragma unroll
+        for (int j = 0; j < B; ++j) {
+            const Offset at = first[i] + j;
+            const bool here = at < rows;
+            own[i][j] = load_if(here && (step.own != T(0) || end.xy != nullptr), task.x + at, T(0));
+            before[i][j] = here && step.before != T(0) ? end.y[at] : T(0);
+            given[i][j] = load_if(here && step.given != T(0), end.r + at, T(0));
+        }
+    }
+    double dot = 0;
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+        for (int j = 0; j < B; ++j) {
+            T value = step.product * sums[i][j];
+            if (step.own != T(0)) value = fma(step.own, own[i][j], value);
+            if (step.before != T(0)) value = fma(step.before, before[i][j], value);
+            if (step.given != T(0)) value = fma(step.given, given[i][j], value);
+            if (first[i] + j >= rows) continue;
+            end.next[first[i] + j] = value;
+            dot = fma(double(own[i][j]), double(value), dot);
+        }
+    }
+    return dot;
+}
 
 inline constexpr int spmv_threads = sum_threads;
 /// Thread blocks that a multiprocessor must hold. With the 64 registers this leaves a thread, the
@@ -16,35 +142,39 @@ inline constexpr int spmv_threads = sum_threads;
 /// less where the steps from value to value are no constants and take registers, too.
 inline constexpr int spmv_residency = 4;
 
-/// Block rows that a thread of lanes_kernel walks: those that make its loads 4 bytes wide.
+/// The height of slices if none is requested: a warp reads whole lines of 128 bytes of columns.
 template <class Stored>
-inline constexpr int rows_a_thread = sizeof(Stored) == 2 ? 2 : 1;
+inline constexpr int usual_height = sizeof(Stored) == 2 ? 64 : 32;
+
+/// Block rows of a thread: those that make its loads of values 4 bytes wide. In slices of any
+/// height (0), which may be odd, one.
+template <int Height, class Stored>
+inline constexpr int rows_a_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1;
 
 /// Blocks of a block row whose loads are under way at a time: those whose values, x and columns
 /// take some forty registers.
-template <int B, class Stored, class T>
+template <int B, int rows, class Stored, class T>
 constexpr int blocks_under_way() {
-    constexpr int rows = rows_a_thread<Stored>;
     constexpr int registers = rows * (B * B * int(sizeof(Stored)) + B * int(sizeof(T)) + 4) / 4;
     constexpr int most = B == 1 ? 8 : 3;
     constexpr int under_way = (rows > 1 ? 42 : 40) / registers;
     return under_way < 1 ? 1 : under_way < most ? under_way : most;
 }
 
-/// `Lanes` threads share the rows_a_thread block rows at adjacent positions and take their blocks
-/// in turn; their sums are added in the order of the threads. They lie in different warps, so that
-/// the threads of a warp are on adjacent positions. `Height`: of the slices, 0: any. The columns of
-/// a batch of blocks, kept as Column or, with any height, as either, are loaded while the batch
-/// before it is multiplied.
-template <int B, int Lanes, bool Pairs, bool Stays, int Height, class Column, class Stored, class T>
+/// Sliced ELLPACK product. `Lanes` threads in different warps share the rows_a_thread block rows at
+/// adjacent positions and take their blocks in turn, so that a warp is on adjacent positions; their
+/// sums are added in the order of the threads. The columns of a batch of blocks are loaded while
+/// the batch before is multiplied. `Pairs` as in load_x, `Cached` as in load_once, `Height` of the
+/// slices (0: any), block columns kept as Column.
+template <int B, int Lanes, bool Pairs, bool Cached, int Height, class Column, class Stored,
+          class T>
 __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : spmv_residency - 1)
     lanes_kernel(SlicedTask<Stored, T> task) {
-    constexpr int rows = rows_a_thread<Stored>;
+    constexpr int rows = rows_a_thread<Height, Stored>;
     constexpr int groups = spmv_threads / Lanes;
-    constexpr int batch = blocks_under_way<B, Stored, T>();
-    constexpr bool any = Height == 0, has_offsets = sizeof(Column) == sizeof(std::uint16_t);
+    constexpr int batch = blocks_under_way<B, rows, Stored, T>();
+    constexpr bool has_offsets = sizeof(Column) == sizeof(std::uint16_t);
     using Columns = Pack<Column, rows>;
-    using Offsets = Pack<std::uint16_t, rows>;
     using Values = Pack<Stored, rows>;
     const SlicedPattern& a = task.matrix;
     const int part = int(threadIdx.x) / groups;
@@ -61,29 +191,16 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
         longest = max(longest, lengths[i]);
     }
     const Offset start = (here ? __ldg(a.slice_offsets + slice) : 0) + Offset(part) * height;
-    const bool offsets_given = any && a.column_offsets != nullptr;
-    const Index* columns = a.block_columns + start + lane;
-    const std::uint16_t* offsets = a.column_offsets + start + lane;
+    const Column* columns = stored_columns<Column>(a) + start + lane;
     Offset first = 0;
-    if ((has_offsets || offsets_given) && here) first = Offset(__ldg(a.first_columns + slice)) * B;
+    if (has_offsets && here) first = Offset(__ldg(a.first_columns + slice)) * B;
     const Stored* values = task.values + start * (B * B) + lane;
     const auto load_columns = [&](Index k, Columns(&to)[batch]) {
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
             const unsigned at = unsigned(u * Lanes) * height;
             const bool inside = k + u * Lanes < longest;
-            if constexpr (has_offsets) {
-                to[u] = load_once<Stays>(reinterpret_cast<const Columns*>(offsets + at), inside);
-            } else {
-                to[u] = load_once<Stays>(reinterpret_cast<const Columns*>(columns + at),
-                                         inside && !offsets_given);
-            }
-            if constexpr (any) {
-                const Offsets more = load_once<Stays>(
-                    reinterpret_cast<const Offsets*>(offsets + at), inside && offsets_given);
-#pragma unroll
-                for (int i = 0; i < rows; ++i) to[u].value[i] += more.value[i];
-            }
+            to[u] = load_once<Cached>(reinterpret_cast<const Columns*>(columns + at), inside);
         }
     };
     Columns column[batch];
@@ -98,8 +215,8 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
 #pragma unroll
             for (int e = 0; e < B * B; ++e) {
                 const Stored* const from = values + unsigned(u * Lanes * B * B + e) * height;
-                value[u][e] = load_once<Stays>(reinterpret_cast<const Values*>(from),
-                                               k + u * Lanes < longest);
+                value[u][e] = load_once<Cached>(reinterpret_cast<const Values*>(from),
+                                                k + u * Lanes < longest);
             }
         }
 #pragma unroll
@@ -111,7 +228,6 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
             }
         }
         columns += unsigned(batch * Lanes) * height;
-        offsets += unsigned(batch * Lanes) * height;
         values += unsigned(batch * Lanes * B * B) * height;
         load_columns(k + batch * Lanes, column);
 #pragma unroll
@@ -143,166 +259,57 @@ __global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : sp
         }
     }
     const double dot = part == 0 ? store_rows<B, Height>(task, p, sums) : 0;
-    const SlicedEnd<T>& end = task.end;
+    const ProductEnd<T>& end = task.end;
     if (end.partial == nullptr) return;
     __shared__ double shared[spmv_threads / 32];
     const double sum = block_sum(dot, shared);
     if (threadIdx.x == 0) end.partial[blockIdx.x] = sum;
-    if (end.dot != nullptr) {
-        finish_sums(end.counter, end.partial, 1, Offset(gridDim.x), end.dot, shared);
-    } else {
-        finish_sums(end.counter, end.partial, 1, Offset(gridDim.x), end.wide.rz, shared);
-    }
+    finish_sums(end.counter, end.partial, 1, Offset(gridDim.x), end.xy, shared);
 }
 
-/// Algorithm 4 of the paper, with blocks of one row algorithm 3, with one slice and a thread for
-/// each row algorithm 2: `a_slice` threads walk the block rows of a slice, each all of its columns.
-/// With `skip_pads` a row ends with its own length.
-template <int B, class Stored, class T>
-__global__ void __launch_bounds__(spmv_threads)
-    threads_kernel(SlicedTask<Stored, T> task, Offset a_slice, bool skip_pads) {
-    const SlicedPattern& a = task.matrix;
-    const Offset thread = Offset(blockIdx.x) * spmv_threads + threadIdx.x;
-    const Offset height = a.slice_height;
-    const Offset sets = Offset(gridDim.x) * spmv_threads / a_slice;
-    if (thread >= sets * a_slice) return;
-    for (Offset slice = thread / a_slice; slice < a.slices; slice += sets) {
-        const Offset start = __ldg(a.slice_offsets + slice);
-        const Index width = Index((__ldg(a.slice_offsets + slice + 1) - start) / height);
-        for (Offset lane = thread % a_slice; lane < height; lane += a_slice) {
-            const Offset p = slice * height + lane;
-            const Index length = skip_pads ? __ldg(a.row_lengths + p) : width;
-            T sums[1][B] = {};
-#pragma unroll 2
-            for (Index k = 0; k < length; ++k) {
-                T x[B];
-                load_x<B, false>(task.x, load_column(a, slice, start + k * height + lane),
-                                 a.columns, true, x);
-                const Stored* const values = task.values + (start + k * height) * (B * B) + lane;
-#pragma unroll
-                for (int e = 0; e < B * B; ++e) {
-                    sums[0][e / B] = fma(widen_to<T>(values[e * height]), x[e % B], sums[0][e / B]);
-                }
-            }
-            store_rows<B, 0>(task, p, sums);
-        }
-    }
-}
-
-/// Slices of one block row: `lanes` threads take its scalar columns in turn, and add up in a tree.
-template <int B, class Stored, class T>
-__global__ void __launch_bounds__(spmv_threads) bcsr_kernel(SlicedTask<Stored, T> task, int lanes) {
-    const SlicedPattern& a = task.matrix;
-    const Offset p = (Offset(blockIdx.x) * spmv_threads + threadIdx.x) / lanes;
-    const int lane = int(threadIdx.x) % lanes;
-    const bool here = p < a.block_rows();
-    const Offset start = here ? __ldg(a.slice_offsets + p) : 0;
-    const Offset end = here ? __ldg(a.slice_offsets + p + 1) : 0;
-    T sums[1][B] = {};
-#pragma unroll 2
-    for (Offset j = start * B + lane; j < end * B; j += lanes) {
-        const Offset slot = j / B;
-        const int c = int(j - slot * B);
-        const unsigned column = unsigned(load_column(a, p, slot)) * B + c;
-        const T x = __ldg(task.x + (B == 1 ? column : min(column, unsigned(a.columns) - 1)));
-#pragma unroll
-        for (int r = 0; r < B; ++r) {
-            const Stored value = load_once(task.values + slot * (B * B) + r * B + c);
-            sums[0][r] = fma(widen_to<T>(value), x, sums[0][r]);
-        }
-    }
-    for (int distance = lanes / 2; distance > 0; distance /= 2) {
-#pragma unroll
-        for (int r = 0; r < B; ++r) sums[0][r] += __shfl_xor_sync(~0u, sums[0][r], distance);
-    }
-    if (here && lane == 0) store_rows<B, 0>(task, p, sums);
-}
-
-template <int B, int Lanes, bool Stays, int Height, class Column, class Stored, class T>
+template <int B, int Lanes, bool Cached, int Height, class Column, class Stored, class T>
 void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
     const SlicedPattern& a = task.matrix;
-    const int positions = spmv_threads / Lanes * rows_a_thread<Stored>;
+    const int positions = spmv_threads / Lanes * rows_a_thread<Height, Stored>;
     const unsigned blocks = blocks_for(a.positions(), positions);
     SlicedTask<Stored, T> given = task;
-    if (task.end.dot != nullptr || task.end.wide.rz != nullptr) {
+    if (task.end.xy != nullptr) {
         const Sums<double> sums(context, blocks);
         given.end.partial = sums.partial;
         given.end.counter = sums.counters;
     }
     const auto run = [&](auto kernel) {
         kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(given);
+        TESSERA_CUDA(cudaGetLastError());
     };
-    if constexpr (B % 2 == 0) {
+    if constexpr (B % 2 == 0 && Height > 0) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
         if (aligned && a.columns % B == 0) {
-            return run(lanes_kernel<B, Lanes, true, Stays, Height, Column, Stored, T>);
+            return run(lanes_kernel<B, Lanes, true, Cached, Height, Column, Stored, T>);
         }
     }
-    run(lanes_kernel<B, Lanes, false, Stays, Height, Column, Stored, T>);
+    run(lanes_kernel<B, Lanes, false, Cached, Height, Column, Stored, T>);
 }
-
-/// The height of the slices that is chosen where none is asked for. These have kernels of their
-/// own, with constant steps.
-template <class Stored>
-inline constexpr int usual_height = 32 * rows_a_thread<Stored>;
 
 template <int B, int Lanes, class Column, class Stored, class T>
-void launch_usual(const Context& context, const SlicedTask<Stored, T>& task) {
+void launch_usual(const Context& context, const SlicedTask<Stored, T>& task, bool cached) {
     constexpr int height = usual_height<Stored>;
-    if (task.stays) {
-        launch_lanes<B, Lanes, true, height, Column>(context, task);
-    } else {
-        launch_lanes<B, Lanes, false, height, Column>(context, task);
-    }
+    if (cached) return launch_lanes<B, Lanes, true, height, Column>(context, task);
+    launch_lanes<B, Lanes, false, height, Column>(context, task);
 }
 
-template <int B, int Lanes, class Stored, class T>
-void launch_wide(const Context& context, const SlicedTask<Stored, T>& task) {
-    if (task.matrix.slice_height == usual_height<Stored>) {
-        launch_usual<B, Lanes, Index>(context, task);
-    } else {
-        launch_lanes<B, Lanes, false, 0, Index>(context, task);
-    }
-}
-
-/// f(std::integral_constant<int, Lanes>()).
-template <class F>
-void with_lanes(int lanes, F&& f) {
-    if (lanes == 1) return f(std::integral_constant<int, 1>());
-    if (lanes == 2) return f(std::integral_constant<int, 2>());
-    f(std::integral_constant<int, 4>());
-}
-
-template <int B, class Stored, class T>
-void launch_spmv(const Context& context, const SlicedTask<Stored, T>& task,
-                 const FormatOptions& options) {
+template <class Column, class Stored, class T>
+void multiply_columns(const Context& context, const SlicedTask<Stored, T>& task, bool cached) {
     const SlicedPattern& a = task.matrix;
-    const cudaStream_t stream = stream_of(context);
-    if (a.slice_height == 1 && !reads_pads(options)) {
-        bcsr_kernel<B><<<blocks_for(Offset(a.block_rows()) * options.lanes, spmv_threads),
-                         spmv_threads, 0, stream>>>(task, options.lanes);
-    } else if (reads_pads(options) || a.slice_height % rows_a_thread<Stored> != 0) {
-        const Offset whole_slice = (Offset(a.slice_height) + 31) / 32 * 32;
-        const Offset a_slice = options.threads > 0 ? options.threads : whole_slice;
-        threads_kernel<B>
-            <<<blocks_for(a.slices * a_slice, spmv_threads), spmv_threads, 0, stream>>>(
-                task, a_slice, !reads_pads(options));
-    } else {
-        with_lanes(options.lanes,
-                   [&](auto lanes) { launch_wide<B, decltype(lanes)::value>(context, task); });
-    }
-}
-
-template <class Stored, class T>
-void multiply_stored(const Context& context, const SlicedTask<Stored, T>& task,
-                     const FormatOptions& options) {
-    const SlicedPattern& a = task.matrix;
-    if (a.rows == 0) return;
-    if (a.column_offsets != nullptr && a.slice_height == usual_height<Stored>) {
-        return multiply_offsets(context, task, options.lanes);
-    }
-    with_block(a.block, [&](auto b) { launch_spmv<decltype(b)::value>(context, task, options); });
-    TESSERA_CUDA(cudaGetLastError());
+    with_block(a.block, [&](auto b) {
+        constexpr int block = decltype(b)::value;
+        if (a.slice_height != usual_height<Stored>) {
+            return launch_lanes<block, 1, false, 0, Column>(context, task);
+        }
+        if (a.lanes == 1) return launch_usual<block, 1, Column>(context, task, cached);
+        if (a.lanes == 2) return launch_usual<block, 2, Column>(context, task, cached);
+        launch_usual<block, 4, Column>(context, task, cached);
+    });
 }
 
 }  // namespace tessera::cuda

@@ -7,8 +7,8 @@
 
 namespace tessera::cpu {
 
-template void multiply_step<double>(const Context&, const SlicedView<double>&, const FormatOptions&,
-                                    Offset, const double*, const ProductEnd<double>&);
+template void multiply_step<double>(const Context&, const SlicedView<double>&, Offset,
+                                    const double*, const ProductEnd<double>&);
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

@@ -7,8 +7,8 @@
 
 namespace tessera::cpu {
 
-template void multiply_step<float>(const Context&, const SlicedView<float>&, const FormatOptions&,
-                                   Offset, const float*, const ProductEnd<float>&);
+template void multiply_step<float>(const Context&, const SlicedView<float>&, Offset, const float*,
+                                   const ProductEnd<float>&);
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

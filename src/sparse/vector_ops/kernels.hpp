@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sparse/power_below_root.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -11,7 +10,7 @@ inline constexpr Offset reduction_chunk = 4096;
 /// Vectors that `dots` and `combine` walk in one pass over y.
 inline constexpr int vectors_a_pass = 8;
 
-// The entries behind vector_ops.hpp; n elements, checked by the public functions.
+// The backends of vector_ops.hpp; n elements, checked by the public functions.
 #define TESSERA_VECTOR_OPS                                                                         \
     template <class T>                                                                             \
     void fill(const Context& context, T value, T* x, Offset n);                                    \
@@ -58,14 +57,24 @@ TESSERA_VECTOR_OPS
 
 #undef TESSERA_VECTOR_OPS
 
-#define TESSERA_INSTANTIATE_CONVERSIONS                                                            \
-    template void convert<double, float>(const Context&, const double*, float*, Offset);           \
-    template void convert<float, double>(const Context&, const float*, double*, Offset);           \
-    template void narrow<double, float>(const Context&, const double*, const double*,              \
-                                        const double*, float*, Offset);                            \
-    template void widen<float, double>(const Context&, const double*, const float*, const double*, \
-                                       double*, Offset);                                           \
-    template void widen<double, double>(const Context&, const double*, const double*,              \
-                                        const double*, double*, Offset);
+/// Explicit instantiations of both backends.
+#define TESSERA_INSTANTIATE_VECTOR_OPS                                \
+    TESSERA_INSTANTIATE(float)                                        \
+    TESSERA_INSTANTIATE(double)                                       \
+    template decltype(convert<double, float>) convert<double, float>; \
+    template decltype(narrow<double, float>) narrow<double, float>;   \
+    template decltype(widen<float, double>) widen<float, double>;
+#define TESSERA_INSTANTIATE(T)                                                  \
+    template decltype(fill<T>) fill<T>;                                         \
+    template decltype(dots<T>) dots<T>;                                         \
+    template decltype(axpbypcz<T>) axpbypcz<T>;                                 \
+    template decltype(combine<T>) combine<T>;                                   \
+    template decltype(axpy_pair_dot<T>) axpy_pair_dot<T>;                       \
+    template decltype(multiply_elementwise<T>) multiply_elementwise<T>;         \
+    template decltype(multiply_elementwise_dot<T>) multiply_elementwise_dot<T>; \
+    template decltype(scaled_square<T>) scaled_square<T>;                       \
+    template decltype(recurrence_step<T>) recurrence_step<T>;                   \
+    template decltype(fill_uniform<T>) fill_uniform<T>;                         \
+    template decltype(fill_normal<T>) fill_normal<T>;
 
 }  // namespace tessera

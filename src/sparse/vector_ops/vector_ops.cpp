@@ -16,20 +16,19 @@ double bytes_of(std::size_t n, int vectors) {
 }  // namespace
 
 template <class T>
-void fill(const Context& context, T value, std::span<T> x) {
+void fill(const Context& context, std::type_identity_t<T> value, std::span<T> x) {
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 1));
     select(context, &cpu::fill<T>, TESSERA_IF_CUDA(cuda::fill<T>))(context, value, x.data(),
                                                                    Offset(x.size()));
 }
 
 template <class T>
-void dot(const Context& context, std::span<const T> x, std::span<const T> y, T* result) {
-    dots(context, 1, x, y, result);
+void dot(const Context& context, Input<T> x, Input<T> y, T* result) {
+    dots<T>(context, 1, x, y, result);
 }
 
 template <class T>
-void dots(const Context& context, int count, std::span<const T> x, std::span<const T> y,
-          T* results) {
+void dots(const Context& context, int count, Input<T> x, Input<T> y, T* results) {
     require(count >= 0 && x.size() == y.size() * std::size_t(count), "dots: sizes differ");
     const int passes = (count + vectors_a_pass - 1) / vectors_a_pass;
     const Phase phase(context, "dots", bytes_of<T>(y.size(), count + passes));
@@ -38,7 +37,7 @@ void dots(const Context& context, int count, std::span<const T> x, std::span<con
 }
 
 template <class T>
-void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, std::span<const T> x,
+void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
            Scalar<std::type_identity_t<T>> beta, std::span<T> y) {
     require(x.size() == y.size(), "axpby: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
@@ -47,8 +46,8 @@ void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, std::s
 }
 
 template <class T>
-void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, std::span<const T> x,
-              Scalar<std::type_identity_t<T>> beta, std::span<const T> y,
+void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
+              Scalar<std::type_identity_t<T>> beta, Input<T> y,
               Scalar<std::type_identity_t<T>> gamma, std::span<T> z) {
     require(x.size() == z.size() && y.size() == z.size(), "axpbypcz: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(z.size(), 4));
@@ -57,7 +56,7 @@ void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, std
 }
 
 template <class T>
-void combine(const Context& context, int count, std::span<const T> x,
+void combine(const Context& context, int count, Input<T> x,
              const std::type_identity_t<T>* coefficients, Scalar<std::type_identity_t<T>> beta,
              std::span<T> y) {
     require(count >= 0 && x.size() == y.size() * std::size_t(count), "combine: sizes differ");
@@ -68,9 +67,9 @@ void combine(const Context& context, int count, std::span<const T> x,
 }
 
 template <class T>
-void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha,
-                   std::span<const T> p, std::span<const T> q, std::span<T> x, std::span<T> r,
-                   T* rr) {
+void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> p,
+                   Input<T> q, std::span<std::type_identity_t<T>> x,
+                   std::span<std::type_identity_t<T>> r, T* rr) {
     require(p.size() == x.size() && q.size() == x.size() && r.size() == x.size(),
             "axpy_pair_dot: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 6));
@@ -79,8 +78,7 @@ void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha
 }
 
 template <class T>
-void multiply_elementwise(const Context& context, std::span<const T> d, std::span<const T> x,
-                          std::span<T> y) {
+void multiply_elementwise(const Context& context, Input<T> d, Input<T> x, std::span<T> y) {
     require(d.size() == y.size() && x.size() == y.size(), "multiply_elementwise: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
     select(context, &cpu::multiply_elementwise<T>, TESSERA_IF_CUDA(cuda::multiply_elementwise<T>))(
@@ -89,8 +87,7 @@ void multiply_elementwise(const Context& context, std::span<const T> d, std::spa
 
 template <class T>
 void recurrence_step(const Context& context, const RecurrenceStep<std::type_identity_t<T>>& step,
-                     std::span<const T> q, std::span<const T> x, std::span<const T> y,
-                     std::span<const T> r, std::span<T> next) {
+                     Input<T> q, Input<T> x, Input<T> y, Input<T> r, std::span<T> next) {
     const std::size_t n = next.size();
     require(q.size() == n && x.size() == n && y.size() == n && r.size() == n,
             "recurrence_step: sizes differ");
@@ -101,8 +98,8 @@ void recurrence_step(const Context& context, const RecurrenceStep<std::type_iden
 }
 
 template <class T>
-void multiply_elementwise_dot(const Context& context, std::span<const T> d, std::span<const T> x,
-                              std::span<T> y, T* xy) {
+void multiply_elementwise_dot(const Context& context, Input<T> d, Input<T> x,
+                              std::span<std::type_identity_t<T>> y, T* xy) {
     require(d.size() == x.size() && y.size() == x.size(), "multiply_elementwise_dot: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 3));
     select(context, &cpu::multiply_elementwise_dot<T>,
@@ -111,7 +108,7 @@ void multiply_elementwise_dot(const Context& context, std::span<const T> d, std:
 }
 
 template <class T>
-void scaled_square(const Context& context, std::span<const T> d, std::span<const T> x, T* result) {
+void scaled_square(const Context& context, Input<T> d, Input<T> x, T* result) {
     require(d.size() == x.size(), "scaled_square: sizes differ");
     const Phase phase(context, "dots", bytes_of<T>(x.size(), 2));
     select(context, &cpu::scaled_square<T>, TESSERA_IF_CUDA(cuda::scaled_square<T>))(
@@ -158,38 +155,11 @@ void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
         context, seed, x.data(), Offset(x.size()));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                     \
-    template void fill<T>(const Context&, T, std::span<T>);                                        \
-    template void dot<T>(const Context&, std::span<const T>, std::span<const T>, T*);              \
-    template void dots<T>(const Context&, int, std::span<const T>, std::span<const T>, T*);        \
-    template void axpby<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,               \
-                           std::span<T>);                                                          \
-    template void axpbypcz<T>(const Context&, Scalar<T>, std::span<const T>, Scalar<T>,            \
-                              std::span<const T>, Scalar<T>, std::span<T>);                        \
-    template void combine<T>(const Context&, int, std::span<const T>, const T*, Scalar<T>,         \
-                             std::span<T>);                                                        \
-    template void axpy_pair_dot<T>(const Context&, Scalar<T>, std::span<const T>,                  \
-                                   std::span<const T>, std::span<T>, std::span<T>, T*);            \
-    template void multiply_elementwise<T>(const Context&, std::span<const T>, std::span<const T>,  \
-                                          std::span<T>);                                           \
-    template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, std::span<const T>, \
-                                     std::span<const T>, std::span<const T>, std::span<const T>,   \
-                                     std::span<T>);                                                \
-    template void multiply_elementwise_dot<T>(const Context&, std::span<const T>,                  \
-                                              std::span<const T>, std::span<T>, T*);               \
-    template void scaled_square<T>(const Context&, std::span<const T>, std::span<const T>, T*);    \
-    template void fill_uniform<T>(const Context&, std::uint64_t, std::span<T>);                    \
-    template void fill_normal<T>(const Context&, std::uint64_t, std::span<T>);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-
-template void convert<double, float>(const Context&, std::span<const double>, std::span<float>);
-template void convert<float, double>(const Context&, std::span<const float>, std::span<double>);
-template void narrow<double, float>(const Context&, std::span<const double>,
-                                    std::span<const double>, const double*, std::span<float>);
-template void widen<float, double>(const Context&, std::span<const double>, std::span<const float>,
-                                   const double*, std::span<double>);
-template void widen<double, double>(const Context&, std::span<const double>,
-                                    std::span<const double>, const double*, std::span<double>);
+#define TESSERA_INSTANTIATE_PUBLIC(T) \
+    template decltype(dot<T>) dot<T>; \
+    template decltype(axpby<T>) axpby<T>;
+TESSERA_INSTANTIATE_PUBLIC(float)
+TESSERA_INSTANTIATE_PUBLIC(double)
+TESSERA_INSTANTIATE_VECTOR_OPS
 
 }  // namespace tessera

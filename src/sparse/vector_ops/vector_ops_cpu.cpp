@@ -47,67 +47,55 @@ static T dot_chunk(const T* x, const T* y, Offset n) {
     return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
+/// to_i = value(load) with load(x) for the elements of x.
+template <class T, class F>
+static HWY_INLINE void map_range(T* to, Offset n, F&& value) {
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    Offset i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        hn::StoreU(value([&](const T* from) { return hn::LoadU(d, from + i); }), d, to + i);
+    }
+    if (i < n) {
+        store_rest(value([&](const T* from) { return load_rest(d, from + i, n - i); }), d, to + i,
+                   n - i);
+    }
+}
+
 /// z = alpha x + beta y + gamma z; a vector whose coefficient is 0 is not read.
 template <class T>
 static void axpbypcz_range(T alpha, const T* x, T beta, const T* y, T gamma, T* z, Offset n) {
     if (alpha == T(0) && beta == T(0) && gamma == T(1)) return;
     const hn::ScalableTag<T> d;
-    const Offset lanes = Offset(hn::Lanes(d));
     const auto va = hn::Set(d, alpha), vb = hn::Set(d, beta), vc = hn::Set(d, gamma);
     const bool with_x = alpha != T(0), with_y = beta != T(0), with_z = gamma != T(0);
-    const auto value = [&](auto load) {
+    map_range(z, n, [&](auto load) {
         auto sum = hn::Zero(d);
         if (with_z) sum = gamma == T(1) ? load(z) : hn::Mul(vc, load(z));
         if (with_y) sum = hn::MulAdd(vb, load(y), sum);
         if (with_x) sum = hn::MulAdd(va, load(x), sum);
         return sum;
-    };
-    Offset i = 0;
-    for (; i + lanes <= n; i += lanes) {
-        hn::StoreU(value([&](const T* from) { return hn::LoadU(d, from + i); }), d, z + i);
-    }
-    if (i < n) {
-        store_rest(value([&](const T* from) { return load_rest(d, from + i, n - i); }), d, z + i,
-                   n - i);
-    }
+    });
 }
 
 template <class T>
 static void multiply_range(const T* a, const T* x, T* y, Offset n) {
-    const hn::ScalableTag<T> d;
-    const Offset lanes = Offset(hn::Lanes(d));
-    Offset i = 0;
-    for (; i + lanes <= n; i += lanes) {
-        hn::StoreU(hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, x + i)), d, y + i);
-    }
-    if (i < n) {
-        store_rest(hn::Mul(load_rest(d, a + i, n - i), load_rest(d, x + i, n - i)), d, y + i,
-                   n - i);
-    }
+    map_range(y, n, [&](auto load) { return hn::Mul(load(a), load(x)); });
 }
 
 template <class T>
 static void recurrence_range(const RecurrenceStep<T>& step, const T* q, const T* x, const T* y,
                              const T* r, T* next, Offset n) {
     const hn::ScalableTag<T> d;
-    const Offset lanes = Offset(hn::Lanes(d));
     const auto product = hn::Set(d, step.product), own = hn::Set(d, step.own);
     const auto before = hn::Set(d, step.before), given = hn::Set(d, step.given);
-    const auto value = [&](auto load) {
+    map_range(next, n, [&](auto load) {
         auto sum = hn::Mul(product, load(q));
         if (step.own != T(0)) sum = hn::MulAdd(own, load(x), sum);
         if (step.before != T(0)) sum = hn::MulAdd(before, load(y), sum);
         if (step.given != T(0)) sum = hn::MulAdd(given, load(r), sum);
         return sum;
-    };
-    Offset i = 0;
-    for (; i + lanes <= n; i += lanes) {
-        hn::StoreU(value([&](const T* from) { return hn::LoadU(d, from + i); }), d, next + i);
-    }
-    if (i < n) {
-        store_rest(value([&](const T* from) { return load_rest(d, from + i, n - i); }), d, next + i,
-                   n - i);
-    }
+    });
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -121,8 +109,8 @@ HWY_AFTER_NAMESPACE();
 #include "base/context_state.hpp"
 #include "base/parallel.hpp"
 #include "simd/dispatch.hpp"
+#include "sparse/vector_ops/elements.hpp"
 #include "sparse/vector_ops/kernels.hpp"
-#include "sparse/vector_ops/random.hpp"
 
 namespace tessera::cpu {
 
@@ -156,26 +144,39 @@ T tree_sum(const T* partial, Offset count) {
     return tree_sum(partial, half) + tree_sum(partial + half, count - half);
 }
 
+/// results[j] = the sum of part(j, first, last) over all chunks, for j < count.
+template <class T, class F>
+void sum_chunks(const Context& context, int count, Offset n, T* results, F&& part) {
+    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
+    T* partial =
+        static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks * count + 1)));
+    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+        for (int j = 0; j < count; ++j) partial[j * chunks + c] = part(j, first, last);
+    });
+    for (int j = 0; j < count; ++j) results[j] = tree_sum(partial + j * chunks, chunks);
+}
+
+/// y_i = f(i).
+template <class T, class F>
+void map(const Context& context, T* y, Offset n, F&& f) {
+    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) y[i] = f(i);
+    });
+}
+
 }  // namespace
 
 template <class T>
 void fill(const Context& context, T value, T* x, Offset n) {
-    parallel_ranges(context.threads(), n,
-                    [&](Offset first, Offset last) { std::fill(x + first, x + last, value); });
+    map(context, x, n, [=](Offset) { return value; });
 }
 
 template <class T>
 void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
-    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
-    T* partial =
-        static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks * count + 1)));
     const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
-    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
-        for (int j = 0; j < count; ++j) {
-            partial[j * chunks + c] = dot_chunk(x + j * n + first, y + first, last - first);
-        }
+    sum_chunks(context, count, n, results, [&](int j, Offset first, Offset last) {
+        return dot_chunk(x + j * n + first, y + first, last - first);
     });
-    for (int j = 0; j < count; ++j) results[j] = tree_sum(partial + j * chunks, chunks);
 }
 
 template <class T>
@@ -206,17 +207,14 @@ void combine(const Context& context, int count, const T* x, const T* coefficient
 template <class T>
 void axpy_pair_dot(const Context& context, Scalar<T> alpha, const T* p, const T* q, T* x, T* r,
                    T* rr, Offset n) {
-    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
-    T* partial = static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks + 1)));
     const auto range = TESSERA_SIMD(context, axpbypcz_range<T>);
     const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
     const T a = value_of(alpha);
-    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+    sum_chunks(context, 1, n, rr, [&](int, Offset first, Offset last) {
         range(a, p + first, T(0), p, T(1), x + first, last - first);
         range(-a, q + first, T(0), q, T(1), r + first, last - first);
-        partial[c] = dot_chunk(r + first, r + first, last - first);
+        return dot_chunk(r + first, r + first, last - first);
     });
-    *rr = tree_sum(partial, chunks);
 }
 
 template <class T>
@@ -239,91 +237,55 @@ void recurrence_step(const Context& context, const RecurrenceStep<T>& step, cons
 template <class T>
 void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T* y, Offset n,
                               T* xy) {
-    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
-    T* partial = static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks + 1)));
     const auto range = TESSERA_SIMD(context, multiply_range<T>);
     const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
-    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+    sum_chunks(context, 1, n, xy, [&](int, Offset first, Offset last) {
         range(d + first, x + first, y + first, last - first);
-        partial[c] = dot_chunk(x + first, y + first, last - first);
+        return dot_chunk(x + first, y + first, last - first);
     });
-    *xy = tree_sum(partial, chunks);
 }
 
 template <class T>
 void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
-    const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;
-    T* partial = static_cast<T*>(reduction_scratch(context, Offset(sizeof(T)) * (chunks + 1)));
     const auto range = TESSERA_SIMD(context, multiply_range<T>);
     const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
-    for_chunks(context, n, [&](Offset c, Offset first, Offset last) {
+    sum_chunks(context, 1, n, result, [&](int, Offset first, Offset last) {
         T scaled[reduction_chunk];
         range(d + first, x + first, scaled, last - first);
-        partial[c] = dot_chunk(scaled, scaled, last - first);
+        return dot_chunk(scaled, scaled, last - first);
     });
-    *result = tree_sum(partial, chunks);
 }
 
 template <class From, class To>
 void convert(const Context& context, const From* x, To* y, Offset n) {
-    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) y[i] = To(x[i]);
-    });
+    map(context, y, n, [=](Offset i) { return To(x[i]); });
 }
 
 template <class From, class To>
 void narrow(const Context& context, const From* d, const From* x, const From* square, To* y,
             Offset n) {
     const From scale = power_below_root(*square, true);
-    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            y[i] = To((d == nullptr ? x[i] : d[i] * x[i]) * scale);
-        }
-    });
+    map(context, y, n, [=](Offset i) { return To((d == nullptr ? x[i] : d[i] * x[i]) * scale); });
 }
 
 template <class From, class To>
 void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
-    const To scale = widening_factor(square);
-    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            y[i] = (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * scale;
-        }
-    });
+    const To scale = power_below_root(*square, false);
+    map(context, y, n,
+        [=](Offset i) { return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * scale; });
 }
 
 template <class T>
 void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n) {
-    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) x[i] = T(uniform_element<T>(seed, i));
-    });
+    map(context, x, n, [=](Offset i) { return T(uniform_element<T>(seed, i)); });
 }
 
 template <class T>
 void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
-    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) x[i] = T(normal_element(seed, i));
-    });
+    map(context, x, n, [=](Offset i) { return T(normal_element(seed, i)); });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                     \
-    template void fill<T>(const Context&, T, T*, Offset);                                          \
-    template void dots<T>(const Context&, int, const T*, const T*, Offset, T*);                    \
-    template void axpbypcz<T>(const Context&, Scalar<T>, const T*, Scalar<T>, const T*, Scalar<T>, \
-                              T*, Offset);                                                         \
-    template void combine<T>(const Context&, int, const T*, const T*, Scalar<T>, T*, Offset);      \
-    template void axpy_pair_dot<T>(const Context&, Scalar<T>, const T*, const T*, T*, T*, T*,      \
-                                   Offset);                                                        \
-    template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
-    template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
-                                     const T*, const T*, T*, Offset);                              \
-    template void multiply_elementwise_dot<T>(const Context&, const T*, const T*, T*, Offset, T*); \
-    template void scaled_square<T>(const Context&, const T*, const T*, Offset, T*);                \
-    template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
-    template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-TESSERA_INSTANTIATE_CONVERSIONS
+TESSERA_INSTANTIATE_VECTOR_OPS
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

@@ -1,8 +1,8 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/sums.cuh"
+#include "sparse/vector_ops/elements.hpp"
 #include "sparse/vector_ops/kernels.hpp"
-#include "sparse/vector_ops/random.hpp"
 
 namespace tessera::cuda {
 
@@ -14,6 +14,15 @@ constexpr int elements_a_thread = int(reduction_chunk) / threads_a_block;
 template <class T>
 __device__ T value_of(const Scalar<T>& scalar) {
     return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
+}
+
+/// Reductions with one result end here: *result = the sum over all thread blocks.
+template <class T>
+__device__ void finish_sum(T sum, T* partial, unsigned* counter, T* result) {
+    __shared__ T shared[threads_a_block / 32];
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+    finish_sums(counter, partial, 1, Offset(gridDim.x), result, shared);
 }
 
 /// One thread block a chunk and a group of up to eight vectors (blockIdx.y).
@@ -81,9 +90,8 @@ __global__ void __launch_bounds__(threads_a_block)
 template <class T>
 __global__ void __launch_bounds__(threads_a_block)
     axpy_pair_dot_kernel(Scalar<T> alpha, const T* __restrict__ p, const T* __restrict__ q,
-                         T* __restrict__ x, T* __restrict__ r, T* partial, unsigned* counter, T* rr,
-                         Offset n) {
-    __shared__ T shared[threads_a_block / 32];
+                         T* __restrict__ x, T* __restrict__ r, Offset n, T* partial,
+                         unsigned* counter, T* rr) {
     const T a = value_of(alpha);
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T sum = T(0);
@@ -99,9 +107,7 @@ __global__ void __launch_bounds__(threads_a_block)
         }
         sum = fma(residual, residual, sum);
     }
-    sum = block_sum(sum, shared);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-    finish_sums(counter, partial, 1, Offset(gridDim.x), rr, shared);
+    finish_sum(sum, partial, counter, rr);
 }
 
 /// Sums in the order of dots_kernel.
@@ -109,7 +115,6 @@ template <class T>
 __global__ void __launch_bounds__(threads_a_block)
     multiply_dot_kernel(const T* __restrict__ d, const T* __restrict__ x, T* __restrict__ y,
                         Offset n, T* partial, unsigned* counter, T* xy) {
-    __shared__ T shared[threads_a_block / 32];
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T sum = T(0);
 #pragma unroll
@@ -121,16 +126,13 @@ __global__ void __launch_bounds__(threads_a_block)
         y[i] = product;
         sum = fma(given, product, sum);
     }
-    sum = block_sum(sum, shared);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-    finish_sums(counter, partial, 1, Offset(gridDim.x), xy, shared);
+    finish_sum(sum, partial, counter, xy);
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads_a_block)
     scaled_square_kernel(const T* __restrict__ d, const T* __restrict__ x, Offset n, T* partial,
                          unsigned* counter, T* result) {
-    __shared__ T shared[threads_a_block / 32];
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T sum = T(0);
 #pragma unroll
@@ -139,9 +141,7 @@ __global__ void __launch_bounds__(threads_a_block)
         const T scaled = i < n ? d[i] * x[i] : T(0);
         sum = fma(scaled, scaled, sum);
     }
-    sum = block_sum(sum, shared);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-    finish_sums(counter, partial, 1, Offset(gridDim.x), result, shared);
+    finish_sum(sum, partial, counter, result);
 }
 
 /// `next` may be any of the vectors.
@@ -159,15 +159,34 @@ __global__ void __launch_bounds__(threads_a_block)
 }
 
 template <class T, class F>
-__global__ void __launch_bounds__(threads_a_block) map_kernel(T* y, Offset n, F f) {
+__global__ void __launch_bounds__(threads_a_block) map_kernel(T* y, F f, Offset n) {
     for_elements<4>(n, [&](Offset i) { y[i] = f(i); });
+}
+
+/// A kernel over n elements by for_elements<4>, n its last argument.
+template <class... Parameters, class... Arguments>
+void launch_elements(const Context& context, Offset n, void (*kernel)(Parameters...),
+                     Arguments... arguments) {
+    if (n == 0) return;
+    kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0, stream_of(context)>>>(
+        arguments..., n);
+    TESSERA_CUDA(cudaGetLastError());
 }
 
 template <class T, class F>
 void map(const Context& context, T* y, Offset n, F f) {
-    if (n == 0) return;
-    map_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0, stream_of(context)>>>(y, n,
-                                                                                               f);
+    launch_elements(context, n, map_kernel<T, F>, y, f);
+}
+
+/// A kernel that ends with finish_sum, by one thread block a chunk.
+template <class T, class... Parameters, class... Arguments>
+void launch_sum(const Context& context, Offset n, T* result, void (*kernel)(Parameters...),
+                Arguments... arguments) {
+    if (n == 0) return fill(context, T(0), result, 1);
+    const unsigned chunks = blocks_for(n, int(reduction_chunk));
+    const Sums<T> sums(context, chunks);
+    kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(arguments..., n, sums.partial,
+                                                               sums.counters, result);
     TESSERA_CUDA(cudaGetLastError());
 }
 
@@ -182,9 +201,9 @@ template <class T>
 void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
     if (count == 0) return;
     if (n == 0) return fill(context, T(0), results, Offset(count));
-    constexpr int most = most_groups * vectors_a_pass;
-    for (int first = 0; first < count; first += most) {
-        const int here = std::min(most, count - first);
+    constexpr int max_vectors = most_groups * vectors_a_pass;
+    for (int first = 0; first < count; first += max_vectors) {
+        const int here = std::min(max_vectors, count - first);
         const int groups = (here + vectors_a_pass - 1) / vectors_a_pass;
         const unsigned chunks = blocks_for(n, int(reduction_chunk));
         const Sums<T> sums(context, Offset(here) * chunks);
@@ -197,24 +216,18 @@ void dots(const Context& context, int count, const T* x, const T* y, Offset n, T
 template <class T>
 void axpbypcz(const Context& context, Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y,
               Scalar<T> gamma, T* z, Offset n) {
-    if (n == 0) return;
-    axpbypcz_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0, stream_of(context)>>>(
-        alpha, x, beta, y, gamma, z, n);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_elements(context, n, axpbypcz_kernel<T>, alpha, x, beta, y, gamma, z);
 }
 
 template <class T>
 void combine(const Context& context, int count, const T* x, const T* coefficients, Scalar<T> beta,
              T* y, Offset n) {
-    if (n == 0) return;
     Scalar<T> scale = beta;
     int first = 0;
     do {
         const int here = std::min(vectors_a_pass, count - first);
-        combine_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0,
-                         stream_of(context)>>>(here, x + Offset(first) * n, coefficients + first,
-                                               scale, y, n);
-        TESSERA_CUDA(cudaGetLastError());
+        launch_elements(context, n, combine_kernel<T>, here, x + Offset(first) * n,
+                        coefficients + first, scale, y);
         scale = T(1);
         first += vectors_a_pass;
     } while (first < count);
@@ -223,12 +236,7 @@ void combine(const Context& context, int count, const T* x, const T* coefficient
 template <class T>
 void axpy_pair_dot(const Context& context, Scalar<T> alpha, const T* p, const T* q, T* x, T* r,
                    T* rr, Offset n) {
-    if (n == 0) return fill(context, T(0), rr, Offset(1));
-    const unsigned chunks = blocks_for(n, int(reduction_chunk));
-    const Sums<T> sums(context, chunks);
-    axpy_pair_dot_kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(
-        alpha, p, q, x, r, sums.partial, sums.counters, rr, n);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_sum(context, n, rr, axpy_pair_dot_kernel<T>, alpha, p, q, x, r);
 }
 
 template <class T>
@@ -239,31 +247,18 @@ void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, 
 template <class T>
 void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* x,
                      const T* y, const T* r, T* next, Offset n) {
-    if (n == 0) return;
-    recurrence_kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0,
-                        stream_of(context)>>>(step, q, x, y, r, next, n);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_elements(context, n, recurrence_kernel<T>, step, q, x, y, r, next);
 }
 
 template <class T>
 void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T* y, Offset n,
                               T* xy) {
-    if (n == 0) return fill(context, T(0), xy, Offset(1));
-    const unsigned chunks = blocks_for(n, int(reduction_chunk));
-    const Sums<T> sums(context, chunks);
-    multiply_dot_kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(
-        d, x, y, n, sums.partial, sums.counters, xy);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_sum(context, n, xy, multiply_dot_kernel<T>, d, x, y);
 }
 
 template <class T>
 void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
-    if (n == 0) return fill(context, T(0), result, Offset(1));
-    const unsigned chunks = blocks_for(n, int(reduction_chunk));
-    const Sums<T> sums(context, chunks);
-    scaled_square_kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(d, x, n, sums.partial,
-                                                                             sums.counters, result);
-    TESSERA_CUDA(cudaGetLastError());
+    launch_sum(context, n, result, scaled_square_kernel<T>, d, x);
 }
 
 template <class From, class To>
@@ -282,7 +277,7 @@ void narrow(const Context& context, const From* d, const From* x, const From* sq
 template <class From, class To>
 void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
     map(context, y, n, [d, x, square] __device__(Offset i) {
-        return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * widening_factor(square);
+        return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * power_below_root(*square, false);
     });
 }
 
@@ -296,23 +291,6 @@ void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
     map(context, x, n, [seed] __device__(Offset i) { return T(normal_element(seed, i)); });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                     \
-    template void fill<T>(const Context&, T, T*, Offset);                                          \
-    template void dots<T>(const Context&, int, const T*, const T*, Offset, T*);                    \
-    template void axpbypcz<T>(const Context&, Scalar<T>, const T*, Scalar<T>, const T*, Scalar<T>, \
-                              T*, Offset);                                                         \
-    template void combine<T>(const Context&, int, const T*, const T*, Scalar<T>, T*, Offset);      \
-    template void axpy_pair_dot<T>(const Context&, Scalar<T>, const T*, const T*, T*, T*, T*,      \
-                                   Offset);                                                        \
-    template void multiply_elementwise<T>(const Context&, const T*, const T*, T*, Offset);         \
-    template void recurrence_step<T>(const Context&, const RecurrenceStep<T>&, const T*, const T*, \
-                                     const T*, const T*, T*, Offset);                              \
-    template void multiply_elementwise_dot<T>(const Context&, const T*, const T*, T*, Offset, T*); \
-    template void scaled_square<T>(const Context&, const T*, const T*, Offset, T*);                \
-    template void fill_uniform<T>(const Context&, std::uint64_t, T*, Offset);                      \
-    template void fill_normal<T>(const Context&, std::uint64_t, T*, Offset);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-TESSERA_INSTANTIATE_CONVERSIONS
+TESSERA_INSTANTIATE_VECTOR_OPS
 
 }  // namespace tessera::cuda

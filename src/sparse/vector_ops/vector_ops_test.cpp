@@ -328,14 +328,9 @@ TEST(vector_ops, conversions_keep_what_a_norm_apart_is_in_range) {
                                 test::gamma<float>(2) * std::abs(exact) + 1e-37 * size);
                 }
             }
-            if (n > 0) {
-                widen<double, double>(context, d.read(), x.read(), nullptr, back.span());
-                EXPECT_EQ(back.host()[n - 1], ds[n - 1] * values[n - 1]);
-            }
             convert<double, float>(context, x.read(), y.span());
-            convert<float, double>(context, y.read(), back.span());
-            const auto found = back.host();
-            for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(found[i], double(float(values[i])));
+            const auto found = y.host();
+            for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(found[i], float(values[i]));
         }
     }
 }

@@ -22,4 +22,13 @@ TESSERA_HOST_DEVICE inline double normal_element(std::uint64_t seed, Offset i) {
     return std::sqrt(-2.0 * std::log(1.0 - u)) * std::cos(6.283185307179586 * v);
 }
 
+/// 2^k, or 2^-k if `inverse`, with 2^k <= sqrt(square) < 2^(k+1); 1 where that is no positive
+/// finite number. |k| stays within 500, so that neither over- nor underflows.
+TESSERA_HOST_DEVICE inline double power_below_root(double square, bool inverse) {
+    if (!(square > 0) || !std::isfinite(square)) return 1;
+    int k = std::ilogb(std::sqrt(square));
+    k = k < -500 ? -500 : k > 500 ? 500 : k;
+    return std::ldexp(1.0, inverse ? -k : k);
+}
+
 }  // namespace tessera

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "tessera/export.hpp"
+#include "tessera/types.hpp"
+
+namespace tessera {
+class Context;
+struct ContextState;
+}  // namespace tessera
+
+namespace tessera::detail {
+
+/// Owned bytes in the memory of a Context; move-only, freed in stream order.
+class TESSERA_API Memory {
+  public:
+    Memory() = default;
+    Memory(const Context& context, Offset bytes);
+    Memory(Memory&& other) noexcept { swap(other); }
+    Memory& operator=(Memory&& other) noexcept {
+        Memory moved(std::move(other));
+        swap(moved);
+        return *this;
+    }
+    ~Memory();
+
+    void* data() const { return data_; }
+    Offset bytes() const { return bytes_; }
+    /// Keeps the first `bytes`; the others are freed together with these.
+    void truncate(Offset bytes);
+
+  private:
+    void swap(Memory& other) noexcept {
+        std::swap(state_, other.state_);
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+        std::swap(allocated_, other.allocated_);
+    }
+    std::shared_ptr<ContextState> state_;
+    void* data_ = nullptr;
+    Offset bytes_ = 0;
+    Offset allocated_ = 0;
+};
+
+TESSERA_API void copy_bytes(const Context& context, const void* from, void* to, Offset bytes);
+TESSERA_API void copy_bytes_to_host(const Context& context, const void* from, void* to,
+                                    Offset bytes);
+TESSERA_API void copy_bytes_from_host(const Context& context, const void* from, void* to,
+                                      Offset bytes);
+
+}  // namespace tessera::detail

@@ -1,0 +1,351 @@
+#pragma once
+
+#include <bit>
+#include <utility>
+
+#include "base/check_cuda.hpp"
+#include "base/host_signal.hpp"
+#include "gpu/launch.cuh"
+#include "gpu/signal_host.cuh"
+#include "gpu/warp.cuh"
+#include "sparse/find_blocks/kernels.hpp"
+
+/// Greedy segmentation in parallel: each item names its successor, and the starts are what is
+/// reached from item 0. Segments of 64 items make chunks of 2048. For each possible entry into a
+/// segment one thread follows the successors to the exit; these transition maps are composed, first
+/// to those of chunks, then over all chunks by a scan.
+namespace tessera::cuda {
+
+inline constexpr int max_step = 64;  ///< No item's successor is further than that.
+inline constexpr int segment_items = 64;
+inline constexpr int chunk_segments = 32;
+inline constexpr int chunk_items = segment_items * chunk_segments;
+inline constexpr int segmentation_threads = 256;
+inline constexpr int thread_items = chunk_items / segmentation_threads;  ///< Eight, a byte each.
+inline constexpr int compose_warps = 32;
+inline constexpr int compose_chunks = 640;  ///< Chunks in shared memory at a time.
+inline constexpr int no_entry = 255;        ///< The items have ended.
+
+/// From an item along its successors.
+struct Transition {
+    std::uint16_t to;          ///< The item reached, counted from the first item of the chunk.
+    std::uint16_t count;       ///< Steps.
+    unsigned squares_largest;  ///< 256 times the sum of squares, plus the largest step.
+
+    __device__ void append(const Transition& more) {
+        to = more.to;
+        count = std::uint16_t(count + more.count);
+        squares_largest = ((squares_largest & ~255u) + (more.squares_largest & ~255u)) |
+                          max(squares_largest & 255u, more.squares_largest & 255u);
+    }
+};
+
+/// The result for the host.
+struct SegmentationTotals {
+    unsigned long long squares;
+    int count;
+    int largest;
+};
+static_assert(compose_warps == 32 && compose_chunks <= 32 * compose_warps);
+inline constexpr int totals_words = 2;  ///< Words of the mailbox.
+
+__device__ inline void report_totals(std::uint64_t* words, const SegmentationTotals& totals) {
+    tell_host(words, totals.squares);
+    tell_host(words + 1, std::uint64_t(totals.count) | std::uint64_t(totals.largest) << 32);
+}
+
+/// What one kernel leaves to the next, for all chunks.
+struct SegmentationScratch {
+    std::uint8_t* steps;  ///< [item]: distance of its successor.
+    /// [chunk][segment][entry]: the entry of the segment if the chunk is entered at item `entry`.
+    std::uint8_t* segment_entries;
+    /// [chunk][entry], 64 entries: the entry of the next chunk if this one is entered at `entry`.
+    std::uint8_t* exits;
+    Transition* transitions;  ///< [chunk][entry], 64 entries.
+    std::uint8_t* entries;    ///< [chunk]
+    Index* bases;             ///< [chunk]: starts before it; after the last: all starts.
+    int* uniform_step;        ///< Of all starts but the last, if known: nothing is left to do then.
+    std::uint64_t* words;     ///< Mailbox of the totals.
+};
+
+/// Items of the chunk that starts with item `first`.
+__device__ inline int chunk_length(Offset first, Index count) {
+    return int(min(Offset(chunk_items), Offset(count) - first));
+}
+
+/// From `item` to the first successor from `end` on.
+__device__ inline Transition follow_steps(int end, int item, const std::uint8_t* steps) {
+    unsigned steps_taken = 0;
+    unsigned squares = 0;
+    unsigned largest = 0;
+    for (; item < end; ++steps_taken) {
+        const unsigned step = steps[item];
+        squares += step * step;
+        largest = max(largest, step);
+        item += int(step);
+    }
+    return {std::uint16_t(item), std::uint16_t(steps_taken), squares * 256 + largest};
+}
+
+/// The starts 0, step, 2 step, .. inside a chunk, and the totals. One thread block.
+__device__ inline void write_uniform_starts(Index count, int step, Index first, int length,
+                                            std::uint64_t* words, Index* starts) {
+    if (first == 0 && threadIdx.x == 0) {
+        const Index blocks = (count + step - 1) / step;
+        const unsigned long long last = count - (blocks - 1) * step;
+        const unsigned long long full = static_cast<unsigned long long>(blocks - 1) * (step * step);
+        report_totals(words, {full + last * last, blocks, min(step, count)});
+        starts[blocks] = count;
+    }
+    const Index begin = (first + step - 1) / step;
+    const Index end = (first + length + step - 1) / step;
+    for (Index b = begin + int(threadIdx.x); b < end; b += segmentation_threads)
+        starts[b] = b * step;
+}
+
+// Loops are not unrolled: in kernels of a few microseconds, fetching instructions costs more.
+
+/// Transition maps of segments, one thread for each segment and entry, composed to that of the
+/// chunk, one thread for each entry. One thread block a chunk; 1 << entry_bits possible entries.
+template <class Next>
+__global__ void __launch_bounds__(segmentation_threads)
+    scan_transitions_kernel(Index count, Next next, int entry_bits, SegmentationScratch scratch,
+                            Index* starts) {
+    __shared__ __align__(8) std::uint8_t steps[chunk_items];
+    __shared__ Transition transitions[chunk_segments * max_step];
+    begin_dependent();
+    const Offset first = Offset(blockIdx.x) * chunk_items;
+    const int length = chunk_length(first, count);
+    const int thread = int(threadIdx.x);
+    int uniform_step = 0;
+    if constexpr (requires { Next::staged_words; }) {
+        __shared__ unsigned staged[Next::staged_words];
+        uniform_step = next.stage(Index(first), count, staged);
+    }
+    if (first == 0 && thread == 0) *scratch.uniform_step = uniform_step;
+    if (uniform_step > 0) {
+        return write_uniform_starts(count, uniform_step, Index(first), length, scratch.words,
+                                    starts);
+    }
+#pragma unroll 2
+    for (int k = 0; k < thread_items; ++k) {
+        const int item = thread + k * segmentation_threads;
+        const Index at = Index(first) + item;
+        steps[item] = std::uint8_t(item < length ? next(at) - at : 0);
+    }
+    __syncthreads();
+    reinterpret_cast<uint2*>(scratch.steps + first)[thread] =
+        reinterpret_cast<const uint2*>(steps)[thread];
+
+    const int entry_count = 1 << entry_bits;
+#pragma unroll 1
+    for (int task = thread; task < chunk_segments << entry_bits; task += segmentation_threads) {
+        const int segment = task >> entry_bits;
+        const int end = min((segment + 1) * segment_items, length);
+        transitions[task] =
+            follow_steps(end, segment * segment_items + (task & (entry_count - 1)), steps);
+    }
+    __syncthreads();
+    if (thread >= max_step) return;
+    Transition transition{std::uint16_t(thread), 0, 0};
+    if (thread < entry_count) {
+        std::uint8_t* const segment_entries =
+            scratch.segment_entries + (Offset(blockIdx.x) * chunk_segments << entry_bits) + thread;
+#pragma unroll 1
+        for (int segment = 0; segment < chunk_segments; ++segment) {
+            const int inside =
+                transition.to < length ? transition.to - segment * segment_items : no_entry;
+            segment_entries[segment << entry_bits] = std::uint8_t(inside);
+            if (inside != no_entry)
+                transition.append(transitions[(segment << entry_bits) + inside]);
+        }
+    }
+    const Offset at = Offset(blockIdx.x) * max_step + thread;
+    scratch.exits[at] =
+        std::uint8_t(thread < entry_count ? max(int(transition.to) - length, 0) : 0);
+    scratch.transitions[at] = transition;
+}
+
+/// Scan of the chunks' transition maps under composition, and the totals. One thread block takes a
+/// tile of chunks at a time, each warp a run of these: it replaces their maps by those from the
+/// run's first chunk on; once the entry of the run is known, it looks up the entries and counts.
+static __global__ void __launch_bounds__(32 * compose_warps)
+    compose_transitions_kernel(Offset chunks, SegmentationScratch scratch) {
+    __shared__ __align__(16) std::uint8_t exits[compose_chunks][max_step];
+    __shared__ std::uint8_t warp_exits[compose_warps][max_step];
+    __shared__ std::uint8_t warp_entries[compose_warps + 1];
+    __shared__ SegmentationTotals warp_totals[compose_warps];
+    begin_dependent();
+    if (chunks > 0 && *scratch.uniform_step > 0) return;
+    const int lane = int(threadIdx.x) % 32;
+    const int run = int(threadIdx.x) / 32;
+    SegmentationTotals total{0, 0, 0};
+    unsigned tile_entry = 0;
+    for (Offset first = 0; first < chunks; first += compose_chunks) {
+        const int here = int(min(Offset(compose_chunks), chunks - first));
+        const int each = (here + compose_warps - 1) / compose_warps;
+        const int begin = min(run * each, here);
+        const int end = min(begin + each, here);
+        const auto* const from = reinterpret_cast<const uint4*>(scratch.exits + first * max_step);
+#pragma unroll 2
+        for (int k = int(threadIdx.x); k < here * max_step / 16; k += 32 * compose_warps) {
+            reinterpret_cast<uint4*>(exits[0])[k] = from[k];
+        }
+        __syncthreads();
+        int low = lane;
+        int high = lane + 32;
+#pragma unroll 1
+        for (int c = begin; c < end; ++c) {
+            low = exits[c][low];
+            high = exits[c][high];
+            __syncwarp();
+            exits[c][lane] = std::uint8_t(low);
+            exits[c][lane + 32] = std::uint8_t(high);
+        }
+        warp_exits[run][lane] = std::uint8_t(low);
+        warp_exits[run][lane + 32] = std::uint8_t(high);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            unsigned entry = tile_entry;
+#pragma unroll 1
+            for (int r = 0; r < compose_warps; ++r) {
+                warp_entries[r] = std::uint8_t(entry);
+                entry = warp_exits[r][entry];
+            }
+            warp_entries[compose_warps] = std::uint8_t(entry);
+        }
+        __syncthreads();
+        tile_entry = warp_entries[compose_warps];
+
+        const int chunk = begin + lane;
+        Transition inside{0, 0, 0};
+        if (chunk < end) {
+            const int entry =
+                chunk == begin ? warp_entries[run] : exits[chunk - 1][warp_entries[run]];
+            inside = scratch.transitions[(first + chunk) * max_step + entry];
+            scratch.entries[first + chunk] = std::uint8_t(entry);
+        }
+        const Index inclusive = warp_inclusive_scan(Index(inside.count));
+        const SegmentationTotals sum{
+            warp_sum(static_cast<unsigned long long>(inside.squares_largest / 256)),
+            __shfl_sync(full_warp, inclusive, 31), lanes_max(int(inside.squares_largest & 255u))};
+        if (lane == 0) warp_totals[run] = sum;
+        __syncthreads();
+        const SegmentationTotals other = warp_totals[lane];
+        const Index runs_before = warp_inclusive_scan(Index(other.count)) - Index(other.count);
+        const Index before = total.count + __shfl_sync(full_warp, runs_before, run);
+        if (chunk < end) scratch.bases[first + chunk] = before + inclusive - Index(inside.count);
+        total.squares += warp_sum(other.squares);
+        total.count += __shfl_sync(full_warp, runs_before + Index(other.count), 31);
+        total.largest = max(total.largest, lanes_max(other.largest));
+    }
+    if (threadIdx.x != 0) return;
+    scratch.bases[chunks] = total.count;
+    report_totals(scratch.words, total);
+}
+
+/// Writes the starts of a chunk whose entry is known: one lane a segment finds them as bits, then
+/// all threads write. One thread block a chunk.
+static __global__ void __launch_bounds__(segmentation_threads)
+    write_starts_kernel(Index count, int entry_bits, Offset chunks, SegmentationScratch scratch,
+                        Index* starts) {
+    __shared__ __align__(8) std::uint8_t steps[chunk_items];
+    __shared__ unsigned long long segment_bits[chunk_segments];
+    __shared__ int segment_bases[chunk_segments];
+    begin_dependent();
+    const Offset first = Offset(blockIdx.x) * chunk_items;
+    const int length = chunk_length(first, count);
+    const int thread = int(threadIdx.x);
+    if (chunks > 0 && *scratch.uniform_step > 0) return;
+    if (first == 0 && thread == 0) starts[scratch.bases[chunks]] = count;
+    if (length <= 0) return;
+    reinterpret_cast<uint2*>(steps)[thread] =
+        reinterpret_cast<const uint2*>(scratch.steps + first)[thread];
+    __syncthreads();
+    if (thread < chunk_segments) {
+        const int chunk_entry = scratch.entries[blockIdx.x];
+        const Offset map = (Offset(blockIdx.x) * chunk_segments + thread) << entry_bits;
+        const int entry =
+            chunk_entry < length ? scratch.segment_entries[map + chunk_entry] : no_entry;
+        unsigned long long items = 0;
+        if (entry != no_entry) {
+            const int end = min(segment_items, length - thread * segment_items);
+            for (int item = entry; item < end; item += steps[thread * segment_items + item]) {
+                items |= 1ull << item;
+            }
+        }
+        segment_bits[thread] = items;
+        const int here = __popcll(items);
+        segment_bases[thread] = warp_inclusive_scan(here) - here;
+    }
+    __syncthreads();
+    const Index base = scratch.bases[blockIdx.x];
+#pragma unroll 2
+    for (int k = 0; k < thread_items; ++k) {
+        const int item = thread + k * segmentation_threads;
+        const unsigned long long items = segment_bits[item / segment_items];
+        const unsigned long long bit = 1ull << (item % segment_items);
+        if ((items & bit) != 0) {
+            starts[base + segment_bases[item / segment_items] + __popcll(items & (bit - 1))] =
+                Index(first) + item;
+        }
+    }
+}
+
+/// Scratch of segment_greedily in `memory`, which may be null; `bytes`: its size.
+inline SegmentationScratch carve_scratch(Index count, int reach, std::uint8_t* memory,
+                                         Offset& bytes) {
+    const Offset chunks = (Offset(count) + chunk_items - 1) / chunk_items;
+    bytes = 0;
+    const auto place = [&](Offset size) {
+        return memory + std::exchange(bytes, (bytes + size + 255) & ~255);
+    };
+    return {place(chunks * chunk_items),
+            place(chunks * chunk_segments << std::bit_width(unsigned(reach - 1))),
+            place(chunks * max_step),
+            reinterpret_cast<Transition*>(place(chunks * max_step * Offset(sizeof(Transition)))),
+            place(chunks),
+            reinterpret_cast<Index*>(place((chunks + 1) * Offset(sizeof(Index)))),
+            reinterpret_cast<int*>(place(Offset(sizeof(int)))),
+            nullptr};
+}
+
+/// Its bytes, a multiple of 256.
+inline Offset scratch_bytes(Index count, int reach) {
+    Offset bytes = 0;
+    carve_scratch(count, reach, nullptr, bytes);
+    return bytes;
+}
+
+/// The starts among `count` items, from item 0 on. `next` is a device functor: next(i) is in
+/// i+1 .. min(i+reach, count), reach in 1..64. `memory` begins with the scratch. Waits.
+template <class Next>
+Chain segment_greedily(const Context& context, Index count, int reach, Next next,
+                       Buffer<std::uint8_t> memory) {
+    const cudaStream_t stream = stream_of(context);
+    const Offset chunks = (Offset(count) + chunk_items - 1) / chunk_items;
+    const int entry_bits = std::bit_width(unsigned(reach - 1));
+    // Room for one start an item: their number is not known before the kernels end, and the GPU
+    // would be idle while the host allocates for it.
+    Chain chain{Buffer<Index>(context, Offset(count) + 1)};
+    Offset bytes = 0;
+    SegmentationScratch scratch = carve_scratch(count, reach, memory.data(), bytes);
+    scratch.words = expect_words(context, totals_words);
+    if (chunks > 0) {
+        launch_dependent(scan_transitions_kernel<Next>, unsigned(chunks), segmentation_threads, 0,
+                         stream, count, next, entry_bits, scratch, chain.starts.data());
+    }
+    launch_dependent(compose_transitions_kernel, 1, 32 * compose_warps, 0, stream, chunks, scratch);
+    launch_dependent(write_starts_kernel, unsigned(std::max<Offset>(chunks, 1)),
+                     segmentation_threads, 0, stream, count, entry_bits, chunks, scratch,
+                     chain.starts.data());
+    memory = Buffer<std::uint8_t>();
+    wait_for_words(context, totals_words);
+    const std::uint64_t counts = told_word(context, 1);
+    chain.largest = Index(counts >> 32);
+    chain.squares = Offset(told_word(context, 0));
+    chain.starts.truncate(Offset(counts & 0xffffffff) + 1);
+    return chain;
+}
+
+}  // namespace tessera::cuda
