@@ -1,30 +1,41 @@
 #include <array>
 
-#include "problems/draws.hpp"
 #include "problems/generators.hpp"
-#include "problems/row_lists.hpp"
 
 namespace tessera::problems {
 
 namespace {
 
-/// size x size points; calls at(point, neighbour) for each neighbour inside.
-struct Square {
+/// A line, square or cube of points, `size` on each axis; the last axis is numbered fastest.
+struct Grid {
     Index size;
+    int dimensions;
 
-    template <class F>
-    void neighbours(Offset point, F&& at) const {
-        const Offset a = point / size, b = point % size;
-        if (a > 0) at(point - size);
-        if (b > 0) at(point - 1);
-        if (b + 1 < size) at(point + 1);
-        if (a + 1 < size) at(point + size);
+    Index unknowns(const Spec& spec) const {
+        return checked_unknowns(spec, std::pow(double(size), dimensions));
+    }
+
+    /// visit(other, side) for a point (side 0) and its neighbours on each axis (side -1 for the
+    /// lower ones, 1 for the upper ones), ascending; those outside the grid are left out.
+    template <class Visit>
+    void star(Offset point, Visit&& visit) const {
+        const Offset strides[] = {1, size, Offset(size) * size};
+        for (int axis = dimensions - 1; axis >= 0; --axis) {
+            if (point / strides[axis] % size > 0) visit(point - strides[axis], -1);
+        }
+        visit(point, 0);
+        for (int axis = 0; axis < dimensions; ++axis) {
+            if (point / strides[axis] % size < size - 1) visit(point + strides[axis], 1);
+        }
+    }
+
+    /// Adds a row of the stencil with these numbers.
+    void add_star(Offset point, double lower, double diagonal, double upper, RowList& row) const {
+        star(point, [&](Offset other, int side) {
+            row.add(other, side < 0 ? lower : side > 0 ? upper : diagonal);
+        });
     }
 };
-
-Index square_unknowns(const Spec& spec, Index size) {
-    return checked_unknowns(spec, double(size) * size);
-}
 
 /// A rank-1 projector 2 w w^T on the points within a radius of an atom.
 struct Projector {
@@ -113,45 +124,54 @@ class Crystal {
 
 }  // namespace
 
-template <class T>
-Problem<T> helmholtz(const Context& cpu, Spec& spec) {
-    const Square grid{required_size(spec, "helmholtz:100,kh=0.6")};
-    const double kh = spec.real("kh", 0.6, 0, 1e9);
+Problem<double> poisson(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, dimensions_of(spec)};
     spec.finish();
-    Problem<T> problem;
-    problem.matrix =
-        assemble_rows<T>(cpu, square_unknowns(spec, grid.size), [&](Index i, RowList& row) {
-            grid.neighbours(i, [&](Offset j) { row.add(j, -1); });
-            row.add(i, 4 - kh * kh);
-        });
-    return problem;
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        grid.add_star(i, -1, 2 * grid.dimensions, -1, row);
+    });
 }
 
-template <class T>
-Problem<T> shell(const Context& cpu, Spec& spec) {
-    const Square grid{required_size(spec, "shell:100,shift=0.8")};
+Problem<double> convection(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 3};
+    const double strength = spec.real("strength", 10, 0, 1e9);
+    spec.finish();
+    const double upwind = strength / (double(size) + 1);  // h^2 times strength / h
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        grid.add_star(i, -1 - upwind, 6 + 3 * upwind, -1, row);
+    });
+}
+
+Problem<double> helmholtz(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 2};
+    const double kh = spec.real("kh", 0.6, 0, 1e9);
+    spec.finish();
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        grid.add_star(i, -1, 4 - kh * kh, -1, row);
+    });
+}
+
+Problem<double> shell(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 2};
     const double thickness = spec.real("thickness", 0.01, 0, 1e9);
     const double shift = spec.real("shift", 0, 0, 1e9);
     spec.finish();
-    Problem<T> problem;
-    problem.matrix =
-        assemble_rows<T>(cpu, square_unknowns(spec, grid.size), [&](Index i, RowList& row) {
-            // t L^2 + L: every way of two steps, then those of one.
-            const auto laplacian = [&](Offset from, double factor) {
-                grid.neighbours(from, [&](Offset j) { row.add(j, -factor); });
-                row.add(from, 4 * factor);
-            };
-            grid.neighbours(i, [&](Offset j) { laplacian(j, -thickness); });
-            laplacian(i, 4 * thickness);
-            laplacian(i, 1);
-            row.add(i, -shift);
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        // t L^2 + L: every path of two steps, then those of one.
+        const auto laplacian = [&](Offset from, double factor) {
+            grid.add_star(from, -factor, 4 * factor, -factor, row);
+        };
+        grid.star(i, [&](Offset j, int side) {
+            if (side != 0) laplacian(j, -thickness);
         });
-    return problem;
+        laplacian(i, 4 * thickness);
+        laplacian(i, 1);
+        row.add(i, -shift);
+    });
 }
 
-template <class T>
-Problem<T> circuit(const Context& cpu, Spec& spec) {
-    const Square grid{required_size(spec, "circuit:100")};
+Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 2};
     const double spread = spec.real("spread", 2, 0, 300);
     const double leak = spec.real("leak", 1e-3, 0, 1e300);
     const std::uint64_t seed = seed_of(spec);
@@ -161,51 +181,34 @@ Problem<T> circuit(const Context& cpu, Spec& spec) {
         return Draws(seed, 2 * std::min(i, j) + (std::abs(i - j) == 1 ? 1 : 0))
             .power_of_ten(spread);
     };
-    Problem<T> problem;
-    problem.known_singular = leak == 0;
-    problem.matrix =
-        assemble_rows<T>(cpu, square_unknowns(spec, grid.size), [&](Index i, RowList& row) {
-            double sum = leak;
-            grid.neighbours(i, [&](Offset j) {
-                const double weight = conductance(i, j);
-                row.add(j, -weight);
-                sum += weight;
-            });
-            row.add(i, sum);
+    auto problem = assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        double sum = leak;
+        grid.star(i, [&](Offset j, int side) {
+            if (side == 0) return;
+            const double weight = conductance(i, j);
+            row.add(j, -weight);
+            sum += weight;
         });
+        row.add(i, sum);
+    });
+    problem.known_singular = leak == 0;
     return problem;
 }
 
-template <class T>
-Problem<T> schroedinger(const Context& cpu, Spec& spec) {
-    const Index size = required_size(spec, "schroedinger:20,shift=0.6");
+Problem<double> schroedinger(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 3};
     const Index atoms = Index(spec.integer("atoms", 6, 0, 100000));
     const double shift = spec.real("shift", 0.6, -1e9, 1e9);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
-    const Index rows = checked_unknowns(spec, double(size) * size * size);
+    const Index rows = grid.unknowns(spec);
     const Crystal crystal(size, atoms, seed);
     const double kinetic = 1 / (2 * Crystal::spacing * Crystal::spacing);
-    Problem<T> problem;
-    problem.matrix = assemble_rows<T>(cpu, rows, [&](Index i, RowList& row) {
-        const std::array<Offset, 3> strides{Offset(size) * size, size, 1};
-        for (const Offset stride : strides) {
-            const Offset at = i / stride % size;
-            if (at > 0) row.add(i - stride, -kinetic);
-            if (at + 1 < size) row.add(i + stride, -kinetic);
-        }
-        row.add(i, 6 * kinetic + crystal.potential(i) - shift);
+    return assemble_rows(cpu, rows, [&](Index i, RowList& row) {
+        const double diagonal = 6 * kinetic + crystal.potential(i) - shift;
+        grid.add_star(i, -kinetic, diagonal, -kinetic, row);
         crystal.add_projectors(i, row);
     });
-    return problem;
 }
-
-#define TESSERA_INSTANTIATE(T)                               \
-    template Problem<T> helmholtz<T>(const Context&, Spec&); \
-    template Problem<T> shell<T>(const Context&, Spec&);     \
-    template Problem<T> circuit<T>(const Context&, Spec&);   \
-    template Problem<T> schroedinger<T>(const Context&, Spec&);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::problems
