@@ -94,11 +94,6 @@ struct MeshField {
     std::span<const double> values;
 };
 
-struct MeshFields {
-    std::vector<MeshField> nodes;
-    std::vector<MeshField> elements;
-};
-
 /// Writes a mesh in host memory with fields on it as a VTK unstructured grid (.vtu: XML with
 /// appended raw data, little-endian), for ParaView and others. Points, and fields of two
 /// components, get a third that is zero, so that they are VTK's vectors; other fields keep their
@@ -107,6 +102,7 @@ struct MeshFields {
 /// for a mesh whose arrays do not fit each other; and Error with the reason when the file cannot be
 /// written, of which then no part remains. The bytes do not depend on the threads.
 TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
-                           const MeshFields& fields = {});
+                           const std::vector<MeshField>& node_fields = {},
+                           const std::vector<MeshField>& element_fields = {});
 
 }  // namespace tessera::io

@@ -1,6 +1,4 @@
-#include "io/harwell_boeing.hpp"
-
-#include "io/fortran_format.hpp"
+#include "io/formats.hpp"
 #include "io/io_test.hpp"
 #include "support/test.hpp"
 
@@ -138,10 +136,13 @@ TEST(harwell_boeing, other_texts_are_told_apart) {
 }
 
 std::string laid_out(const std::string& format) {
-    std::vector<FortranField> fields;
-    const std::string reason = parse_fortran_format(format, fields);
-    if (!reason.empty()) return reason;
     std::string text;
+    std::vector<FortranField> fields;
+    try {
+        fields = parse_fortran_format(format);
+    } catch (const InputError& error) {
+        return error.message;
+    }
     for (const FortranField& field : fields) {
         text += (text.empty() ? "" : " ") + std::to_string(field.begin) + "+" +
                 std::to_string(field.width) + (field.integer ? "i" : "");

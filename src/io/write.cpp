@@ -1,23 +1,27 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/parallel.hpp"
-#include "io/matrix_market.hpp"
-#include "io/output_file.hpp"
-#include "io/petsc_binary.hpp"
+#include "io/formats.hpp"
 #include "io/text.hpp"
 
 namespace tessera::io {
 
 namespace {
 
-enum class Ending : std::uint8_t { mtx, mtx_gz, petsc };
-
-Ending ending_of(const std::string& path) {
-    if (path.ends_with(".mtx")) return Ending::mtx;
-    if (path.ends_with(".mtx.gz")) return Ending::mtx_gz;
-    if (path.ends_with(".petsc")) return Ending::petsc;
+void check_ending(const std::string& path) {
+    for (const char* ending : {".mtx", ".mtx.gz", ".petsc"}) {
+        if (path.ends_with(ending)) return;
+    }
     throw InvalidArgument(path + ": the ending chooses the format. Valid: .mtx, .mtx.gz, .petsc");
+}
+
+void append_text(std::string& text, auto number, char next) {
+    char digits[32];  // enough for a shortest double with a sign and an exponent
+    const auto result = std::to_chars(digits, digits + sizeof(digits), number);
+    text.append(digits, result.ptr);
+    text += next;
 }
 
 /// Throws InvalidArgument that names the first number that would not be read back.
@@ -87,33 +91,93 @@ void check_symmetry(const Context& cpu, const CsrView<T>& matrix, Symmetry symme
     }
 }
 
+/// Row of entry k.
+template <class T>
+Index row_of(const CsrView<T>& matrix, Offset k) {
+    const Offset* const begin = matrix.row_offsets;
+    return Index(std::upper_bound(begin, begin + matrix.rows + 1, k) - begin - 1);
+}
+
+/// Stored entries on or below the diagonal.
+template <class T>
+Offset lower_entries(const Context& cpu, const CsrView<T>& matrix) {
+    const Offset parts = std::max<Offset>(1, matrix.rows / 4096);
+    std::vector<Offset> counts(static_cast<std::size_t>(parts));
+    parallel_parts(cpu.threads(), matrix.rows, parts, [&](Offset part, Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            const Index* const begin = matrix.column_indices + matrix.row_offsets[i];
+            const Index* const end = matrix.column_indices + matrix.row_offsets[i + 1];
+            counts[std::size_t(part)] += std::upper_bound(begin, end, Index(i)) - begin;
+        }
+    });
+    Offset sum = 0;
+    for (const Offset count : counts) sum += count;
+    return sum;
+}
+
+template <class T>
+std::vector<FileSection> matrix_market_text(std::span<const T> vector) {
+    const auto append = [vector](Offset k, std::string& text) {
+        append_text(text, vector[std::size_t(k)], '\n');
+    };
+    return {text_section("%%MatrixMarket matrix array real general\n" +
+                         std::to_string(vector.size()) + " 1\n"),
+            item_section(Offset(vector.size()), append)};
+}
+
 }  // namespace
+
+template <class T>
+std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>& matrix,
+                                            Symmetry symmetry) {
+    constexpr const char* words[] = {"general", "symmetric", "skew-symmetric"};
+    const bool lower = symmetry != Symmetry::general;
+    std::string header =
+        std::string("%%MatrixMarket matrix coordinate real ") + words[int(symmetry)] + "\n";
+    append_text(header, matrix.rows, ' ');
+    append_text(header, matrix.columns, ' ');
+    append_text(header, lower ? lower_entries(cpu, matrix) : matrix.nonzeros, '\n');
+    const auto append = [matrix, lower](Offset first, Offset last, std::string& text) {
+        Index row = row_of(matrix, first);
+        for (Offset k = first; k < last; ++k) {
+            while (k >= matrix.row_offsets[row + 1]) ++row;
+            const Index column = matrix.column_indices[k];
+            if (lower && column > row) continue;
+            append_text(text, std::int64_t(row) + 1, ' ');
+            append_text(text, std::int64_t(column) + 1, ' ');
+            append_text(text, matrix.values[k], '\n');
+        }
+    };
+    return {text_section(header), {matrix.nonzeros, append}};
+}
 
 template <class T>
 void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                   Symmetry symmetry) {
     require_cpu(cpu, "write_matrix");
-    const Ending ending = ending_of(path);
+    check_ending(path);
     check_finite(cpu, "write_matrix", matrix.values_span());
     check_symmetry(cpu, matrix, symmetry);
-    if (ending == Ending::petsc) return write_petsc_matrix(cpu, path, matrix);
-    const TextPieces text = format_matrix_market(cpu, matrix, symmetry);
-    write_pieces(cpu, path, ending == Ending::mtx_gz, text.count, text.make);
+    const bool petsc = path.ends_with(".petsc");
+    write_sections(cpu, path, path.ends_with(".gz"),
+                   petsc ? petsc_binary(matrix) : matrix_market_text(cpu, matrix, symmetry));
 }
 
 template <class T>
 void write_vector(const Context& cpu, const std::string& path, std::span<const T> vector) {
     require_cpu(cpu, "write_vector");
-    const Ending ending = ending_of(path);
+    check_ending(path);
     check_finite(cpu, "write_vector", vector);
-    if (ending == Ending::petsc) return write_petsc_vector(cpu, path, vector);
-    const TextPieces text = format_matrix_market(cpu, vector);
-    write_pieces(cpu, path, ending == Ending::mtx_gz, text.count, text.make);
+    const bool petsc = path.ends_with(".petsc");
+    write_sections(cpu, path, path.ends_with(".gz"),
+                   petsc ? petsc_binary(vector) : matrix_market_text(vector));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                           \
-    template void write_matrix<T>(const Context&, const std::string&, const CsrView<T>&, \
-                                  Symmetry);                                             \
+#define TESSERA_INSTANTIATE(T)                                                                 \
+    template std::vector<FileSection> matrix_market_text<T>(const Context&, const CsrView<T>&, \
+                                                            Symmetry);                         \
+    template void write_matrix<T>(const Context&, const std::string&, const CsrView<T>&,       \
+                                  Symmetry);                                                   \
     template void write_vector<T>(const Context&, const std::string&, std::span<const T>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
