@@ -17,11 +17,11 @@ bool is_matrix_market(std::string_view text);
 /// Bytes of text that are parsed as one task, at the least.
 inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
 
-/// parse_matrix_market of tessera/io.hpp with a choice of the chunks, on which nothing depends.
+/// The result does not depend on `chunk_bytes`.
 template <class T>
 CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, const std::string& name,
-                                 const ReadOptions& options, FileFacts* facts,
-                                 std::size_t chunk_bytes);
+                                 const ReadOptions& options = {}, FileFacts* facts = nullptr,
+                                 std::size_t chunk_bytes = default_chunk_bytes);
 /// A vector from a Matrix Market file with one row or one column.
 template <class T>
 std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view text,

@@ -292,7 +292,6 @@ template <class T>
 CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, const std::string& name,
                                  const ReadOptions& options, FileFacts* facts,
                                  std::size_t chunk_bytes) {
-    require_cpu(cpu, "parse_matrix_market");
     const MarketHeader header = parse_header(text, name, options);
     if (header.array) {
         const std::vector<T> values = parse_array<T>(cpu.threads(), name, header, chunk_bytes);
@@ -309,12 +308,6 @@ CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, cons
 }
 
 template <class T>
-CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, const std::string& name,
-                                 const ReadOptions& options, FileFacts* facts) {
-    return parse_matrix_market<T>(cpu, text, name, options, facts, default_chunk_bytes);
-}
-
-template <class T>
 std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view text,
                                           const std::string& name) {
     const MarketHeader header = parse_header(text, name, {});
@@ -326,7 +319,7 @@ std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view t
     if (header.array && header.symmetry == Symmetry::general) {
         return parse_array<T>(cpu.threads(), name, header, default_chunk_bytes);
     }
-    const CsrMatrix<T> matrix = parse_matrix_market<T>(cpu, text, name, {}, nullptr);
+    const CsrMatrix<T> matrix = parse_matrix_market<T>(cpu, text, name);
     const CsrView<T> view = matrix.view();
     std::vector<T> vector(std::size_t(header.rows) * std::size_t(header.columns));
     for (Index i = 0; i < view.rows; ++i) {
@@ -337,13 +330,11 @@ std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view t
     return vector;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                 \
-    template CsrMatrix<T> parse_matrix_market<T>(const Context&, std::string_view,             \
-                                                 const std::string&, const ReadOptions&,       \
-                                                 FileFacts*, std::size_t);                     \
-    template CsrMatrix<T> parse_matrix_market<T>(                                              \
-        const Context&, std::string_view, const std::string&, const ReadOptions&, FileFacts*); \
-    template std::vector<T> parse_matrix_market_vector<T>(const Context&, std::string_view,    \
+#define TESSERA_INSTANTIATE(T)                                                              \
+    template CsrMatrix<T> parse_matrix_market<T>(const Context&, std::string_view,          \
+                                                 const std::string&, const ReadOptions&,    \
+                                                 FileFacts*, std::size_t);                  \
+    template std::vector<T> parse_matrix_market_vector<T>(const Context&, std::string_view, \
                                                           const std::string&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -56,29 +56,6 @@ constexpr unsigned char vtk_types[] = {1, 3, 5, 9, 10, 12};
     throw InvalidArgument("write_vtu: " + reason);
 }
 
-void check_mesh(const Mesh& mesh) {
-    if (mesh.dimensions != 2 && mesh.dimensions != 3) refuse("a mesh has 2 or 3 dimensions");
-    if (mesh.points.size() % std::size_t(mesh.dimensions) != 0) {
-        refuse("the points of the mesh do not have " + std::to_string(mesh.dimensions) +
-               " coordinates each");
-    }
-    const Index nodes = mesh.node_count();
-    for (const Cells& cells : mesh.elements) {
-        if (cells.nodes.size() % std::size_t(corners(cells.shape)) != 0) {
-            refuse(std::string("an element lacks corners of a ") + to_string(cells.shape));
-        }
-        for (const Index node : cells.nodes) {
-            if (node >= 0 && node < nodes) continue;
-            refuse("an element has the node " + std::to_string(node) + " of a mesh of " +
-                   std::to_string(nodes) + " nodes");
-        }
-    }
-    if (!mesh.regions.empty() && mesh.regions.size() != std::size_t(mesh.element_count())) {
-        refuse("the mesh has " + std::to_string(mesh.element_count()) + " elements and " +
-               std::to_string(mesh.regions.size()) + " regions of elements");
-    }
-}
-
 void check_fields(const std::vector<MeshField>& fields, Index count, const char* places,
                   std::vector<std::string> names) {
     for (const MeshField& field : fields) {
@@ -181,7 +158,7 @@ void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
                const std::vector<MeshField>& node_fields,
                const std::vector<MeshField>& element_fields) {
     require_cpu(cpu, "write_vtu");
-    check_mesh(mesh);
+    validate(mesh);
     check_fields(node_fields, mesh.node_count(), "nodes", {});
     std::vector<std::string> taken;
     if (!mesh.regions.empty()) taken.push_back("region");

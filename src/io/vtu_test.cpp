@@ -183,16 +183,17 @@ TEST_F(vtu, refuses_what_does_not_fit) {
               "write_vtu: two fields have the name 'region'");
     Mesh broken = mesh;
     broken.elements[0].nodes[1] = 5;
-    EXPECT_EQ(refusal(broken), "write_vtu: an element has the node 5 of a mesh of 5 nodes");
+    EXPECT_EQ(refusal(broken),
+              "element 0 (triangle) names node 5; the mesh has 5 nodes, counted from 0");
     broken = mesh;
     broken.elements[0].nodes.pop_back();
-    EXPECT_EQ(refusal(broken), "write_vtu: an element lacks corners of a triangle");
+    EXPECT_EQ(refusal(broken), "elements of shape triangle name 2 nodes, no multiple of 3");
     broken = mesh;
     broken.regions.pop_back();
-    EXPECT_EQ(refusal(broken), "write_vtu: the mesh has 2 elements and 1 regions of elements");
+    EXPECT_EQ(refusal(broken), "the mesh gives regions for 1 elements and has 2");
     broken = mesh;
     broken.points.pop_back();
-    EXPECT_EQ(refusal(broken), "write_vtu: the points of the mesh do not have 2 coordinates each");
+    EXPECT_EQ(refusal(broken), "the mesh has 9 coordinates, no whole number of points");
     const std::string nowhere = path("none") + "/a.vtu";
     EXPECT_EQ(outcome([&] {
                   write_vtu(test::host(), nowhere, mesh);

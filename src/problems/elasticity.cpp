@@ -2,7 +2,6 @@
 
 #include "problems/generators.hpp"
 #include "tessera/elasticity.hpp"
-#include "tessera/meshes.hpp"
 
 namespace tessera::problems {
 
@@ -39,24 +38,18 @@ class ElementStiffness {
   private:
     static constexpr double young = 1;
     static constexpr double poisson = 0.3;
+    /// Integrals over [0, 1] of the products of the shape functions of two corners: whether each is
+    /// derived, then whether each corner is the upper one.
+    static constexpr double one_axis[2][2][2][2] = {
+        {{{1. / 3, 1. / 6}, {1. / 6, 1. / 3}}, {{-0.5, 0.5}, {-0.5, 0.5}}},
+        {{{-0.5, -0.5}, {0.5, 0.5}}, {{1, -1}, {-1, 1}}}};
 
     /// I(i,j) on the element of side 1; the side enters through its power dimensions - 2.
     double integral(int a, int i, int b, int j) const {
         double product = 1;
         for (int axis = first_axis_; axis < 3; ++axis) {
-            const bool a_upper = (a >> (2 - axis)) & 1;
-            const bool b_upper = (b >> (2 - axis)) & 1;
-            const bool a_derived = axis == first_axis_ + i;
-            const bool b_derived = axis == first_axis_ + j;
-            if (a_derived && b_derived) {
-                product *= a_upper == b_upper ? 1 : -1;
-            } else if (a_derived) {
-                product *= a_upper ? 0.5 : -0.5;
-            } else if (b_derived) {
-                product *= b_upper ? 0.5 : -0.5;
-            } else {
-                product *= a_upper == b_upper ? 1. / 3 : 1. / 6;
-            }
+            product *= one_axis[axis == first_axis_ + i][axis == first_axis_ + j]
+                               [(a >> (2 - axis)) & 1][(b >> (2 - axis)) & 1];
         }
         return product;
     }

@@ -1,4 +1,4 @@
-#include "problems/supports.hpp"
+#include "problems/elements.hpp"
 
 #include <limits>
 #include <numeric>
@@ -144,21 +144,19 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
 template <CellShape S, int D, class Visit>
 void for_face_points(const Mesh& mesh, std::span<const Index> nodes, double thickness,
                      Visit&& visit) {
-    const auto& reference = gauss_points<S>();
-    double points[corner_count(S)][D];
-    for (int c = 0; c < corner_count(S); ++c) {
-        for (int i = 0; i < D; ++i) points[c][i] = mesh.points[std::size_t(nodes[c]) * D + i];
-    }
+    const auto& reference = reference_points<S>();
+    double points[corners(S)][D];
+    gather<S>(mesh, nodes, points);
     for (int p = 0; p < point_count(S); ++p) {
         double tangents[2][3]{};
-        for (int k = 0; k < axis_count(S); ++k) {
-            for (int c = 0; c < corner_count(S); ++c) {
+        for (int k = 0; k < dimensions(S); ++k) {
+            for (int c = 0; c < corners(S); ++c) {
                 for (int i = 0; i < D; ++i) {
                     tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
                 }
             }
         }
-        if (axis_count(S) == 1) tangents[1][2] = thickness;
+        if (dimensions(S) == 1) tangents[1][2] = thickness;
         const auto& [s, t] = tangents;
         const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
                                        s[0] * t[1] - s[1] * t[0]);
@@ -183,9 +181,9 @@ void for_points(const Mesh& mesh, CellShape shape, std::span<const Index> nodes,
 template <class Visit>
 void for_cells(const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
-        const std::size_t corners = std::size_t(corner_count(cells.shape));
-        for (std::size_t at = 0; at + corners <= cells.nodes.size(); at += corners) {
-            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, corners));
+        const std::size_t size = std::size_t(corners(cells.shape));
+        for (std::size_t at = 0; at + size <= cells.nodes.size(); at += size) {
+            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, size));
         }
     }
 }
@@ -195,7 +193,7 @@ void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const char
                   const NodeElements& node_elements) {
     check_nodes(mesh, group);
     for (const Cells& cells : group.cells) {
-        if (axis_count(cells.shape) != axes) {
+        if (dimensions(cells.shape) != axes) {
             throw InvalidArgument("group '" + group.name + "' has a cell of shape " +
                                   to_string(cells.shape) + "; " + needed);
         }
