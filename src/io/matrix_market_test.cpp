@@ -1,3 +1,4 @@
+#include "io/assemble.hpp"
 #include "io/formats.hpp"
 
 #include <functional>

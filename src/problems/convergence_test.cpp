@@ -68,9 +68,9 @@ struct Waves {
     /// Adds the error at the points of `reference`, each with the volume volumes[p].
     template <CellShape S, int P>
     void add_error(const elasticity::Reference<S, P>& reference,
-                   const double (&points)[corners(S)][dimensions(S)], std::span<const Index> nodes,
-                   const std::vector<double>& u, std::span<const double> volumes,
-                   Norms& squares) const {
+                   const double (&points)[corners(S)][tessera::dimensions(S)],
+                   std::span<const Index> nodes, const std::vector<double>& u,
+                   std::span<const double> volumes, Norms& squares) const {
         const int d = dimensions;
         const elasticity::Geometry geometry(reference, points);
         for (int p = 0; p < P; ++p) {
@@ -114,7 +114,8 @@ Norms error_norms(const Waves& waves, const Mesh& mesh, const std::vector<double
             constexpr CellShape s = decltype(shape)::value;
             double points[corners(s)][dimensions(s)];
             elasticity::gather<s>(mesh, elements.nodes(element), points);
-            elasticity::Reference<s, corners(s)> corner_rule = elasticity::corner_points<s>();
+            elasticity::Reference<s, corners(s)> corner_rule =
+                elasticity::reference_points<s, elasticity::Rule::corners>();
             if constexpr (elasticity::is_simplex(s)) {
                 for (int p = 0; p < corners(s); ++p) {
                     for (int c = 0; c < corners(s); ++c) {
