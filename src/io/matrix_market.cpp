@@ -141,18 +141,19 @@ const char* quick_digits(const char* p, int max_digits, std::uint64_t& number) {
     return p - begin <= max_digits ? p : nullptr;
 }
 
-template <class T>
-const char* quick_value(const char* p, const char* end, Field field, T& value) {
-    if (field == Field::integer) {
+template <class T, Field field>
+const char* quick_value(const char* p, const char* end, T& value) {
+    if constexpr (field == Field::integer) {
         constexpr int max_digits = 18;
         const bool negative = *p == '-';
         std::uint64_t number = 0;
         p = quick_digits(p + negative, max_digits, number);
         value = negative ? T(-std::int64_t(number)) : T(std::int64_t(number));
         return p;
+    } else {
+        const auto result = fast_float::from_chars(p, end, value);
+        return result.ec == std::errc{} && std::isfinite(value) ? result.ptr : nullptr;
     }
-    const auto result = fast_float::from_chars(p, end, value);
-    return result.ec == std::errc{} && std::isfinite(value) ? result.ptr : nullptr;
 }
 
 /// After the line `p` is in, if only blanks are left of it; else nullptr.
@@ -163,7 +164,7 @@ const char* quick_line_end(const char* p) {
     return *p == '\n' ? p + 1 : nullptr;
 }
 
-template <class T>
+template <class T, Field field>
 const char* quick_entry(const char* p, const char* end, const MarketHeader& header,
                         Entry<T>& entry) {
     constexpr int max_digits = 10;
@@ -177,9 +178,9 @@ const char* quick_entry(const char* p, const char* end, const MarketHeader& head
         return nullptr;
     }
     entry = {Index(row - 1), Index(column - 1), 1};
-    if (header.field != Field::pattern) {
+    if constexpr (field != Field::pattern) {
         if (!is_blank(*p)) return nullptr;
-        p = quick_value(skip_blanks(p), end, header.field, entry.value);
+        p = quick_value<T, field>(skip_blanks(p), end, entry.value);
         if (p == nullptr) return nullptr;
         if (header.symmetry == Symmetry::skew_symmetric && row == column && entry.value != 0) {
             return nullptr;
@@ -215,10 +216,10 @@ void careful_entry(std::string_view line, const MarketHeader& header, Entry<T>& 
     check_diagonal(entry, header.symmetry, parts[2]);
 }
 
-template <class T>
+template <class T, Field field>
 ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& header,
                                     RowBuckets buckets, Offset limit, EntryChunk<T>& chunk) {
-    const std::size_t shortest_line = header.field == Field::pattern ? 4 : 6;
+    const std::size_t shortest_line = field == Field::pattern ? 4 : 6;
     const std::size_t images = header.symmetry == Symmetry::general ? 1 : 2;
     const auto entries =
         std::make_unique_for_overwrite<Entry<T>[]>(text.size() / shortest_line * images);
@@ -226,7 +227,7 @@ ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& h
     ChunkOutcome outcome = parse_lines<Entry<T>>(
         text, limit, header.entries,
         [&](const char* p, const char* end, Entry<T>& entry) {
-            return quick_entry(p, end, header, entry);
+            return quick_entry<T, field>(p, end, header, entry);
         },
         [&](std::string_view line, Entry<T>& entry) { careful_entry(line, header, entry); },
         [&](const Entry<T>& entry) { out = put_entry(out, entry, header.symmetry); });
@@ -234,14 +235,14 @@ ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& h
     return outcome;
 }
 
-template <class T>
+template <class T, Field field>
 ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header, Offset limit,
                                std::vector<T>& values) {
     values.clear();
     return parse_lines<T>(
         text, limit, header.entries,
         [&](const char* p, const char* end, T& value) {
-            p = quick_value(skip_blanks(p), end, header.field, value);
+            p = quick_value<T, field>(skip_blanks(p), end, value);
             return p == nullptr ? nullptr : quick_line_end(p);
         },
         [&](std::string_view line, T& value) {
@@ -269,10 +270,12 @@ std::vector<Chunk> parse_body(int threads, const std::string& name, const Market
 template <class T>
 std::vector<T> parse_array(int threads, const std::string& name, const MarketHeader& header,
                            std::size_t chunk_bytes) {
+    const auto parse = header.field == Field::integer ? &parse_array_chunk<T, Field::integer>
+                                                      : &parse_array_chunk<T, Field::real>;
     const auto chunks = parse_body<std::vector<T>>(
         threads, name, header, chunk_bytes,
         [&](std::string_view text, Offset limit, std::vector<T>& values) {
-            return parse_array_chunk(text, header, limit, values);
+            return parse(text, header, limit, values);
         });
     std::vector<T> all;
     all.reserve(std::size_t(header.entries));
@@ -299,11 +302,14 @@ CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, cons
     }
     const RowBuckets buckets =
         row_buckets(header.rows, header.entries * (header.symmetry == Symmetry::general ? 1 : 2));
-    const auto chunks = parse_body<EntryChunk<T>>(
-        cpu.threads(), name, header, chunk_bytes,
-        [&](std::string_view part, Offset limit, EntryChunk<T>& chunk) {
-            return parse_coordinate_chunk(part, header, buckets, limit, chunk);
-        });
+    const auto parse = header.field == Field::pattern   ? &parse_coordinate_chunk<T, Field::pattern>
+                       : header.field == Field::integer ? &parse_coordinate_chunk<T, Field::integer>
+                                                        : &parse_coordinate_chunk<T, Field::real>;
+    const auto chunks =
+        parse_body<EntryChunk<T>>(cpu.threads(), name, header, chunk_bytes,
+                                  [&](std::string_view part, Offset limit, EntryChunk<T>& chunk) {
+                                      return parse(part, header, buckets, limit, chunk);
+                                  });
     return assemble<T>(cpu, header, buckets, chunks, name, facts);
 }
 
