@@ -8,9 +8,8 @@
 #include "tessera/csr.hpp"
 #include "tessera/mesh.hpp"
 
-/// Linear elasticity of small displacements with linear finite elements: triangles and bilinear
-/// quadrilaterals in plane stress, tetrahedra and trilinear hexahedra. Units are the user's, and
-/// must agree: with lengths in m and E in Pa, forces are in N and stresses in Pa.
+/// Linear elasticity with linear finite elements: triangles and quadrilaterals in plane stress,
+/// tetrahedra and hexahedra. Units must agree: with m and Pa, forces are in N.
 namespace tessera::elasticity {
 
 using Vector = std::array<double, 3>;  ///< x, y, z; in two dimensions the last is ignored.
@@ -36,14 +35,12 @@ struct Hold {
     Field displacement = constant({0, 0, 0});          ///< A length.
 };
 
-/// A force per area (in two dimensions of length times thickness) on the edges or faces of a group.
+/// A force per area (of length times thickness in two dimensions) on a group's edges or faces.
 struct Traction {
     std::string group;
     Field force;
 };
-
-/// A force on a group as a whole: an even traction on its edges or faces, or equal shares for its
-/// points.
+/// A force on a group as a whole: an even traction, or equal shares for its points.
 struct Force {
     std::string group;
     Vector total{};
@@ -69,8 +66,7 @@ struct System {
     CsrMatrix<double> matrix;
     std::vector<double> load;
     Index natural_block = 1;  ///< `dimensions` where nodes are held in all components or none.
-    /// A connected part of the mesh can still move rigidly, so that the matrix is singular. Parts
-    /// that share single nodes or edges, and could turn about them, count as one.
+    /// A connected part of the mesh can move rigidly (hinges between parts are not found).
     bool known_singular = false;
     std::vector<Index> unknowns;  ///< Row of each displacement; -1: held, or in no element.
     std::vector<double> held;     ///< The given displacements, `dimensions` a node; 0 elsewhere.
@@ -83,12 +79,11 @@ struct System {
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
 ///                - sum over the held (b, j) of matrix(a, i; b, j) u_bj
-/// by two Gauss points an axis, on triangles and tetrahedra by the midpoint. All couplings of nodes
-/// that share an element are stored, zeros too. The matrix is symmetric in every bit; all is equal
-/// in every bit for every number of threads of `cpu`, a CPU context. T. J. R. Hughes, The Finite
-/// Element Method, 2000, chapter 3. Throws InvalidArgument as validate(mesh), for elements that are
-/// inverted or flat, for groups, regions, materials and thicknesses that do not exist or do not
-/// fit, and for more than 2^31 - 1 unknowns.
+/// by two Gauss points an axis, on simplices by the midpoint. All couplings of nodes that share an
+/// element are stored, zeros too. The matrix is symmetric in every bit, all is equal in every bit
+/// for every number of threads of `cpu`, a CPU context. T. J. R. Hughes, The Finite Element Method,
+/// 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and
+/// for groups, regions, materials and thicknesses that do not exist or do not fit.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// Numbers of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx, yy, zz, xy, yz,

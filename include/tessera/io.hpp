@@ -9,9 +9,7 @@
 namespace tessera::io {
 
 struct ReadOptions {
-    /// A header may claim at most max(2^20, 16 x file bytes) rows or columns, so that a damaged
-    /// file cannot ask for all memory; true lifts this.
-    bool allow_empty_rows = false;
+    bool allow_empty_rows = false;  ///< More than max(2^20, 16 x file bytes) rows or columns.
 };
 
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
@@ -26,14 +24,12 @@ struct FileFacts {
 };
 
 /// Reads a sparse matrix into host memory of `cpu` (a CPU context, whose threads parse): Matrix
-/// Market (coordinate or array; real, integer, pattern; general, symmetric, skew-symmetric),
-/// Harwell-Boeing and Rutherford-Boeing (assembled; right-hand sides are skipped), PETSc binary
-/// (32-bit indices; the first object), each also gzipped; recognised by content. Symmetric files
-/// are expanded (either triangle may hold an entry), duplicates summed in file order, columns
-/// sorted; the zeros of dense forms are not stored. The result does not depend on the threads. The
-/// file must not shrink meanwhile: it is mapped into memory.
-/// Throws ParseError with the file and its first bad line: also for values that are not finite in T
-/// and for sizes that the file is too short for.
+/// Market (all but complex), Harwell-Boeing and Rutherford-Boeing (assembled; right-hand sides are
+/// skipped), PETSc binary (32-bit indices; the first object), each also gzipped; recognised by
+/// content. Symmetric files are expanded (either triangle may hold an entry), duplicates summed in
+/// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
+/// on the threads. The file must not shrink meanwhile: it is mapped into memory. Throws ParseError
+/// with the first bad line, also for values not finite in T and sizes the file is too short for.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      const ReadOptions& options = {}, FileFacts* facts = nullptr);
@@ -43,16 +39,14 @@ template <class T>
 TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& path);
 
 /// Writes a matrix in host memory; the ending chooses the format: .mtx, .mtx.gz (Matrix Market
-/// coordinate real; numbers read back bitwise), .petsc (PETSc binary, 32-bit indices). `symmetry`
-/// other than general writes the lower triangle (PETSc: all), and throws InvalidArgument if the
-/// matrix is not so. Throws InvalidArgument for another ending and for values that are not finite,
-/// and Error with the reason when the file cannot be written, of which then no part remains. The
-/// bytes do not depend on the threads.
+/// coordinate real; numbers read back bitwise), .petsc (32-bit indices). `symmetry` other than
+/// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix is not so,
+/// for another ending and for values that are not finite, and Error when the file cannot be
+/// written, of which then no part remains. The bytes do not depend on the threads.
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);
-
-/// Writes a vector in host memory: .mtx, .mtx.gz (array), .petsc. Errors as write_matrix.
+/// Likewise for a vector in host memory; Matrix Market's array form.
 template <class T>
 TESSERA_API void write_vector(const Context& cpu, const std::string& path,
                               std::span<const T> vector);
@@ -83,10 +77,9 @@ struct MeshField {
 };
 
 /// Writes a mesh in host memory with fields on it as a VTK unstructured grid (.vtu: XML with
-/// appended raw data, little-endian), for ParaView and others. Points, and fields of two
-/// components, get a third that is zero. Regions are the cell data "region", as 32-bit integers.
-/// Throws InvalidArgument for fields without a name, of one name, or not of the mesh's size, and as
-/// validate(mesh); errors of writing as write_matrix. The bytes do not depend on the threads.
+/// appended raw data). Points, and fields of two components, get a third that is zero. Regions are
+/// the cell data "region". Throws InvalidArgument for fields without a name, of one name, or not of
+/// the mesh's size, and as validate(mesh); errors of writing as write_matrix.
 TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
                            const std::vector<MeshField>& node_fields = {},
                            const std::vector<MeshField>& element_fields = {});

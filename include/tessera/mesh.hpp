@@ -54,8 +54,7 @@ struct Mesh {
     TESSERA_API const MeshGroup& group(const std::string& name) const;
 };
 
-/// Throws InvalidArgument that names the first array that does not fit, or the first element with a
-/// node that does not exist or occurs twice.
+/// Throws InvalidArgument that names the first array or element that does not fit.
 TESSERA_API void validate(const Mesh& mesh);
 
 /// Structured meshes. Nodes are numbered with the first axis slowest.
@@ -83,13 +82,11 @@ TESSERA_API Mesh rectangle(CellShape element, Index nx, Index ny, const GridOpti
 TESSERA_API Mesh box(CellShape element, Index nx, Index ny, Index nz,
                      const GridOptions& options = {});
 
-/// A quarter of a square plate with a round hole in its middle, x and y in [0, half_width] outside
-/// of the circle about the origin: `size` cells from the hole to the rim, `size` on each half of
-/// the arc. Groups: hole, left and bottom (the lines of symmetry x = 0 and y = 0), right
-/// (x = half_width) and top. Throws InvalidArgument unless 0 < radius < half_width.
+/// A quarter of a square plate with a round hole in its middle: `size` cells from the hole to the
+/// rim and on each half of the arc. Groups: hole, left and bottom (the lines of symmetry), right
+/// and top (x or y = half_width). Throws InvalidArgument unless 0 < radius < half_width.
 TESSERA_API Mesh plate_with_hole(CellShape element, Index size, double radius = 1,
                                  double half_width = 4);
 
 }  // namespace meshes
-
 }  // namespace tessera

@@ -76,6 +76,8 @@ void random_block(Draws& draws, Index n, double condition, std::vector<double>& 
 
 }  // namespace
 
+/// N at the end of the diagonal, 2 on its other places, -1 in the last row and column. Symmetric
+/// positive definite.
 Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
     spec.finish();
     const Index end = size - 1;  // The dense row.
@@ -90,6 +92,8 @@ Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
     });
 }
 
+/// N rows in dense blocks of K (the last one smaller when K does not divide N), entries uniform in
+/// [-1, 1).
 Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
     if (spec.value_count() < 2) {
         throw InvalidArgument("block_diagonal needs a block size, for example block_diagonal:" +
@@ -109,6 +113,10 @@ Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
     return problem;
 }
 
+/// N diagonal blocks D_b with sizes uniform in LOW..HIGH (at most 4096). D_b = U diag(s) V,
+/// s_k = condition^(-k / (n - 1)), U and V three random Householder reflections each: 2-norm 1 and
+/// 2-norm condition number `condition` (1 where n = 1). The last row of each block is coupled to
+/// the first column of the next by 0.1 / condition, so that A = D (I + E) with ||E||_2 <= 0.1.
 Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
     const SizeRange sizes = sizes_of(spec);
     const double condition = spec.real("condition", 10, 1, 1e18);

@@ -244,6 +244,10 @@ Problem<double> assembled(const Context& cpu, Mesh mesh, bool free) {
 
 }  // namespace
 
+/// Linear elasticity, E = 1, nu = 0.3, on the unit square (plane stress) of N x N cells or the unit
+/// cube of N^3; not scaled. `grading` is the length of the last cell over that of the first along
+/// every axis. Unknowns are node-major. The nodes on x = 0 are clamped and left out; the load is
+/// that of the traction (0, -1, 0) on x = 1. "free" clamps nothing: singular, no load.
 Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     const int dimensions = dimensions_of(spec);
     const bool free = spec.flag("free");
@@ -268,6 +272,8 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     return problem;
 }
 
+/// The same for a beam of N cells on each side of its section, which is 1 wide, and `length` times
+/// that along x.
 Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
     const int dimensions = dimensions_of(spec);
     const double length = double(spec.integer("length", 8, 1, 1000));
@@ -280,6 +286,8 @@ Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
     return assembled(cpu, beam(element, Index(length) * size, size, options), false);
 }
 
+/// A quarter of a plate of width 8 with a hole of radius 1 under the traction (1, 0) on its right
+/// side. Nodes on a line of symmetry keep one unknown, so that there is no natural block.
 Problem<double> plate_hole(const Context& cpu, Spec& spec, Index size) {
     const CellShape element = read_element(spec, 2);
     spec.finish();

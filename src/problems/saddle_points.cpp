@@ -47,6 +47,9 @@ Constraints sparse_constraints(std::uint64_t seed, Index count, Index variables,
 
 }  // namespace
 
+/// [-Theta J^T; J delta I] of an interior point method: N variables, Theta = 10^u with u uniform in
+/// [-spread, spread), and M = N / 2 constraints (1 at least) with `entries` numbers +-1 at random
+/// variables; each variable has a 1 at a random constraint besides. N negative eigenvalues.
 Problem<double> kkt(const Context& cpu, Spec& spec, Index variables) {
     const double spread = spec.real("spread", 4, 0, 300);
     const double delta = spec.real("delta", 0, 0, 1e300);
@@ -68,6 +71,8 @@ Problem<double> kkt(const Context& cpu, Spec& spec, Index variables) {
     });
 }
 
+/// [H J^T; J 0], H = tridiagonal (-1, 2, -1) of N variables, M = N / 3 constraints (1 at least)
+/// e_i - e_(i + M). M negative eigenvalues.
 Problem<double> qpband(const Context& cpu, Spec& spec, Index variables) {
     spec.finish();
     const Index count = std::max(variables / 3, 1);
@@ -87,6 +92,9 @@ Problem<double> qpband(const Context& cpu, Spec& spec, Index variables) {
     });
 }
 
+/// [H J^T; J 0], H = diag(10^u), u uniform in [-spread, spread), N variables; J has `rows` dense
+/// rows: normal numbers in the share `density` of their places, plus 1 at (i, i). `rows` negative
+/// eigenvalues.
 Problem<double> bordered(const Context& cpu, Spec& spec, Index variables) {
     const Index count = std::min(Index(spec.integer("rows", 20, 1, 10000)), variables);
     const double density = spec.real("density", 0.3, 0, 1);
@@ -157,6 +165,9 @@ Problem<double> assemble_mixed(const Context& cpu, const Spec& spec, const Stagg
 
 }  // namespace
 
+/// Stokes flow in the closed unit square, N x N cells (2 at least), marker and cell:
+/// [A B^T; B -beta I], A the 5-point Laplacian with no slip on walls, B minus the divergence. As
+/// many negative eigenvalues as pressures.
 Problem<double> stokes(const Context& cpu, Spec& spec, Index size) {
     const StaggeredGrid grid(spec, size);
     const double beta = spec.real("beta", 0, 0, 1e300);
@@ -177,6 +188,9 @@ Problem<double> stokes(const Context& cpu, Spec& spec, Index size) {
     return assemble_mixed(cpu, spec, grid, n, beta, face_row);
 }
 
+/// Flow in a porous square on the same unknowns (lowest-order Raviart-Thomas elements, lumped):
+/// [M B^T; B 0], M = h^2 times the mean of 1 / k on both sides of a face, k = 10^u in each cell,
+/// u uniform in [-contrast / 2, contrast / 2), B scaled by h^2.
 Problem<double> darcy(const Context& cpu, Spec& spec, Index size) {
     const StaggeredGrid grid(spec, size);
     const double contrast = spec.real("contrast", 4, 0, 300);
