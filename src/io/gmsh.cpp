@@ -279,30 +279,20 @@ class GmshMesh {
     void check_repeated() {
         each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
             const std::size_t count = std::size_t(corners(shape));
-            // The order of the corners does not matter to the sum.
-            std::vector<std::pair<std::uint64_t, std::size_t>> keys(elements.tags.size());
+            std::vector<std::pair<std::array<Index, 8>, std::size_t>> keys(elements.tags.size());
             for (std::size_t e = 0; e < keys.size(); ++e) {
-                std::uint64_t sum = 0;
-                for (std::size_t c = 0; c < count; ++c) {
-                    std::uint64_t x =
-                        (std::uint64_t(nodes[e * count + c]) + 1) * 0x9e3779b97f4a7c15u;
-                    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
-                    sum += x ^ (x >> 32);
-                }
-                keys[e] = {sum, e};
+                auto& [sorted, element] = keys[e];
+                std::copy_n(&nodes[e * count], count, sorted.begin());
+                std::sort(sorted.begin(), sorted.begin() + std::ptrdiff_t(count));
+                element = e;
             }
             std::sort(keys.begin(), keys.end());
-            for (std::size_t i = 1; i < keys.size(); ++i) {
-                const auto [one, other] = std::pair(keys[i - 1].second, keys[i].second);
-                const Index* const a = &nodes[one * count];
-                const Index* const b = &nodes[other * count];
-                if (keys[i].first != keys[i - 1].first || !std::is_permutation(a, a + count, b)) {
-                    continue;
-                }
-                fail(elements, other,
-                     " has the nodes of " + nth(elements, one) +
-                         "; an element may be in one physical group of its dimension only");
-            }
+            const auto twice =
+                std::ranges::adjacent_find(keys, {}, [](const auto& key) { return key.first; });
+            if (twice == keys.end()) return;
+            fail(elements, twice[1].second,
+                 " has the nodes of " + nth(elements, twice->second) +
+                     "; an element may be in one physical group of its dimension only");
         });
     }
 

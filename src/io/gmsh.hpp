@@ -30,7 +30,7 @@ struct GmshElements {
 };
 
 /// A part of the geometry with the tags of its physical groups; a negative tag belongs to the same
-/// group and says that the elements stand in it turned round. Version 2.2 has physical groups only.
+/// group and says that the elements are reversed in it. Version 2.2 has physical groups only.
 struct GmshPart {
     int dimensions = 0;
     int tag = 0;

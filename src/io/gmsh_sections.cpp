@@ -72,10 +72,10 @@ class GmshReader : GmshInput {
             }
             file_.binary = binary = true;
             end_line();
-            const auto one = binary_number<std::int32_t>("the number that tells the byte order");
+            const auto one = binary_number<std::int32_t>("the number that gives the byte order");
             swapped = one == 1 << 24;
             if (one != 1 && !swapped) {
-                reject("expected the number 1, which tells the byte order");
+                reject("expected the number 1, which gives the byte order");
             }
         }
         expect_end("MeshFormat");
@@ -197,7 +197,7 @@ class GmshReader : GmshInput {
     Offset read_node_block() {
         const int dimensions = dimension();
         integer("the tag of an entity");
-        const int parametric = integer("the word that tells parametric nodes");
+        const int parametric = integer("the parametric flag");
         if (parametric != 0 && parametric != 1) {
             reject("expected 0 or 1 (parametric), found " + std::to_string(parametric));
         }

@@ -29,7 +29,7 @@ class FormatParser {
 
     std::vector<FortranField> parse() {
         list(0);
-        if (at_ != text_.size()) reject("text behind the last parenthesis");
+        if (at_ != text_.size()) reject("text after the last parenthesis");
         if (fields_.empty()) reject("no number in it");
         return std::move(fields_);
     }
@@ -82,7 +82,7 @@ class FormatParser {
             advance(repeat);
         } else if (peek() == '(') {
             // Fortran starts the next line at the last such group, not at the beginning.
-            if (depth == 0 && !fields_.empty()) reject("numbers in front of a group");
+            if (depth == 0 && !fields_.empty()) reject("numbers before a group");
             const std::size_t begin = at_;
             for (std::size_t k = 0; k < std::max<std::size_t>(repeat, 1); ++k) {
                 count_item();

@@ -43,12 +43,12 @@ struct ChunkOutcome {
     std::string error;
 };
 
-/// Parses the lines of a chunk but for empty ones and comments (%): quick(p, end, item) returns
-/// the position after the line, or nullptr for a form that it does not know; then careful(line,
+/// Parses the lines of a chunk but for empty ones and comments (%): fast(p, end, item) returns
+/// the position after the line, or nullptr for a form that it does not know; then fallback(line,
 /// item) reads it or rejects it. take(item) receives what they read. Entry limit + 1 is an error.
-template <class Item, class Quick, class Careful, class Take>
-ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset promised, Quick&& quick,
-                         Careful&& careful, Take&& take) {
+template <class Item, class Fast, class Fallback, class Take>
+ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset promised, Fast&& fast,
+                         Fallback&& fallback, Take&& take) {
     ChunkOutcome outcome;
     const char* p = chunk.data();
     const char* const end = p + chunk.size();
@@ -56,13 +56,13 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset promised, 
     try {
         while (p != end) {
             ++outcome.lines;
-            const char* next = quick(p, end, item);
+            const char* next = fast(p, end, item);
             if (next == nullptr) {
                 next = static_cast<const char*>(std::memchr(p, '\n', std::size_t(end - p))) + 1;
                 const std::string_view line = trimmed({p, std::size_t(next - p) - 1});
                 p = next;
                 if (line.empty() || line[0] == '%') continue;
-                careful(line, item);
+                fallback(line, item);
             }
             p = next;
             if (outcome.entries == limit) {

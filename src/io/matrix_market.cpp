@@ -120,7 +120,7 @@ MarketHeader parse_header(std::string_view text, const std::string& name,
 }
 
 // Each line is first read by code that knows only the usual form and checks everything about it;
-// whatever it does not recognise goes to the careful reader, which knows all forms and names what
+// whatever it does not recognise goes to the fallback, which knows all forms and names what
 // is wrong. Every text ends in '\n' (see TextChunks).
 
 const char* skip_blanks(const char* p) {
@@ -129,7 +129,7 @@ const char* skip_blanks(const char* p) {
 }
 
 /// An unsigned number of at most `max_digits` digits; nullptr if there is none.
-const char* quick_digits(const char* p, int max_digits, std::uint64_t& number) {
+const char* fast_digits(const char* p, int max_digits, std::uint64_t& number) {
     unsigned digit = unsigned(*p) - unsigned('0');
     if (digit > 9) return nullptr;
     const char* const begin = p;
@@ -142,12 +142,12 @@ const char* quick_digits(const char* p, int max_digits, std::uint64_t& number) {
 }
 
 template <class T, Field field>
-const char* quick_value(const char* p, const char* end, T& value) {
+const char* fast_value(const char* p, const char* end, T& value) {
     if constexpr (field == Field::integer) {
         constexpr int max_digits = 18;
         const bool negative = *p == '-';
         std::uint64_t number = 0;
-        p = quick_digits(p + negative, max_digits, number);
+        p = fast_digits(p + negative, max_digits, number);
         value = negative ? T(-std::int64_t(number)) : T(std::int64_t(number));
         return p;
     } else {
@@ -157,7 +157,7 @@ const char* quick_value(const char* p, const char* end, T& value) {
 }
 
 /// After the line `p` is in, if only blanks are left of it; else nullptr.
-const char* quick_line_end(const char* p) {
+const char* fast_line_end(const char* p) {
     if (*p == '\n') return p + 1;
     if (!is_blank(*p)) return nullptr;
     p = skip_blanks(p);
@@ -165,14 +165,14 @@ const char* quick_line_end(const char* p) {
 }
 
 template <class T, Field field>
-const char* quick_entry(const char* p, const char* end, const MarketHeader& header,
-                        Entry<T>& entry) {
+const char* fast_entry(const char* p, const char* end, const MarketHeader& header,
+                       Entry<T>& entry) {
     constexpr int max_digits = 10;
     std::uint64_t row = 0;
     std::uint64_t column = 0;
-    p = quick_digits(skip_blanks(p), max_digits, row);
+    p = fast_digits(skip_blanks(p), max_digits, row);
     if (p == nullptr || !is_blank(*p)) return nullptr;
-    p = quick_digits(skip_blanks(p), max_digits, column);
+    p = fast_digits(skip_blanks(p), max_digits, column);
     if (p == nullptr) return nullptr;
     if (row - 1 >= std::uint64_t(header.rows) || column - 1 >= std::uint64_t(header.columns)) {
         return nullptr;
@@ -180,16 +180,16 @@ const char* quick_entry(const char* p, const char* end, const MarketHeader& head
     entry = {Index(row - 1), Index(column - 1), 1};
     if constexpr (field != Field::pattern) {
         if (!is_blank(*p)) return nullptr;
-        p = quick_value<T, field>(skip_blanks(p), end, entry.value);
+        p = fast_value<T, field>(skip_blanks(p), end, entry.value);
         if (p == nullptr) return nullptr;
         if (header.symmetry == Symmetry::skew_symmetric && row == column && entry.value != 0) {
             return nullptr;
         }
     }
-    return quick_line_end(p);
+    return fast_line_end(p);
 }
 
-Index careful_index(std::string_view word, const char* what, Index size) {
+Index fallback_index(std::string_view word, const char* what, Index size) {
     const Offset number = integer_of(word, what);
     if (number == 0) reject(std::string(what) + " 0: indices start at 1");
     if (number < 1 || number > size) {
@@ -200,7 +200,7 @@ Index careful_index(std::string_view word, const char* what, Index size) {
 }
 
 template <class T>
-void careful_entry(std::string_view line, const MarketHeader& header, Entry<T>& entry) {
+void fallback_entry(std::string_view line, const MarketHeader& header, Entry<T>& entry) {
     const auto parts = words(line);
     const bool pattern = header.field == Field::pattern;
     if (parts.size() != (pattern ? 2 : 3)) {
@@ -208,8 +208,8 @@ void careful_entry(std::string_view line, const MarketHeader& header, Entry<T>& 
                                    : "expected 'row column value'") +
                ", found " + shown(line));
     }
-    entry.row = careful_index(parts[0], "row", header.rows);
-    entry.column = careful_index(parts[1], "column", header.columns);
+    entry.row = fallback_index(parts[0], "row", header.rows);
+    entry.column = fallback_index(parts[1], "column", header.columns);
     entry.value = 1;
     if (pattern) return;
     entry.value = value_of<T>(parts[2], header.field);
@@ -227,9 +227,9 @@ ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& h
     ChunkOutcome outcome = parse_lines<Entry<T>>(
         text, limit, header.entries,
         [&](const char* p, const char* end, Entry<T>& entry) {
-            return quick_entry<T, field>(p, end, header, entry);
+            return fast_entry<T, field>(p, end, header, entry);
         },
-        [&](std::string_view line, Entry<T>& entry) { careful_entry(line, header, entry); },
+        [&](std::string_view line, Entry<T>& entry) { fallback_entry(line, header, entry); },
         [&](const Entry<T>& entry) { out = put_entry(out, entry, header.symmetry); });
     chunk = EntryChunk<T>({entries.get(), out}, buckets);
     return outcome;
@@ -242,8 +242,8 @@ ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header
     return parse_lines<T>(
         text, limit, header.entries,
         [&](const char* p, const char* end, T& value) {
-            p = quick_value<T, field>(skip_blanks(p), end, value);
-            return p == nullptr ? nullptr : quick_line_end(p);
+            p = fast_value<T, field>(skip_blanks(p), end, value);
+            return p == nullptr ? nullptr : fast_line_end(p);
         },
         [&](std::string_view line, T& value) {
             const auto parts = words(line);

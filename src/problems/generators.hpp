@@ -107,7 +107,7 @@ template <class RowAt>
 Problem<double> assemble_rows(const Context& cpu, Index rows, RowAt&& row_at) {
     std::vector<Offset> starts(std::size_t(rows) + 1, 0);
     const auto each_row = [&](auto&& use) {
-        const auto walk = [&](Offset first, Offset last) {
+        const auto visit_range = [&](Offset first, Offset last) {
             RowList list(rows);
             for (Offset i = first; i < last; ++i) {
                 list.clear();
@@ -116,7 +116,7 @@ Problem<double> assemble_rows(const Context& cpu, Index rows, RowAt&& row_at) {
                 use(i, list.entries());
             }
         };
-        parallel_ranges(cpu.threads(), rows, walk, 1024);
+        parallel_ranges(cpu.threads(), rows, visit_range, 1024);
     };
     each_row([&](Offset i, const auto& entries) { starts[i + 1] = Offset(entries.size()); });
     for (Index i = 0; i < rows; ++i) starts[i + 1] += starts[i];

@@ -1,6 +1,7 @@
 #include "problems/elements.hpp"
 
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace tessera::elasticity {
@@ -100,17 +101,11 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
                    const std::vector<Index>& unknowns) {
     const Mesh& mesh = elements.mesh();
     Parts parts(elements);
-    std::vector<Index> number(used.size(), -1);
-    std::vector<PartMotions> motions;
+    std::map<Index, PartMotions> motions;  // by the least node of the part
     for (Index node = 0; node < mesh.node_count(); ++node) {
         if (!used[node]) continue;
-        const Index part = parts[node];
         const Vector point = point_of(mesh, node);
-        if (part == node) {
-            number[node] = Index(motions.size());
-            motions.emplace_back(point);
-        }
-        PartMotions& own = motions[number[part]];
+        PartMotions& own = motions.try_emplace(parts[node], point).first->second;
         for (int k = 0; k < 3; ++k) {
             own.low[k] = std::min(own.low[k], point[k]);
             own.high[k] = std::max(own.high[k], point[k]);
@@ -120,11 +115,11 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
         if (!used[node]) continue;
         for (int i = 0; i < mesh.dimensions; ++i) {
             if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
-            motions[number[parts[node]]].hold(point_of(mesh, node), i, mesh.dimensions);
+            motions.at(parts[node]).hold(point_of(mesh, node), i, mesh.dimensions);
         }
     }
     return std::any_of(motions.begin(), motions.end(),
-                       [&](const PartMotions& part) { return !part.all_held(mesh.dimensions); });
+                       [&](const auto& part) { return !part.second.all_held(mesh.dimensions); });
 }
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
