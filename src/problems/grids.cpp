@@ -124,8 +124,8 @@ class Crystal {
 
 }  // namespace
 
-/// -Laplace(u), Dirichlet, N points on each of 1, 2 or 3 axes, h = 1 / (N + 1), scaled by h^2: 2 per
-/// axis on the diagonal, -1 for each neighbour. Symmetric positive definite.
+/// -Laplace(u), Dirichlet, N points on each of 1, 2 or 3 axes, h = 1 / (N + 1), scaled by h^2:
+/// 2 per axis on the diagonal, -1 for each neighbour. Symmetric positive definite.
 Problem<double> poisson(const Context& cpu, Spec& spec, Index size) {
     const Grid grid{size, dimensions_of(spec)};
     spec.finish();
@@ -177,8 +177,8 @@ Problem<double> shell(const Context& cpu, Spec& spec, Index size) {
     });
 }
 
-/// Conductances 10^u, u uniform in [-spread, spread), between neighbours of N x N points, and `leak`
-/// to the ground at each. Symmetric positive definite.
+/// Conductances 10^u, u uniform in [-spread, spread), between neighbours of N x N points, and
+/// `leak` to the ground at each. Symmetric positive definite.
 Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
     const Grid grid{size, 2};
     const double spread = spec.real("spread", 2, 0, 300);
@@ -204,9 +204,9 @@ Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
     return problem;
 }
 
-/// -1/2 Laplace(u) + V u + sum of 2 w w^T u - shift u on N^3 points at the distance h = 0.6; V = -sum
-/// over the atoms of 3 exp(-d^2 / 1.2), w = exp(-d) for d < 2.2 h, normalised: dense blocks around
-/// the atoms, which are in the middle half of the cube. Indefinite.
+/// -1/2 Laplace(u) + V u + sum of 2 w w^T u - shift u on N^3 points at the distance h = 0.6;
+/// V = -sum over the atoms of 3 exp(-d^2 / 1.2), w = exp(-d) for d < 2.2 h, normalised: dense
+/// blocks around the atoms, which are in the middle half of the cube. Indefinite.
 Problem<double> schroedinger(const Context& cpu, Spec& spec, Index size) {
     const Grid grid{size, 3};
     const Index atoms = Index(spec.integer("atoms", 6, 0, 100000));
