@@ -67,21 +67,22 @@ struct Reference {
     }
 };
 
+template <CellShape S, Rule rule>
+Reference<S, point_count(S, rule)> make_reference() {
+    Reference<S, point_count(S, rule)> made;
+    const double scale = rule == Rule::gauss ? std::sqrt(1. / 3) : rule == Rule::corners ? 1. : 0.;
+    constexpr double volume = !is_simplex(S) ? 1 : dimensions(S) == 2 ? 1. / 2 : 1. / 6;
+    for (int p = 0; p < point_count(S, rule); ++p) {
+        double at[3];
+        for (int m = 0; m < 3; ++m) at[m] = corner_signs[p][m] * scale;
+        made.set(p, at, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
+    }
+    return made;
+}
+
 template <CellShape S, Rule rule = Rule::gauss>
-const Reference<S, point_count(S, rule)>& reference_points() {
-    static const Reference<S, point_count(S, rule)> reference = [] {
-        Reference<S, point_count(S, rule)> made;
-        const double scale = rule == Rule::gauss     ? std::sqrt(1. / 3)
-                             : rule == Rule::corners ? 1.
-                                                     : 0.;
-        constexpr double volume = !is_simplex(S) ? 1 : dimensions(S) == 2 ? 1. / 2 : 1. / 6;
-        for (int p = 0; p < point_count(S, rule); ++p) {
-            double at[3];
-            for (int m = 0; m < 3; ++m) at[m] = corner_signs[p][m] * scale;
-            made.set(p, at, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
-        }
-        return made;
-    }();
+inline const Reference<S, point_count(S, rule)>& reference_points() {
+    static const auto reference = make_reference<S, rule>();
     return reference;
 }
 
