@@ -295,10 +295,10 @@ RunReport::Structure finish_structure(const Context& host, const Structure& stru
     if (vtu.empty()) return found;
     const WritingNote note(vtu);
     io::write_vtu(host, vtu, mesh,
-                  {{{"displacement", d, displacements},
-                    {"stress", tensor, means},
-                    {"von_mises", 1, node_mises}},
-                   {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}}});
+                  {{"displacement", d, displacements},
+                   {"stress", tensor, means},
+                   {"von_mises", 1, node_mises}},
+                  {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
     return found;
 }
 

@@ -4,19 +4,15 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "tessera/csr.hpp"
 #include "tessera/mesh.hpp"
 
-/// Linear elasticity of small displacements with linear finite elements: triangles and bilinear
-/// quadrilaterals in plane stress, tetrahedra and trilinear hexahedra. Units are the user's, and
-/// must agree: with lengths in m and E in Pa, forces are in N and stresses in Pa.
+/// Linear elasticity with linear finite elements: triangles and quadrilaterals in plane stress,
+/// tetrahedra and hexahedra. Units must agree: with m and Pa, forces are in N.
 namespace tessera::elasticity {
 
-/// x, y, z; in two dimensions the last is ignored.
-using Vector = std::array<double, 3>;
+using Vector = std::array<double, 3>;  ///< x, y, z; in two dimensions the last is ignored.
 
 /// A vector for each point of space. Called by several threads at once.
 using Field = std::function<Vector(const Vector& point)>;
@@ -32,28 +28,26 @@ struct Material {
     double poisson_ratio = 0.3;  ///< -1 < nu < 1/2; in plane stress also 1/2.
 };
 
-/// Nodes of a group whose displacement is given, component by component.
+/// A support: nodes of a group whose displacement is given, component by component.
 struct Hold {
     std::string group;
     std::array<bool, 3> components{true, true, true};  ///< Those that are given.
-    Field displacement = constant({0, 0, 0});          ///< A length; others are not looked at.
+    Field displacement = constant({0, 0, 0});          ///< A length.
 };
 
-/// A force per area (in two dimensions of length times thickness) on the edges or faces of a group.
+/// A force per area (of length times thickness in two dimensions) on a group's edges or faces.
 struct Traction {
     std::string group;
     Field force;
 };
-
-/// A force on a group as a whole: an even traction on its edges or faces, or equal shares for its
-/// points.
+/// A force on a group as a whole: an even traction, or equal shares for its points.
 struct Force {
     std::string group;
     Vector total{};
 };
 
-/// What is to be solved: -div stress(u) = body_force, u given on the holds, stress . normal given
-/// on the tractions and 0 on the rest of the surface.
+/// -div stress(u) = body_force, u given on the holds, stress . normal given on the tractions and 0
+/// on the rest of the surface.
 struct Model {
     Mesh mesh;
     Material material;                          ///< Of regions that have none of their own.
@@ -62,23 +56,20 @@ struct Model {
     std::vector<Traction> tractions;
     std::vector<Force> forces;
     Field body_force;      ///< A force per volume; empty: none.
-    double thickness = 1;  ///< Of the body in two dimensions, a length; else without meaning.
+    double thickness = 1;  ///< Of a body in two dimensions, a length.
 };
 
 /// The linear system of a model in host memory; its unknowns are the displacements that are not
-/// held, in the order of nodes and in each of components. Held displacements are eliminated from
-/// both sides, so that the matrix stays symmetric.
+/// held, by nodes and components. Held displacements are eliminated from both sides, so that the
+/// matrix stays symmetric.
 struct System {
     CsrMatrix<double> matrix;
     std::vector<double> load;
     Index natural_block = 1;  ///< `dimensions` where nodes are held in all components or none.
-    /// A connected part of the mesh can still move rigidly, so that the matrix is singular. Parts
-    /// that share single nodes or edges, and could turn about them, count as one.
+    /// A connected part of the mesh can move rigidly (hinges between parts are not found).
     bool known_singular = false;
-    /// The row of each displacement, `dimensions` a node; -1 where it is held, or the node belongs
-    /// to no element.
-    std::vector<Index> unknowns;
-    std::vector<double> held;  ///< The given displacements, `dimensions` a node; 0 elsewhere.
+    std::vector<Index> unknowns;  ///< Row of each displacement; -1: held, or in no element.
+    std::vector<double> held;     ///< The given displacements, `dimensions` a node; 0 elsewhere.
 
     /// All displacements, `dimensions` a node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;
@@ -87,37 +78,28 @@ struct System {
 /// Assembles, with G the derivatives dN_a / dx of the shape function of a node,
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
-///                - sum over the held (b, j) of matrix(a, i; b, j) u_bj.
-/// Integrals by two Gauss points an axis on quadrilaterals, hexahedra and edges, by the midpoint on
-/// triangles and tetrahedra (exact there for the matrix and constant forces). All couplings of
-/// nodes that share an element are stored, zeros too. The matrix is symmetric in every bit; all is
-/// equal in every bit for every number of threads of `cpu`, a CPU context. T. J. R. Hughes, The
-/// Finite Element Method, 2000, chapter 3.
-///
-/// Throws InvalidArgument for elements that are inverted or flat (with the first one's number,
-/// counted from 0, and its corners), or that name a node twice or one that does not exist; for
-/// groups, regions, materials and thicknesses that do not exist or do not fit; for more than
-/// 2^31 - 1 unknowns.
+///                - sum over the held (b, j) of matrix(a, i; b, j) u_bj
+/// by two Gauss points an axis, on simplices by the midpoint. All couplings of nodes that share an
+/// element are stored, zeros too. The matrix is symmetric in every bit, all is equal in every bit
+/// for every number of threads of `cpu`, a CPU context. T. J. R. Hughes, The Finite Element Method,
+/// 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and
+/// for groups, regions, materials and thicknesses that do not exist or do not fit.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// Numbers of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx, yy, zz, xy, yz,
 /// xz: the order of VTK). Shears are the tensor's, half the engineering ones.
 inline int tensor_components(int dimensions) { return dimensions == 2 ? 3 : 6; }
 
-// Below, `displacements` has `dimensions` numbers a node. Every result is equal in every bit for
-// every number of threads; throws InvalidArgument for sizes that do not fit and as `assemble` does.
+// Below, `displacements` has `dimensions` numbers a node; determinism and errors as in `assemble`.
 
-/// The strain (grad u + grad u^T) / 2 at the centre of each element, tensor_components each; a
-/// pure number.
+/// The strain (grad u + grad u^T) / 2 at the centre of each element, and the stress by its
+/// material.
 TESSERA_API std::vector<double> element_strains(const Context& cpu, const Model& model,
                                                 std::span<const double> displacements);
-
-/// The stress there by the element's material: a force per area.
 TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                                  std::span<const double> displacements);
 
-/// The strain energy, half the integral of strain : stress, by the quadrature of `assemble`: force
-/// times length.
+/// Half the integral of strain : stress, by the quadrature of `assemble`.
 TESSERA_API double strain_energy(const Context& cpu, const Model& model,
                                  std::span<const double> displacements);
 
@@ -126,9 +108,8 @@ TESSERA_API double strain_energy(const Context& cpu, const Model& model,
 TESSERA_API std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
                                            std::span<const double> element_values, int components);
 
-/// Von Mises' equivalent stress sqrt(3/2 s : s), s the deviator, of each tensor: in three
-/// dimensions sqrt(((xx - yy)^2 + (yy - zz)^2 + (zz - xx)^2) / 2 + 3 (xy^2 + yz^2 + xz^2)), in
-/// plane stress sqrt(xx^2 - xx yy + yy^2 + 3 xy^2).
+/// Von Mises' equivalent stress sqrt(3/2 s : s), s the deviator, of each tensor; plane stress in
+/// two dimensions.
 TESSERA_API std::vector<double> von_mises(int dimensions, std::span<const double> stresses);
 
 }  // namespace tessera::elasticity

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tessera/csr.hpp"
@@ -10,12 +9,9 @@
 namespace tessera::io {
 
 struct ReadOptions {
-    /// A Matrix Market header may claim at most max(2^20, 16 x file bytes) rows or columns, so that
-    /// a damaged file cannot ask for all memory; true lifts this.
-    bool allow_empty_rows = false;
+    bool allow_empty_rows = false;  ///< More than max(2^20, 16 x file bytes) rows or columns.
 };
 
-/// How the values of a file are related.
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
 
 /// What a file says about itself.
@@ -28,62 +24,48 @@ struct FileFacts {
 };
 
 /// Reads a sparse matrix into host memory of `cpu` (a CPU context, whose threads parse): Matrix
-/// Market (coordinate or array; real, integer, pattern; general, symmetric, skew-symmetric), also
-/// gzipped, Harwell-Boeing and Rutherford-Boeing (assembled; real, integer, pattern; right-hand
-/// sides are skipped), PETSc binary (32-bit indices; the first object); told apart by content.
-/// Symmetric files are expanded (either triangle may hold an entry), duplicates summed in file
-/// order, columns sorted; the zeros of dense forms are not stored. The result does not depend on
-/// the threads. The file must not shrink meanwhile: it is mapped into memory.
-/// Throws ParseError with the file and its first bad line: also for values that are not finite in T
-/// and for sizes that the file is too short for.
+/// Market (all but complex), Harwell-Boeing and Rutherford-Boeing (assembled; right-hand sides are
+/// skipped), PETSc binary (32-bit indices; the first object), each also gzipped; recognised by
+/// content. Symmetric files are expanded (either triangle may hold an entry), duplicates summed in
+/// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
+/// on the threads. The file must not shrink meanwhile: it is mapped into memory. Throws ParseError
+/// with the first bad line, also for values not finite in T and sizes the file is too short for.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      const ReadOptions& options = {}, FileFacts* facts = nullptr);
 
-/// The same from text in memory; `name` stands in messages. Matrix Market only.
-template <class T>
-TESSERA_API CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text,
-                                             const std::string& name,
-                                             const ReadOptions& options = {},
-                                             FileFacts* facts = nullptr);
-
-/// Reads a vector: a Matrix Market array or coordinate file with one column or one row (gzipped
-/// too), or a PETSc binary vector.
+/// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector.
 template <class T>
 TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& path);
 
 /// Writes a matrix in host memory; the ending chooses the format: .mtx, .mtx.gz (Matrix Market
-/// coordinate real; numbers read back bitwise), .petsc (PETSc binary, 32-bit indices).
-/// `symmetry` other than general writes the lower triangle (PETSc's format knows whole matrices
-/// only), and throws InvalidArgument if the matrix is not so. Throws InvalidArgument for another
-/// ending and for values that are not finite, and Error with the reason when the file cannot be
+/// coordinate real; numbers read back bitwise), .petsc (32-bit indices). `symmetry` other than
+/// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix is not so,
+/// for another ending and for values that are not finite, and Error when the file cannot be
 /// written, of which then no part remains. The bytes do not depend on the threads.
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);
-
-/// Writes a vector in host memory: .mtx, .mtx.gz (array), .petsc. Errors as write_matrix.
+/// Likewise for a vector in host memory; Matrix Market's array form.
 template <class T>
 TESSERA_API void write_vector(const Context& cpu, const std::string& path,
                               std::span<const T> vector);
 
-/// Reads a mesh into host memory of `cpu`, a CPU context: Gmsh's .msh of the versions 4.1 and 2.2,
-/// text or binary in either byte order, also gzipped; nodes with tags in any order, parametric or
-/// not; points, segments, triangles, quadrilaterals, tetrahedra, hexahedra.
-/// - The mesh is of three dimensions where there are tetrahedra or hexahedra, else of two, and then
-///   lies in a plane z = constant (to 1e-10 of its extent), whose z is dropped.
+/// Reads a Gmsh .msh file of version 4.1 or 2.2 (text or binary in either byte order, also gzipped)
+/// into host memory of `cpu`, a CPU context.
+/// - The mesh has three dimensions where there are tetrahedra or hexahedra, else two, and then lies
+///   in a plane z = constant (to 1e-10 of its extent), whose z is dropped.
 /// - Elements are the cells of that dimension, by shape and within one shape in file order; those
-///   that stand the wrong way round are turned. Nodes are numbered by their tags; those that no
-///   element has are dropped.
+///   of the wrong orientation are reversed. Nodes are numbered by their tags; those that no element
+///   has are dropped.
 /// - Physical groups of the mesh's dimension are the regions, by increasing tag; elements in none
-///   are a region of their own with an empty name, unless there are no such groups at all. Those of
-///   lower dimension are the groups; their cells stand as in the file, turned where a curve or
+///   are a region with an empty name, unless there are no such groups at all. Those of lower
+///   dimension are the groups; their cells keep the file's orientation, reversed where a curve or
 ///   surface is in its group with a minus sign. A group without a name is "point1", "curve1",
 ///   "surface1", "volume1" by its tag.
-/// Throws ParseError with the file and, for text, its line, for binary files the byte: also for
-/// elements of higher order, prisms and pyramids, elements that are degenerate, fold over or repeat
-/// another, that are in two groups of the mesh's dimension, nodes that are missing, two groups of
-/// one name. The file must not shrink meanwhile: it is mapped into memory.
+/// Throws ParseError with the file and its line (of binary files the byte): also for elements of
+/// higher order, prisms and pyramids, elements that are degenerate, fold over, repeat another or
+/// are in two groups of the mesh's dimension, missing nodes, two groups of one name.
 TESSERA_API Mesh read_mesh(const Context& cpu, const std::string& path);
 
 /// Numbers at the nodes or in the elements of a mesh: `components` each, one node or element after
@@ -94,19 +76,12 @@ struct MeshField {
     std::span<const double> values;
 };
 
-struct MeshFields {
-    std::vector<MeshField> nodes;
-    std::vector<MeshField> elements;
-};
-
 /// Writes a mesh in host memory with fields on it as a VTK unstructured grid (.vtu: XML with
-/// appended raw data, little-endian), for ParaView and others. Points, and fields of two
-/// components, get a third that is zero, so that they are VTK's vectors; other fields keep their
-/// components, and all values their bits. Regions are the cell data "region", as 32-bit integers.
-/// Throws InvalidArgument for fields without a name, of one name, or not of the mesh's size, and
-/// for a mesh whose arrays do not fit each other; and Error with the reason when the file cannot be
-/// written, of which then no part remains. The bytes do not depend on the threads.
+/// appended raw data). Points, and fields of two components, get a third that is zero. Regions are
+/// the cell data "region". Throws InvalidArgument for fields without a name, of one name, or not of
+/// the mesh's size, and as validate(mesh); errors of writing as write_matrix.
 TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
-                           const MeshFields& fields = {});
+                           const std::vector<MeshField>& node_fields = {},
+                           const std::vector<MeshField>& element_fields = {});
 
 }  // namespace tessera::io

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,9 +11,18 @@
 namespace tessera {
 
 /// Corners in the order of VTK and Gmsh: around a face counterclockwise; of a tetrahedron so that
-/// (p1 - p0) x (p2 - p0) . (p3 - p0) > 0; of a hexahedron the lower face, then the upper one above
-/// it.
+/// (p1 - p0) x (p2 - p0) . (p3 - p0) > 0; of a hexahedron the lower face, then the upper one.
 enum class CellShape { point, segment, triangle, quadrilateral, tetrahedron, hexahedron };
+
+constexpr int corners(CellShape shape) {
+    constexpr int counts[] = {1, 2, 3, 4, 4, 8};
+    return counts[int(shape)];
+}
+constexpr int dimensions(CellShape shape) {
+    constexpr int counts[] = {0, 1, 2, 2, 3, 3};
+    return counts[int(shape)];
+}
+TESSERA_API const char* to_string(CellShape shape);
 
 /// Cells of one shape: corners(shape) nodes each.
 struct Cells {
@@ -19,7 +30,7 @@ struct Cells {
     std::vector<Index> nodes;
 };
 
-/// A named part of a mesh on which something is held or loaded: points, edges, faces or elements.
+/// A named part of a mesh that supports or loads refer to: points, edges, faces or elements.
 struct MeshGroup {
     std::string name;
     int dimensions = 0;  ///< Of its cells, 0..3.
@@ -43,8 +54,39 @@ struct Mesh {
     TESSERA_API const MeshGroup& group(const std::string& name) const;
 };
 
-TESSERA_API int corners(CellShape shape);
-TESSERA_API int dimensions(CellShape shape);
-TESSERA_API const char* to_string(CellShape shape);
+/// Throws InvalidArgument that names the first array or element that does not fit.
+TESSERA_API void validate(const Mesh& mesh);
 
+/// Structured meshes. Nodes are numbered with the first axis slowest.
+namespace meshes {
+
+struct GridOptions {
+    std::array<double, 3> lengths{1, 1, 1};
+    /// Length of the last cell of an axis over that of the first, geometrically graded between.
+    std::array<double, 3> gradings{1, 1, 1};
+    /// In [0, 1): nodes inside are moved by at most jitter / 4 (in three dimensions jitter / 6) of
+    /// the shorter neighbouring cell along each axis, which inverts no element.
+    double jitter = 0;
+    std::uint64_t seed = 1;  ///< Of the jitter: Philox 4x32-10 by seed and node.
+};
+
+/// [0, lengths[0]] x [0, lengths[1]] in nx x ny cells, each one quadrilateral or two triangles (by
+/// the diagonal between the corners of even and of odd grid indices: inner nodes have 4 or 8
+/// neighbours). Groups of edges, the outside on their right: left and right (first and last x),
+/// bottom and top (y). Throws InvalidArgument for other shapes, sizes below 1 and too many nodes.
+TESSERA_API Mesh rectangle(CellShape element, Index nx, Index ny, const GridOptions& options = {});
+
+/// The same with z: each cell is one hexahedron or six tetrahedra (Kuhn's, mirrored from cell to
+/// cell). Groups of faces, seen from outside counterclockwise: left and right (x), bottom and top
+/// (y), back and front (first and last z).
+TESSERA_API Mesh box(CellShape element, Index nx, Index ny, Index nz,
+                     const GridOptions& options = {});
+
+/// A quarter of a square plate with a round hole in its middle: `size` cells from the hole to the
+/// rim and on each half of the arc. Groups: hole, left and bottom (the lines of symmetry), right
+/// and top (x or y = half_width). Throws InvalidArgument unless 0 < radius < half_width.
+TESSERA_API Mesh plate_with_hole(CellShape element, Index size, double radius = 1,
+                                 double half_width = 4);
+
+}  // namespace meshes
 }  // namespace tessera

@@ -13,7 +13,6 @@
 #include "tessera/io.hpp"
 #include "tessera/krylov.hpp"
 #include "tessera/mesh.hpp"
-#include "tessera/meshes.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/ordering.hpp"
 #include "tessera/polynomial.hpp"

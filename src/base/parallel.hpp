@@ -42,4 +42,15 @@ void parallel_ranges(int threads, Offset count, F&& f, Offset grain = parallel_g
                    [&](Offset, Offset first, Offset last) { f(first, last); });
 }
 
+/// f(k) for k in 0..count, each by the next thread that is free: for tasks of unequal length whose
+/// results do not depend on who runs them.
+template <class F>
+void parallel_tasks(int threads, Offset count, F&& f) {
+    std::atomic<Offset> next{0};
+    const Offset workers = std::min<Offset>(threads, count);
+    parallel_parts(threads, workers, workers, [&](Offset, Offset, Offset) {
+        for (Offset k = next++; k < count; k = next++) f(k);
+    });
+}
+
 }  // namespace tessera

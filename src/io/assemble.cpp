@@ -2,12 +2,68 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/parallel.hpp"
-#include "io/tasks.hpp"
+#include "io/text.hpp"
 
 namespace tessera::io {
+
+namespace {
+
+Index checked_size(const char* what, Offset size, std::size_t file_bytes,
+                   const ReadOptions& options) {
+    constexpr Offset max_size = std::numeric_limits<Index>::max();
+    const std::string claim = std::to_string(size) + " " + what;
+    if (size < 0) reject(claim + ": a size cannot be negative");
+    if (size > max_size) {
+        reject(claim + ": a matrix has at most " + std::to_string(max_size) + " " + what);
+    }
+    const Offset believed = std::max(Offset(1) << 20, Offset(file_bytes) * 16);
+    if (size > believed && !options.allow_empty_rows) {
+        reject(claim + " are claimed by a file of only " + std::to_string(file_bytes) +
+               " bytes; allow empty rows (--allow-empty-rows) if that is right");
+    }
+    return Index(size);
+}
+
+}  // namespace
+
+void MatrixHeader::set_sizes(Offset row_count, Offset column_count, std::size_t file_bytes,
+                             const ReadOptions& options) {
+    rows = checked_size("rows", row_count, file_bytes, options);
+    columns = checked_size("columns", column_count, file_bytes, options);
+    if (symmetry != Symmetry::general && rows != columns) {
+        reject(std::string(symmetry == Symmetry::symmetric ? "a symmetric" : "a skew-symmetric") +
+               " matrix must be square, not " + shape_text(rows, columns));
+    }
+}
+
+void MatrixHeader::check_pattern() const {
+    if (field == Field::pattern && symmetry == Symmetry::skew_symmetric) {
+        reject("a pattern has no signs and cannot be skew-symmetric");
+    }
+}
+
+void reject_complex() {
+    reject("complex matrices are not supported; write A + iB as the real [A -B; B A]");
+}
+
+void reject_hermitian() { reject("hermitian matrices are not supported"); }
+
+template <class T>
+T value_of(std::string_view word, Field field) {
+    return field == Field::integer ? T(integer_of(word, "value")) : real_of<T>(word, "value");
+}
+
+template <class T>
+void check_diagonal(const Entry<T>& entry, Symmetry symmetry, std::string_view word) {
+    if (symmetry != Symmetry::skew_symmetric || entry.row != entry.column || entry.value == 0) {
+        return;
+    }
+    reject("the diagonal of a skew-symmetric matrix is zero, found value " + shown(word));
+}
 
 RowBuckets row_buckets(Index rows, Offset entries) {
     constexpr Offset entries_a_bucket = 1 << 16;
@@ -148,9 +204,10 @@ CsrMatrix<T> sum_repeats(const Context& cpu, CsrMatrix<T>& from, Offset repeats,
 }  // namespace
 
 template <class T>
-CsrMatrix<T> assemble(const Context& cpu, Index rows, Index columns, RowBuckets buckets,
-                      std::span<const EntryChunk<T>> chunks, bool mirrored, const std::string& name,
-                      Offset& duplicates) {
+CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets buckets,
+                      std::span<const EntryChunk<T>> chunks, const std::string& name,
+                      FileFacts* facts) {
+    const bool mirrored = header.symmetry != Symmetry::general;
     std::vector<Offset> bases(std::size_t(buckets.count) + 1);
     for (const EntryChunk<T>& chunk : chunks) {
         for (std::size_t b = 0; b + 1 < bases.size(); ++b) {
@@ -158,66 +215,71 @@ CsrMatrix<T> assemble(const Context& cpu, Index rows, Index columns, RowBuckets 
         }
     }
     for (std::size_t b = 0; b + 1 < bases.size(); ++b) bases[b + 1] += bases[b];
-    CsrMatrix<T> matrix(cpu, rows, columns, bases.back());
+    CsrMatrix<T> matrix(cpu, header.rows, header.columns, bases.back());
     std::vector<Repeats> repeats(std::size_t(buckets.count));
     parallel_tasks(cpu.threads(), buckets.count, [&](Offset b) {
         const Offset first = b << buckets.shift;
-        const Offset end = std::min<Offset>(rows, (b + 1) << buckets.shift);
+        const Offset end = std::min<Offset>(header.rows, (b + 1) << buckets.shift);
         repeats[std::size_t(b)] = place_bucket(matrix, chunks, Index(b), Index(first),
                                                Index(end - first), bases[std::size_t(b)], mirrored);
     });
-    matrix.row_offsets().data()[rows] = bases.back();
+    matrix.row_offsets().data()[header.rows] = bases.back();
     Repeats total;
     for (const Repeats& part : repeats) {
         total.all += part.all;
         total.in_file += part.in_file;
     }
-    duplicates = total.in_file;
-    if (total.all == 0) return matrix;
-    return sum_repeats(cpu, matrix, total.all, name);
-}
-
-template <class T>
-CsrMatrix<T> from_dense(const Context& cpu, Index rows, Index columns, const T* values,
-                        Offset row_step, Offset column_step) {
-    std::vector<Offset> offsets(std::size_t(rows) + 1);
-    const Offset grain = std::max<Offset>(1, parallel_grain / std::max<Offset>(columns, 1));
-    parallel_ranges(
-        cpu.threads(), rows,
-        [&](Offset first, Offset last) {
-            for (Offset i = first; i < last; ++i) {
-                for (Offset j = 0; j < columns; ++j) {
-                    offsets[std::size_t(i) + 1] += values[i * row_step + j * column_step] != 0;
-                }
-            }
-        },
-        grain);
-    for (std::size_t i = 0; i < std::size_t(rows); ++i) offsets[i + 1] += offsets[i];
-    CsrMatrix<T> matrix(cpu, rows, columns, offsets.back());
-    std::copy(offsets.begin(), offsets.end(), matrix.row_offsets().data());
-    parallel_ranges(
-        cpu.threads(), rows,
-        [&](Offset first, Offset last) {
-            Offset at = offsets[std::size_t(first)];
-            for (Offset i = first; i < last; ++i) {
-                for (Offset j = 0; j < columns; ++j) {
-                    const T value = values[i * row_step + j * column_step];
-                    if (value == 0) continue;
-                    matrix.column_indices().data()[at] = Index(j);
-                    matrix.values().data()[at++] = value;
-                }
-            }
-        },
-        grain);
+    if (total.all > 0) matrix = sum_repeats(cpu, matrix, total.all, name);
+    constexpr const char* fields[] = {"real", "integer", "pattern"};
+    if (facts != nullptr) {
+        *facts = {header.format, fields[int(header.field)], header.symmetry, header.entries,
+                  total.in_file};
+    }
     return matrix;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template struct EntryChunk<T>;                                                              \
-    template CsrMatrix<T> assemble<T>(const Context&, Index, Index, RowBuckets,                 \
-                                      std::span<const EntryChunk<T>>, bool, const std::string&, \
-                                      Offset&);                                                 \
-    template CsrMatrix<T> from_dense<T>(const Context&, Index, Index, const T*, Offset, Offset);
+template <class T>
+CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header,
+                      std::span<const Entry<T>> entries, const std::string& name,
+                      FileFacts* facts) {
+    const RowBuckets buckets = row_buckets(header.rows, Offset(entries.size()));
+    const EntryChunk<T> chunk(entries, buckets);
+    return assemble<T>(cpu, header, buckets, {&chunk, 1}, name, facts);
+}
+
+template <class T>
+CsrMatrix<T> assemble_dense(const Context& cpu, const MatrixHeader& header,
+                            std::span<const T> values, bool by_rows, const std::string& name,
+                            FileFacts* facts) {
+    const auto entries = std::make_unique_for_overwrite<Entry<T>[]>(2 * values.size());
+    Entry<T>* out = entries.get();
+    const T* value = values.data();
+    const Index lines = by_rows ? header.rows : header.columns;
+    const Index length = by_rows ? header.columns : header.rows;
+    const bool triangle = header.symmetry != Symmetry::general;
+    const int skipped = header.symmetry == Symmetry::skew_symmetric ? 1 : 0;
+    for (Index line = 0; line < lines; ++line) {
+        for (Index at = triangle ? line + skipped : 0; at < length; ++at, ++value) {
+            if (*value == 0) continue;
+            const Entry<T> entry{by_rows ? line : at, by_rows ? at : line, *value};
+            out = put_entry(out, entry, header.symmetry);
+        }
+    }
+    return assemble<T>(cpu, header, {entries.get(), out}, name, facts);
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                    \
+    template struct EntryChunk<T>;                                                                \
+    template T value_of<T>(std::string_view, Field);                                              \
+    template void check_diagonal<T>(const Entry<T>&, Symmetry, std::string_view);                 \
+    template CsrMatrix<T> assemble<T>(const Context&, const MatrixHeader&, RowBuckets,            \
+                                      std::span<const EntryChunk<T>>, const std::string&,         \
+                                      FileFacts*);                                                \
+    template CsrMatrix<T> assemble<T>(const Context&, const MatrixHeader&,                        \
+                                      std::span<const Entry<T>>, const std::string&, FileFacts*); \
+    template CsrMatrix<T> assemble_dense<T>(const Context&, const MatrixHeader&,                  \
+                                            std::span<const T>, bool, const std::string&,         \
+                                            FileFacts*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -5,9 +5,29 @@
 #include <string>
 #include <vector>
 
-#include "tessera/csr.hpp"
+#include "tessera/io.hpp"
 
 namespace tessera::io {
+
+enum class Field : std::uint8_t { real, integer, pattern };
+
+/// What a file says of its matrix before the entries.
+struct MatrixHeader {
+    const char* format = "";
+    Field field = Field::real;
+    Symmetry symmetry = Symmetry::general;
+    Index rows = 0;
+    Index columns = 0;
+    Offset entries = 0;  ///< Stored in the file.
+
+    /// Sets the sizes. Rejects negative ones, those above 2^31 - 1, those that a file of so many
+    /// bytes does not have unless options allow empty rows, and symmetric matrices that are not
+    /// square.
+    void set_sizes(Offset row_count, Offset column_count, std::size_t file_bytes,
+                   const ReadOptions& options);
+    /// Rejects patterns that are skew-symmetric.
+    void check_pattern() const;
+};
 
 template <class T>
 struct Entry {
@@ -15,6 +35,28 @@ struct Entry {
     Index column;
     T value;
 };
+
+/// Writes an entry to `out` and, in a symmetric matrix, its image. Returns where the next one goes.
+template <class T>
+Entry<T>* put_entry(Entry<T>* out, const Entry<T>& entry, Symmetry symmetry) {
+    *out++ = entry;
+    if (symmetry == Symmetry::general || entry.row == entry.column) return out;
+    const T image = symmetry == Symmetry::skew_symmetric ? -entry.value : entry.value;
+    *out++ = {entry.column, entry.row, image};
+    return out;
+}
+
+/// A value of the field; rejects other words.
+template <class T>
+T value_of(std::string_view word, Field field);
+
+/// What files may hold and the library does not.
+[[noreturn]] void reject_complex();
+[[noreturn]] void reject_hermitian();
+
+/// Rejects a value other than 0 on the diagonal of a skew-symmetric matrix.
+template <class T>
+void check_diagonal(const Entry<T>& entry, Symmetry symmetry, std::string_view word);
 
 /// Rows cut into ranges of 2^shift, so that the entries of one range fit a core's cache.
 struct RowBuckets {
@@ -34,17 +76,22 @@ struct EntryChunk {
 };
 
 /// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result does
-/// not depend on how the entries were cut into chunks, nor on the threads. `duplicates` receives
-/// the number of entries that were summed into another (with `mirrored` only those on or below the
-/// diagonal: the others are images). Throws ParseError if a sum is not finite.
+/// not depend on how the entries were cut into chunks, nor on the threads. `facts`, unless null,
+/// receives what the file says; entries that were summed into another count as duplicates where
+/// they are no images. Throws ParseError if a sum is not finite.
 template <class T>
-CsrMatrix<T> assemble(const Context& cpu, Index rows, Index columns, RowBuckets buckets,
-                      std::span<const EntryChunk<T>> chunks, bool mirrored, const std::string& name,
-                      Offset& duplicates);
+CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets buckets,
+                      std::span<const EntryChunk<T>> chunks, const std::string& name,
+                      FileFacts* facts);
+template <class T>
+CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header,
+                      std::span<const Entry<T>> entries, const std::string& name, FileFacts* facts);
 
-/// The nonzero elements of a dense matrix; element (i, j) is values[i row_step + j column_step].
+/// The nonzero elements of a dense matrix given column by column (of a symmetric one the lower
+/// triangle, of a skew-symmetric one without its diagonal) or row by row.
 template <class T>
-CsrMatrix<T> from_dense(const Context& cpu, Index rows, Index columns, const T* values,
-                        Offset row_step, Offset column_step);
+CsrMatrix<T> assemble_dense(const Context& cpu, const MatrixHeader& header,
+                            std::span<const T> values, bool by_rows, const std::string& name,
+                            FileFacts* facts);
 
 }  // namespace tessera::io

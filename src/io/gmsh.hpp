@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,7 @@ struct GmshElements {
 };
 
 /// A part of the geometry with the tags of its physical groups; a negative tag belongs to the same
-/// group and says that the elements stand in it turned round. Version 2.2 has physical groups only.
+/// group and says that the elements are reversed in it. Version 2.2 has physical groups only.
 struct GmshPart {
     int dimensions = 0;
     int tag = 0;
@@ -51,14 +52,11 @@ struct GmshFile {
     GmshNodes nodes;
     GmshElements elements[shape_count];  ///< By CellShape.
     std::vector<GmshPart> parts;
-    std::map<std::pair<int, int>, Index> part_numbers;  ///< By dimensions and tag.
     bool has_entities = false;
     std::map<std::pair<int, int>, GmshGroupName> group_names;  ///< By dimensions and tag.
 
     /// Throws ParseError; place 0 stands for the whole file.
     [[noreturn]] void fail(GmshPlace place, const std::string& message) const;
-    /// The number of a part, which is added where it is new.
-    Index part(int dimensions, int tag);
 };
 
 bool is_gmsh(std::string_view bytes);
@@ -67,10 +65,7 @@ bool is_gmsh(std::string_view bytes);
 /// small multiple of `bytes`.
 GmshFile parse_gmsh_sections(std::string_view bytes, const std::string& name);
 
-/// Makes a mesh of the sections. Throws ParseError.
-Mesh build_mesh(const GmshFile& file);
-
-/// Both.
+/// Reads the sections and makes a mesh of them. Throws ParseError.
 Mesh parse_gmsh(std::string_view bytes, const std::string& name);
 
 }  // namespace tessera::io

@@ -11,7 +11,7 @@ TEST(gmsh_refusals, other_versions_and_kinds) {
     EXPECT_EQ(read("$MeshFormat\n4.1 1 4\n"),
               "f:2: binary numbers of 4 bytes are not supported, only of 8");
     EXPECT_EQ(read("$MeshFormat\n4.1 1 8\nabcd"),
-              "f: byte 20: expected the number 1, which tells the byte order");
+              "f: byte 20: expected the number 1, which gives the byte order");
     EXPECT_EQ(read("$MeshFormat\n4.1 0"), "f:2: the file ends where the data size should be");
 }
 

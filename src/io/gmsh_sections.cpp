@@ -1,273 +1,299 @@
-#include <limits>
-
 #include "io/gmsh_input.hpp"
-#include "tessera/error.hpp"
 
 namespace tessera::io {
 
 namespace {
 
-constexpr Offset most_int = std::numeric_limits<int>::max();
+constexpr int min_int = std::numeric_limits<int>::min();
+constexpr int max_int = std::numeric_limits<int>::max();
 
-/// The shape of a Gmsh element type.
-CellShape shape_of(const GmshInput& input, int type) {
-    switch (type) {
-        case 1:
-            return CellShape::segment;
-        case 2:
-            return CellShape::triangle;
-        case 3:
-            return CellShape::quadrilateral;
-        case 4:
-            return CellShape::tetrahedron;
-        case 5:
-            return CellShape::hexahedron;
-        case 15:
-            return CellShape::point;
-        case 6:
-        case 7:
-            input.fail("element type " + std::to_string(type) +
-                       (type == 6 ? " (prism)" : " (pyramid)") +
-                       " is not supported; mesh with tetrahedra or hexahedra alone");
-        default:
-            input.fail("element type " + std::to_string(type) +
-                       " is not supported; only elements of first order are (Mesh.ElementOrder = "
-                       "1, or gmsh -order 1)");
+/// Gmsh's number of a CellShape.
+constexpr int gmsh_types[shape_count] = {15, 1, 2, 3, 4, 5};
+
+class GmshReader : GmshInput {
+  public:
+    GmshReader(std::string_view bytes, const std::string& name) : GmshInput(bytes) {
+        file_.name = name;
     }
-}
 
-int dimension(GmshInput& input) {
-    const int dimensions = input.integer("the dimension of an entity");
-    if (dimensions < 0 || dimensions > 3) {
-        input.fail("the dimension " + std::to_string(dimensions) + " is not within 0..3");
+    GmshFile read() {
+        try {
+            read_format();
+            while (more()) read_section();
+        } catch (const InputError& error) {
+            file_.fail(place(), error.message);
+        }
+        return std::move(file_);
     }
-    return dimensions;
-}
 
-/// Returns whether the file is of version 4.1.
-bool read_format(GmshInput& input, GmshFile& file) {
-    const std::string_view version = input.word("the version");
-    if (version != "4.1" && version != "2.2") {
-        input.fail("version " + shown(version) +
+  private:
+    int dimension() {
+        const int dimensions = integer("the dimension of an entity");
+        if (dimensions >= 0 && dimensions <= 3) return dimensions;
+        reject("the dimension " + std::to_string(dimensions) + " is not within 0..3");
+    }
+
+    CellShape shape() {
+        const int type = integer("the type of an element");
+        const auto found = std::find(gmsh_types, gmsh_types + shape_count, type);
+        if (found < gmsh_types + shape_count) return CellShape(found - gmsh_types);
+        const std::string wrong = "element type " + std::to_string(type);
+        if (type == 6 || type == 7) {
+            reject(wrong + (type == 6 ? " (prism)" : " (pyramid)") +
+                   " is not supported; mesh with tetrahedra or hexahedra alone");
+        }
+        reject(wrong +
+               " is not supported; only elements of first order are (Mesh.ElementOrder = 1, or "
+               "gmsh -order 1)");
+    }
+
+    /// The number of a part, which is added where it is new.
+    Index part(int dimensions, int tag) {
+        const auto [found, is_new] =
+            part_numbers_.try_emplace(std::pair(dimensions, tag), Index(file_.parts.size()));
+        if (is_new) file_.parts.push_back({dimensions, tag, {}, false});
+        return found->second;
+    }
+
+    void read_format() {
+        if (word("$MeshFormat") != "$MeshFormat") reject("expected $MeshFormat");
+        const std::string_view version = word("the version");
+        if (version != "4.1" && version != "2.2") {
+            reject("version " + shown(version) +
                    " of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format msh41)");
-    }
-    const Offset kind = input.text_integer("the file type", 0, 1);
-    const Offset bytes = input.text_integer("the data size", 1, 64);
-    if (kind == 1) {
-        if (bytes != 8) {
-            input.fail("binary numbers of " + std::to_string(bytes) +
+        }
+        newer = version == "4.1";
+        const Offset kind = text_integer("the file type", 0, 1);
+        const Offset bytes = text_integer("the data size", 1, 64);
+        if (kind == 1) {
+            if (bytes != 8) {
+                reject("binary numbers of " + std::to_string(bytes) +
                        " bytes are not supported, only of 8");
+            }
+            file_.binary = binary = true;
+            end_line();
+            const auto one = binary_number<std::int32_t>("the number that gives the byte order");
+            swapped = one == 1 << 24;
+            if (one != 1 && !swapped) {
+                reject("expected the number 1, which gives the byte order");
+            }
         }
-        file.binary = true;
-        input.take_byte_order();
+        expect_end("MeshFormat");
     }
-    input.expect_end("MeshFormat");
-    return version == "4.1";
-}
 
-/// Text also in binary files.
-void read_names(GmshInput& input, GmshFile& file) {
-    const Offset count = input.text_integer("the number of names", 0, most_int);
-    for (Offset k = 0; k < count; ++k) {
-        const int dimensions = int(input.text_integer("the dimension of a group", 0, 3));
-        const int tag = int(input.text_integer("the tag of a group", 0, most_int));
-        const GmshPlace place = input.place();
-        const std::string_view quoted = input.rest_of_line();
-        if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') {
-            input.fail("expected a name in quotes, found " + shown(quoted));
+    void read_section() {
+        const std::string_view marker = word("a section");
+        if (!marker.starts_with('$') || marker.starts_with("$End")) {
+            reject("expected a section such as $Nodes, found " + shown(marker));
         }
-        const GmshGroupName named{std::string(quoted.substr(1, quoted.size() - 2)), place};
-        if (!file.group_names.emplace(std::pair(dimensions, tag), named).second) {
-            input.fail("the group of dimension " + std::to_string(dimensions) + " with the tag " +
+        const std::string_view section = marker.substr(1);
+        end_line();
+        if (section == "PhysicalNames") {
+            read_names();
+        } else if (section == "Entities" && newer) {
+            read_entities();
+        } else if (section == "Nodes") {
+            if (newer) {
+                each_block("the number of nodes", "nodes", [&] { return read_node_block(); });
+            } else {
+                read_nodes_22(false);
+            }
+        } else if (section == "ParametricNodes" && !newer) {
+            read_nodes_22(true);
+        } else if (section == "Elements") {
+            if (newer) {
+                each_block("the number of elements", "elements",
+                           [&] { return read_element_block(); });
+            } else {
+                read_elements_22();
+            }
+        } else {
+            skip_section(section);
+        }
+        expect_end(section);
+    }
+
+    /// Text also in binary files.
+    void read_names() {
+        const Offset count = text_integer("the number of names", 0, max_int);
+        for (Offset k = 0; k < count; ++k) {
+            const int dimensions = int(text_integer("the dimension of a group", 0, 3));
+            const int tag = int(text_integer("the tag of a group", 0, max_int));
+            const GmshPlace named = place();
+            const std::string_view quoted = rest_of_line();
+            if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') {
+                reject("expected a name in quotes, found " + shown(quoted));
+            }
+            const GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), named};
+            if (!file_.group_names.emplace(std::pair(dimensions, tag), name).second) {
+                reject("the group of dimension " + std::to_string(dimensions) + " with the tag " +
                        std::to_string(tag) + " has two names");
+            }
         }
     }
-}
 
-/// The geometry of version 4.1, for its physical groups.
-void read_entities(GmshInput& input, GmshFile& file) {
-    file.has_entities = true;
-    Offset counts[4];
-    for (Offset& count : counts) count = input.size("the number of entities");
-    for (int dimensions = 0; dimensions < 4; ++dimensions) {
-        for (Offset k = 0; k < counts[dimensions]; ++k) {
-            const int tag = input.integer("the tag of an entity");
-            GmshPart& part = file.parts[std::size_t(file.part(dimensions, tag))];
-            if (part.listed) {
-                input.fail("the entity of dimension " + std::to_string(dimensions) +
-                           " with the tag " + std::to_string(tag) + " is listed twice");
-            }
-            part.listed = true;
-            const int coordinates = dimensions == 0 ? 3 : 6;
-            for (int c = 0; c < coordinates; ++c) input.real("a bound of an entity");
-            const Offset groups = input.size("the number of physical groups");
-            input.check_count(groups, "physical groups", 1, 0);
-            for (Offset g = 0; g < groups; ++g) {
-                const int group = input.integer("the tag of a group");
-                if (group == 0 || group == std::numeric_limits<int>::min()) {
-                    input.fail("a physical group cannot have the tag " + std::to_string(group));
-                }
-                part.groups.push_back(group);
-            }
-            if (dimensions == 0) continue;
-            const Offset bounding = input.size("the number of bounding entities");
-            input.check_count(bounding, "bounding entities", 1, 0);
-            for (Offset b = 0; b < bounding; ++b) input.integer("the tag of a bounding entity");
+    /// The geometry of version 4.1, for its physical groups.
+    void read_entities() {
+        file_.has_entities = true;
+        Offset counts[4];
+        for (Offset& count : counts) count = size("the number of entities");
+        for (int dimensions = 0; dimensions < 4; ++dimensions) {
+            for (Offset k = 0; k < counts[dimensions]; ++k) read_entity(dimensions);
         }
     }
-}
 
-void read_point(GmshInput& input, GmshNodes& nodes) {
-    nodes.points.push_back(input.real("x"));
-    nodes.points.push_back(input.real("y"));
-    nodes.points.push_back(input.real("z"));
-}
+    void read_entity(int dimensions) {
+        const int tag = integer("the tag of an entity");
+        GmshPart& entity = file_.parts[std::size_t(part(dimensions, tag))];
+        if (entity.listed) {
+            reject("the entity of dimension " + std::to_string(dimensions) + " with the tag " +
+                   std::to_string(tag) + " is listed twice");
+        }
+        entity.listed = true;
+        const int bounds = dimensions == 0 ? 3 : 6;
+        for (int c = 0; c < bounds; ++c) real("a bound of an entity");
+        const Offset groups =
+            checked(size("the number of physical groups"), "physical groups", 1, 0);
+        for (Offset g = 0; g < groups; ++g) {
+            const int group = integer("the tag of a group");
+            if (group == 0 || group == min_int) {
+                reject("a physical group cannot have the tag " + std::to_string(group));
+            }
+            entity.groups.push_back(group);
+        }
+        if (dimensions == 0) return;
+        const Offset bounding =
+            checked(size("the number of bounding entities"), "bounding entities", 1, 0);
+        for (Offset b = 0; b < bounding; ++b) integer("the tag of a bounding entity");
+    }
 
-void read_nodes_41(GmshInput& input, GmshFile& file) {
-    GmshNodes& nodes = file.nodes;
-    const Offset blocks = input.size("the number of blocks");
-    const Offset claimed = input.size("the number of nodes");
-    input.size("the least node");
-    input.size("the greatest node");
-    const std::size_t before = nodes.tags.size();
-    for (Offset block = 0; block < blocks; ++block) {
-        const int dimensions = dimension(input);
-        input.integer("the tag of an entity");
-        const int parametric = input.integer("the word that tells parametric nodes");
+    void add_tag_of_node() {
+        file_.nodes.tags.push_back(tag("the tag of a node"));
+        file_.nodes.places.push_back(place());
+    }
+
+    void add_point() {
+        for (const char* axis : {"x", "y", "z"}) file_.nodes.points.push_back(real(axis));
+    }
+
+    void skip_parameters(int count) {
+        for (int p = 0; p < count; ++p) real("a parameter of a node");
+    }
+
+    /// Version 4.1: read_block() for each block of a section; it returns how many items there were.
+    template <class ReadBlock>
+    void each_block(const char* number, const char* what, ReadBlock&& read_block) {
+        const Offset blocks = size("the number of blocks");
+        const Offset claimed = size(number);
+        size("the least tag");
+        size("the greatest tag");
+        Offset found = 0;
+        for (Offset block = 0; block < blocks; ++block) found += read_block();
+        if (found == claimed) return;
+        reject("the blocks hold " + std::to_string(found) + " " + what + ", the section claims " +
+               std::to_string(claimed));
+    }
+
+    Offset read_node_block() {
+        const int dimensions = dimension();
+        integer("the tag of an entity");
+        const int parametric = integer("the parametric flag");
         if (parametric != 0 && parametric != 1) {
-            input.fail("expected 0 or 1 (parametric), found " + std::to_string(parametric));
+            reject("expected 0 or 1 (parametric), found " + std::to_string(parametric));
         }
         const int parameters = parametric == 1 ? dimensions : 0;
-        const Offset count = input.size("the number of nodes");
-        input.check_count(count, "nodes", 0, 4 + parameters);
+        const Offset count = checked(size("the number of nodes"), "nodes", 0, 4 + parameters);
+        for (Offset k = 0; k < count; ++k) add_tag_of_node();
         for (Offset k = 0; k < count; ++k) {
-            nodes.tags.push_back(input.size("the tag of a node"));
-            nodes.places.push_back(input.place());
+            add_point();
+            skip_parameters(parameters);
         }
-        for (Offset k = 0; k < count; ++k) {
-            read_point(input, nodes);
-            for (int p = 0; p < parameters; ++p) input.real("a parameter of a node");
-        }
+        return count;
     }
-    const Offset found = Offset(nodes.tags.size() - before);
-    if (found != claimed) {
-        input.fail("the blocks hold " + std::to_string(found) + " nodes, the section claims " +
-                   std::to_string(claimed));
-    }
-}
 
-void read_elements_41(GmshInput& input, GmshFile& file) {
-    const Offset blocks = input.size("the number of blocks");
-    const Offset claimed = input.size("the number of elements");
-    input.size("the least element");
-    input.size("the greatest element");
-    Offset found = 0;
-    for (Offset block = 0; block < blocks; ++block) {
-        const int dimensions = dimension(input);
-        const Index part = file.part(dimensions, input.integer("the tag of an entity"));
-        const CellShape shape = shape_of(input, input.integer("the type of an element"));
-        if (tessera::dimensions(shape) != dimensions) {
-            input.fail(std::string("a ") + to_string(shape) + " in an entity of dimension " +
-                       std::to_string(dimensions));
-        }
-        const Offset count = input.size("the number of elements");
-        input.check_count(count, "elements", 0, 1 + corners(shape));
-        GmshElements& elements = file.elements[int(shape)];
+    /// The counts of version 2.2 are lines of text, also before binary numbers.
+    Offset line_count(const char* what) {
+        const Offset count = text_integer(what, 0, max_int);
+        end_line();
+        return count;
+    }
+
+    void read_nodes_22(bool parametric) {
+        const Offset count =
+            checked(line_count("the number of nodes"), "nodes", parametric ? 3 : 1, 3);
         for (Offset k = 0; k < count; ++k) {
-            elements.tags.push_back(input.size("the tag of an element"));
-            elements.places.push_back(input.place());
-            elements.parts.push_back(part);
-            for (int c = 0; c < corners(shape); ++c) {
-                elements.nodes.push_back(input.size("the tag of a node"));
+            add_tag_of_node();
+            add_point();
+            if (!parametric) continue;
+            const int dimensions = dimension();
+            integer("the tag of an entity");
+            skip_parameters(dimensions == 3 ? 0 : dimensions);
+        }
+    }
+
+    void add_element(CellShape shape, Offset tag, GmshPlace at, Index part) {
+        GmshElements& elements = file_.elements[int(shape)];
+        elements.tags.push_back(tag);
+        elements.places.push_back(at);
+        elements.parts.push_back(part);
+        for (int c = 0; c < corners(shape); ++c) {
+            elements.nodes.push_back(this->tag("the tag of a node"));
+        }
+    }
+
+    Offset read_element_block() {
+        const int dimensions = dimension();
+        const Index entity = part(dimensions, integer("the tag of an entity"));
+        const CellShape kind = shape();
+        if (tessera::dimensions(kind) != dimensions) {
+            reject(std::string("a ") + to_string(kind) + " in an entity of dimension " +
+                   std::to_string(dimensions));
+        }
+        const Offset count =
+            checked(size("the number of elements"), "elements", 0, 1 + corners(kind));
+        for (Offset k = 0; k < count; ++k) {
+            const Offset number = tag("the tag of an element");
+            add_element(kind, number, place(), entity);
+        }
+        return count;
+    }
+
+    /// The first tag of an element is that of its physical group, 0 for none.
+    void read_element_22(CellShape shape, Offset tag, Offset tags) {
+        const GmshPlace at = place();
+        int group = 0;
+        for (Offset t = 0; t < tags; ++t) {
+            const int number = integer("a tag of an element");
+            if (t == 0) group = number;
+        }
+        if (group == min_int) reject("the tag of a group is too small");
+        const Index entity = part(dimensions(shape), group);
+        if (group != 0) file_.parts[std::size_t(entity)].groups = {group};
+        add_element(shape, tag, at, entity);
+    }
+
+    void read_elements_22() {
+        const Offset count = checked(line_count("the number of elements"), "elements", 4, 0);
+        const auto read_tag = [&] { return tag("the tag of an element"); };
+        for (Offset k = 0; k < count;) {
+            // In text each element is a block of its own, and its tag comes first.
+            const Offset first = binary ? 0 : read_tag();
+            const CellShape kind = shape();
+            const int together = binary ? integer("the number of elements") : 1;
+            if (together < 1 || together > count - k) {
+                reject("a block of " + std::to_string(together) + " elements where " +
+                       std::to_string(count - k) + " are left of " + std::to_string(count));
+            }
+            const Offset tags = checked(integer("the number of tags"), "tags", 1, 0);
+            for (int e = 0; e < together; ++e, ++k) {
+                read_element_22(kind, binary ? read_tag() : first, tags);
             }
         }
-        found += count;
     }
-    if (found != claimed) {
-        input.fail("the blocks hold " + std::to_string(found) + " elements, the section claims " +
-                   std::to_string(claimed));
-    }
-}
 
-/// The counts of version 2.2 are lines of text, also in front of binary numbers.
-Offset text_count(GmshInput& input, const char* what) {
-    const Offset count = input.text_integer(what, 0, most_int);
-    if (!input.rest_of_line().empty()) input.fail("expected nothing else in this line");
-    input.skip_line_end();
-    return count;
-}
-
-/// A tag of version 2.2, an int.
-Offset tag_22(GmshInput& input, const char* what) {
-    const int tag = input.integer(what);
-    if (tag < 0) input.fail(std::string(what) + " " + std::to_string(tag) + " is negative");
-    return tag;
-}
-
-void read_nodes_22(GmshInput& input, GmshFile& file, bool parametric) {
-    const Offset count = text_count(input, "the number of nodes");
-    input.check_count(count, "nodes", parametric ? 3 : 1, 3);
-    for (Offset k = 0; k < count; ++k) {
-        file.nodes.tags.push_back(tag_22(input, "the tag of a node"));
-        file.nodes.places.push_back(input.place());
-        read_point(input, file.nodes);
-        if (!parametric) continue;
-        const int dimensions = dimension(input);
-        input.integer("the tag of an entity");
-        const int parameters = dimensions == 3 ? 0 : dimensions;
-        for (int p = 0; p < parameters; ++p) input.real("a parameter of a node");
-    }
-}
-
-/// Tags and corners of one element; the first tag is that of its physical group, 0 for none.
-void read_element_22(GmshInput& input, GmshFile& file, CellShape shape, Offset tag, int tags) {
-    GmshElements& elements = file.elements[int(shape)];
-    elements.tags.push_back(tag);
-    elements.places.push_back(input.place());
-    int group = 0;
-    for (int t = 0; t < tags; ++t) {
-        const int number = input.integer("a tag of an element");
-        if (t == 0) group = number;
-    }
-    if (group == std::numeric_limits<int>::min()) input.fail("the tag of a group is too small");
-    const Index part = file.part(dimensions(shape), group);
-    if (group != 0) file.parts[std::size_t(part)].groups = {group};
-    elements.parts.push_back(part);
-    for (int c = 0; c < corners(shape); ++c) {
-        elements.nodes.push_back(tag_22(input, "the tag of a node"));
-    }
-}
-
-int tag_count(GmshInput& input) {
-    const int tags = input.integer("the number of tags");
-    input.check_count(tags, "tags", 1, 0);
-    return tags;
-}
-
-void read_elements_22(GmshInput& input, GmshFile& file) {
-    const Offset count = text_count(input, "the number of elements");
-    input.check_count(count, "elements", 4, 0);
-    for (Offset k = 0; k < count;) {
-        if (!file.binary) {
-            const Offset tag = tag_22(input, "the tag of an element");
-            const CellShape shape = shape_of(input, input.integer("the type of an element"));
-            read_element_22(input, file, shape, tag, tag_count(input));
-            ++k;
-            continue;
-        }
-        const CellShape shape = shape_of(input, input.integer("the type of an element"));
-        const int together = input.integer("the number of elements");
-        if (together < 1 || together > count - k) {
-            input.fail("a block of " + std::to_string(together) + " elements where " +
-                       std::to_string(count - k) + " are left of " + std::to_string(count));
-        }
-        const int tags = tag_count(input);
-        for (int e = 0; e < together; ++e, ++k) {
-            const Offset tag = tag_22(input, "the tag of an element");
-            read_element_22(input, file, shape, tag, tags);
-        }
-    }
-}
+    GmshFile file_;
+    std::map<std::pair<int, int>, Index> part_numbers_;  ///< By dimensions and tag.
+};
 
 }  // namespace
 
@@ -278,46 +304,8 @@ void GmshFile::fail(GmshPlace place, const std::string& message) const {
     throw ParseError(name, 0, "byte " + std::to_string(place) + ": " + message);
 }
 
-Index GmshFile::part(int dimensions, int tag) {
-    const auto [found, is_new] =
-        part_numbers.try_emplace(std::pair(dimensions, tag), Index(parts.size()));
-    if (is_new) parts.push_back({dimensions, tag, {}, false});
-    return found->second;
-}
-
 GmshFile parse_gmsh_sections(std::string_view bytes, const std::string& name) {
-    GmshFile file;
-    file.name = name;
-    GmshInput input(bytes, file);
-    if (input.word("$MeshFormat") != "$MeshFormat") input.fail("expected $MeshFormat");
-    const bool newer = read_format(input, file);
-    while (input.more()) {
-        const std::string_view marker = input.word("a section");
-        if (!marker.starts_with('$') || marker.starts_with("$End")) {
-            input.fail("expected a section such as $Nodes, found " + shown(marker));
-        }
-        const std::string_view section = marker.substr(1);
-        if (!input.rest_of_line().empty()) input.fail("expected nothing else in this line");
-        const bool parametric = section == "ParametricNodes" && !newer;
-        const bool known = section == "Nodes" || section == "Elements" || parametric ||
-                           section == "PhysicalNames" || (section == "Entities" && newer);
-        if (!known) {
-            input.skip_section(section);
-            continue;
-        }
-        input.skip_line_end();
-        if (section == "PhysicalNames") {
-            read_names(input, file);
-        } else if (section == "Entities") {
-            read_entities(input, file);
-        } else if (section == "Elements") {
-            newer ? read_elements_41(input, file) : read_elements_22(input, file);
-        } else {
-            newer ? read_nodes_41(input, file) : read_nodes_22(input, file, parametric);
-        }
-        input.expect_end(section);
-    }
-    return file;
+    return GmshReader(bytes, name).read();
 }
 
 }  // namespace tessera::io

@@ -70,9 +70,8 @@ TEST_F(gmsh, reads_zipped_files_and_refuses_others) {
                   ":1: the format is not known; files that can be read: Gmsh .msh of the "
                   "versions 4.1 and 2.2 (first word $MeshFormat). The file starts with '$NOD'");
     const std::string zipped = folder + "/c.msh.gz";
-    write_pieces(test::host(), zipped, true, 1, [](Offset) {
-        return format_22 + nodes_22 + section("Elements", "1\n1 3 0 1 2 3 4");
-    });
+    write_sections(test::host(), zipped, true,
+                   {text_section(format_22 + nodes_22 + section("Elements", "1\n1 3 0 1 2 3 4"))});
     EXPECT_EQ(described(read_mesh(test::host(), zipped)), square + " quadrilateral 0-1-2-3");
 }
 

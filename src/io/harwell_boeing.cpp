@@ -1,9 +1,8 @@
-#include "io/harwell_boeing.hpp"
-
-#include <cmath>
+#include <cctype>
+#include <optional>
 
 #include "io/assemble.hpp"
-#include "io/fortran_format.hpp"
+#include "io/formats.hpp"
 #include "io/text.hpp"
 #include "tessera/spec.hpp"
 
@@ -11,17 +10,127 @@ namespace tessera::io {
 
 namespace {
 
-constexpr std::size_t integer_width = 14;  ///< Of the header's integers: I14, or 1X,I13.
-constexpr std::size_t header_lines = 4;
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-struct BoeingHeader {
-    bool rutherford = false;
-    char field = 'r';     ///< r, i, p.
-    char symmetry = 'u';  ///< s, u, z, r.
-    Index rows = 0;
-    Index columns = 0;
-    Offset entries = 0;
-    bool right_hand_sides = false;
+bool is_one_of(char c, std::string_view choices) {
+    return choices.find(c) != std::string_view::npos;
+}
+
+/// Recursive descent over
+///   list := "(" { item | "," } ")"
+///   item := k"P" | [n]"X" | [n]list | [n](I|E|D|F|G|ES|EN)w["."d]["E"e]
+class FormatParser {
+  public:
+    explicit FormatParser(std::string_view text) {
+        for (const char c : text) {
+            if (c != ' ') text_ += char(std::toupper(static_cast<unsigned char>(c)));
+        }
+    }
+
+    std::vector<FortranField> parse() {
+        list(0);
+        if (at_ != text_.size()) reject("text after the last parenthesis");
+        if (fields_.empty()) reject("no number in it");
+        return std::move(fields_);
+    }
+
+  private:
+    // A line is not longer than this, and a format has not more items, repeats counted.
+    static constexpr std::size_t max_columns = 1 << 16;
+    static constexpr int max_items = 1 << 14;
+    static constexpr int max_depth = 8;
+
+    char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+    bool skip(char c) {
+        if (peek() != c) return false;
+        ++at_;
+        return true;
+    }
+
+    std::optional<std::size_t> number() {
+        if (!is_digit(peek())) return std::nullopt;
+        std::size_t value = 0;
+        while (is_digit(peek())) {
+            value = std::min(10 * value + std::size_t(text_[at_++] - '0'), max_columns);
+        }
+        return value;
+    }
+
+    void count_item() {
+        if (++items_ > max_items) reject("too many items");
+    }
+
+    void list(int depth) {
+        if (depth > max_depth) reject("parentheses too deep");
+        if (!skip('(')) reject("'(' expected");
+        while (!skip(')')) {
+            if (at_ == text_.size()) reject("')' missing");
+            if (!skip(',')) item(depth);
+        }
+    }
+
+    void item(int depth) {
+        count_item();
+        const bool negative = skip('-');
+        const std::optional<std::size_t> count = number();
+        const std::size_t repeat = count.value_or(1);
+        if (count && skip('P')) {
+            scale_ = negative ? -int(*count) : int(*count);
+        } else if (negative) {
+            reject("a sign without P");
+        } else if (skip('X')) {
+            advance(repeat);
+        } else if (peek() == '(') {
+            // Fortran starts the next line at the last such group, not at the beginning.
+            if (depth == 0 && !fields_.empty()) reject("numbers before a group");
+            const std::size_t begin = at_;
+            for (std::size_t k = 0; k < std::max<std::size_t>(repeat, 1); ++k) {
+                count_item();
+                at_ = begin;
+                list(depth + 1);
+            }
+        } else {
+            numbers(repeat);
+        }
+    }
+
+    void numbers(std::size_t repeat) {
+        const char kind = peek();
+        if (!is_one_of(kind, "IEDFG")) {
+            reject(std::string("'") + kind + "' is none of I, E, D, F, G, P, X");
+        }
+        ++at_;
+        if (kind == 'E' && is_one_of(peek(), "SN")) ++at_;
+        const std::size_t width = number().value_or(0);
+        if (width == 0) reject("a number without its width");
+        std::size_t decimals = 0;
+        if (skip('.')) {
+            decimals = number().value_or(0);
+            if (skip('E')) number();
+        }
+        for (std::size_t k = 0; k < repeat; ++k) {
+            count_item();
+            fields_.push_back({column_, width, decimals, scale_, kind == 'I'});
+            advance(width);
+        }
+    }
+
+    void advance(std::size_t columns) {
+        column_ += columns;
+        if (column_ > max_columns) reject("the line is too long");
+    }
+
+    std::string text_;
+    std::size_t at_ = 0;
+    std::size_t column_ = 0;
+    int items_ = 0;
+    int scale_ = 0;
+    std::vector<FortranField> fields_;
+};
+
+constexpr std::size_t integer_width = 14;  ///< Of the header's integers: I14, or 1X,I13.
+
+struct BoeingHeader : MatrixHeader {
     std::string formats[3];  ///< Of column starts, row indices, values.
 };
 
@@ -30,9 +139,8 @@ std::string type_word(std::string_view line) {
     const auto parts = words(line);
     if (parts.empty() || parts[0].size() != 3) return "";
     const std::string type = lower_case(parts[0]);
-    const bool known = std::string_view("rcpiq").find(type[0]) != std::string_view::npos &&
-                       std::string_view("suhzr").find(type[1]) != std::string_view::npos &&
-                       std::string_view("ae").find(type[2]) != std::string_view::npos;
+    const bool known =
+        is_one_of(type[0], "rcpiq") && is_one_of(type[1], "suhzr") && is_one_of(type[2], "ae");
     return known ? type : "";
 }
 
@@ -59,94 +167,71 @@ std::vector<std::string_view> cut(std::string_view line, const std::vector<Fortr
     return texts;
 }
 
-/// Reads the lines of the file with their number at hand for messages.
-class BoeingReader {
-  public:
-    BoeingReader(std::string_view text, const std::string& name) : lines_(text), name_(name) {}
+std::string_view next_line(Lines& lines, const char* what) {
+    std::string_view line;
+    if (!lines.next(line)) reject(std::string("the file ends where ") + what + " should follow");
+    while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+    return line;
+}
 
-    [[noreturn]] void fail(const std::string& message) const {
-        throw ParseError(name_, lines_.number(), message);
-    }
-
-    std::string_view line(const char* what) {
-        std::string_view next;
-        if (!lines_.next(next)) fail(std::string("the file ends where ") + what + " should follow");
-        while (!next.empty() && is_blank(next.back())) next.remove_suffix(1);
-        return next;
-    }
-
-    Offset integer(std::string_view word, const char* what) const {
+/// The integers of a header line: in columns of 14, or, where these cut words, between blanks.
+std::vector<Offset> header_integers(std::string_view line, std::size_t first_column) {
+    const std::string_view rest = line.substr(std::min(first_column, line.size()));
+    std::vector<std::string_view> texts;
+    for (std::size_t at = 0; at < rest.size(); at += integer_width) {
+        texts.push_back(trimmed(rest.substr(at, integer_width)));
+        if (texts.back().empty()) texts.back() = "0";
         Offset number = 0;
-        const std::string reason = parse_integer(word, number);
-        if (!reason.empty()) fail(std::string(what) + " " + shown(word) + " is " + reason);
-        return number;
+        if (parse_integer(texts.back(), number).empty()) continue;
+        texts = words(rest);
+        break;
     }
+    std::vector<Offset> numbers;
+    for (const std::string_view text : texts) numbers.push_back(integer_of(text, "number"));
+    return numbers;
+}
 
-    /// The integers of a header line: in columns of 14, or, where these cut words, between blanks.
-    std::vector<Offset> integers(std::string_view line, std::size_t first_column) const {
-        const std::string_view rest = line.substr(std::min(first_column, line.size()));
-        std::vector<Offset> numbers;
-        for (std::size_t at = 0; at < rest.size(); at += integer_width) {
-            const std::string_view word = trimmed(rest.substr(at, integer_width));
-            Offset number = 0;
-            if (!word.empty() && !parse_integer(word, number).empty()) {
-                numbers.clear();
-                for (const std::string_view part : words(rest)) {
-                    numbers.push_back(integer(part, "number"));
-                }
-                return numbers;
-            }
-            numbers.push_back(number);
+/// take(k, text) for `count` numbers that start on the next line.
+template <class Take>
+void each_number(Lines& lines, Offset count, const std::string& format, const char* what,
+                 Take&& take) {
+    std::vector<FortranField> fields;
+    try {
+        fields = parse_fortran_format(format);
+    } catch (const InputError& error) {
+        reject("the format " + shown(format) + " of the " + what +
+               " cannot be used: " + error.message);
+    }
+    for (Offset k = 0; k < count;) {
+        const std::size_t expected = std::size_t(std::min(Offset(fields.size()), count - k));
+        const auto texts = cut(next_line(lines, what), fields, expected);
+        if (texts.size() < expected) {
+            reject("expected " + std::to_string(expected) + " " + what + " in the format " +
+                   format + ", found " + std::to_string(texts.size()));
         }
-        return numbers;
-    }
-
-    /// take(k, text, field) for `count` numbers that start on the next line.
-    template <class Take>
-    void numbers(Offset count, const std::string& format, const char* what, Take&& take) {
-        std::vector<FortranField> fields;
-        const std::string reason = parse_fortran_format(format, fields);
-        if (!reason.empty()) {
-            fail("the format " + shown(format) + " of the " + what + " cannot be used: " + reason);
-        }
-        for (Offset k = 0; k < count;) {
-            const std::size_t expected = std::size_t(std::min(Offset(fields.size()), count - k));
-            const auto texts = cut(line(what), fields, expected);
-            if (texts.size() < expected) {
-                fail("expected " + std::to_string(expected) + " " + what + " in the format " +
-                     format + ", found " + std::to_string(texts.size()));
-            }
-            for (std::size_t f = 0; f < expected; ++f, ++k) {
-                take(k, fortran_number(texts[f], fields[f]));
-            }
-        }
-    }
-
-  private:
-    Lines lines_;
-    const std::string& name_;
-};
-
-void parse_type(const BoeingReader& reader, std::string_view line, BoeingHeader& header) {
-    const std::string type = type_word(line);
-    if (type.empty()) {
-        reader.fail("expected a type such as RUA, RSA or PUA, found " + shown(trimmed(line)));
-    }
-    if (type[0] == 'c')
-        reader.fail("complex matrices are not supported; write A + iB as the real [A -B; B A]");
-    if (type[0] == 'q') reader.fail("matrices with their values in another file are not supported");
-    if (type[1] == 'h') reader.fail("hermitian matrices are not supported");
-    if (type[2] == 'e') reader.fail("elemental (unassembled) matrices are not supported");
-    header.field = type[0];
-    header.symmetry = type[1];
-    if (header.field == 'p' && header.symmetry == 'z') {
-        reader.fail("a pattern has no signs and cannot be skew-symmetric");
+        for (std::size_t f = 0; f < expected; ++f) take(k++, fortran_number(texts[f], fields[f]));
     }
 }
 
-/// The formats in a line, told by their parentheses.
-void parse_formats(const BoeingReader& reader, std::string_view line, BoeingHeader& header) {
-    const std::size_t needed = header.field == 'p' ? 2 : 3;
+void parse_type(std::string_view line, BoeingHeader& header) {
+    const std::string type = type_word(line);
+    if (type.empty()) {
+        reject("expected a type such as RUA, RSA or PUA, found " + shown(trimmed(line)));
+    }
+    if (type[0] == 'c') reject_complex();
+    if (type[0] == 'q') reject("matrices with their values in another file are not supported");
+    if (type[1] == 'h') reject_hermitian();
+    if (type[2] == 'e') reject("elemental (unassembled) matrices are not supported");
+    header.field = type[0] == 'p' ? Field::pattern : type[0] == 'i' ? Field::integer : Field::real;
+    header.symmetry = type[1] == 's'   ? Symmetry::symmetric
+                      : type[1] == 'z' ? Symmetry::skew_symmetric
+                                       : Symmetry::general;
+    header.check_pattern();
+}
+
+/// The formats in a line, by their parentheses.
+void parse_formats(std::string_view line, BoeingHeader& header) {
+    const std::size_t needed = header.field == Field::pattern ? 2 : 3;
     std::size_t at = 0;
     for (std::size_t k = 0; k < needed; ++k) {
         const std::size_t begin = line.find('(', at);
@@ -158,130 +243,131 @@ void parse_formats(const BoeingReader& reader, std::string_view line, BoeingHead
             if (depth == 0) break;
         }
         if (begin == std::string_view::npos || depth != 0) {
-            reader.fail("expected " + std::to_string(needed) + " formats such as (13I6), found " +
-                        shown(trimmed(line)));
+            reject("expected " + std::to_string(needed) + " formats such as (13I6), found " +
+                   shown(trimmed(line)));
         }
         header.formats[k] = line.substr(begin, end - begin);
         at = end;
     }
 }
 
-BoeingHeader parse_header(BoeingReader& reader, const std::string& name, std::size_t file_bytes,
-                          const ReadOptions& options) {
+BoeingHeader parse_header(Lines& lines, std::size_t file_bytes, const ReadOptions& options) {
     BoeingHeader header;
-    reader.line("the title");
-    const auto cards = reader.integers(reader.line("the numbers of lines"), 0);
-    header.rutherford = cards.size() < 5;
-    header.right_hand_sides = cards.size() >= 5 && cards[4] > 0;
-    const std::string_view line = reader.line("the type and the sizes");
-    parse_type(reader, line, header);
+    next_line(lines, "the title");
+    const auto cards = header_integers(next_line(lines, "the numbers of lines"), 0);
+    header.format = cards.size() < 5 ? "Rutherford-Boeing" : "Harwell-Boeing";
+    const std::string_view line = next_line(lines, "the type and the sizes");
+    parse_type(line, header);
     const std::size_t type_end = line.find_first_not_of(' ') + 3;
-    auto sizes = reader.integers(line, std::max(integer_width, type_end));
-    if (sizes.size() < 3) sizes = reader.integers(line, type_end);
+    auto sizes = header_integers(line, std::max(integer_width, type_end));
+    if (sizes.size() < 3) sizes = header_integers(line, type_end);
     if (sizes.size() < 3) {
-        reader.fail("expected the numbers of rows, columns and entries, found " +
-                    shown(trimmed(line)));
+        reject("expected the numbers of rows, columns and entries, found " + shown(trimmed(line)));
     }
-    constexpr Offset line_three = 3;
-    check_size(name, line_three, "rows", sizes[0], file_bytes, options);
-    check_size(name, line_three, "columns", sizes[1], file_bytes, options);
-    header.rows = Index(sizes[0]);
-    header.columns = Index(sizes[1]);
+    header.set_sizes(sizes[0], sizes[1], file_bytes, options);
     header.entries = sizes[2];
-    if ((header.symmetry == 's' || header.symmetry == 'z') && sizes[0] != sizes[1]) {
-        reader.fail("a symmetric matrix must be square, not " + std::to_string(sizes[0]) + " x " +
-                    std::to_string(sizes[1]));
-    }
     // A number takes a byte at the least.
     if (header.entries < 0 || header.entries > Offset(file_bytes) ||
         sizes[1] > Offset(file_bytes)) {
-        reader.fail(std::to_string(sizes[1]) + " columns and " + std::to_string(header.entries) +
-                    " entries are claimed by a file of only " + std::to_string(file_bytes) +
-                    " bytes");
+        reject(std::to_string(sizes[1]) + " columns and " + std::to_string(header.entries) +
+               " entries are claimed by a file of only " + std::to_string(file_bytes) + " bytes");
     }
-    parse_formats(reader, reader.line("the formats"), header);
-    if (header.right_hand_sides) reader.line("the type of the right-hand sides");
+    parse_formats(next_line(lines, "the formats"), header);
+    if (cards.size() >= 5 && cards[4] > 0) next_line(lines, "the type of the right-hand sides");
     return header;
 }
 
-std::vector<Offset> parse_column_starts(BoeingReader& reader, const BoeingHeader& header) {
+std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header) {
     std::vector<Offset> starts(std::size_t(header.columns) + 1);
-    reader.numbers(Offset(starts.size()), header.formats[0], "column starts",
-                   [&](Offset k, const std::string& text) {
-                       const Offset start = reader.integer(text, "column start") - 1;
-                       const Offset least = k == 0 ? 0 : starts[std::size_t(k) - 1];
-                       const Offset most = k == 0 ? 0 : header.entries;
-                       if (start < least || start > most) {
-                           reader.fail("column start " + text + " is not within " +
-                                       std::to_string(least + 1) + ".." + std::to_string(most + 1));
-                       }
-                       starts[std::size_t(k)] = start;
-                   });
+    const auto take = [&](Offset k, const std::string& text) {
+        const Offset start = integer_of(text, "column start") - 1;
+        const Offset low = k == 0 ? 0 : starts[std::size_t(k) - 1];
+        const Offset high = k == 0 ? 0 : header.entries;
+        if (start < low || start > high) {
+            reject("column start " + text + " is not within " + std::to_string(low + 1) + ".." +
+                   std::to_string(high + 1));
+        }
+        starts[std::size_t(k)] = start;
+    };
+    each_number(lines, Offset(starts.size()), header.formats[0], "column starts", take);
     if (starts.back() != header.entries) {
-        reader.fail("the column starts end at " + std::to_string(starts.back() + 1) + ", but " +
-                    std::to_string(header.entries) + " entries are claimed");
+        reject("the column starts end at " + std::to_string(starts.back() + 1) + ", but " +
+               std::to_string(header.entries) + " entries are claimed");
     }
     return starts;
 }
 
-template <class T>
-T parse_value(const BoeingReader& reader, char field, const std::string& text) {
-    if (field == 'i') return T(reader.integer(text, "value"));
-    double number = 0;
-    std::string reason = parse_real(text, number);
-    const T value = T(number);
-    if (reason.empty() && !std::isfinite(value)) reason = "out of range of single precision";
-    if (!reason.empty()) reader.fail("value " + shown(text) + " is " + reason);
-    return value;
-}
-
 /// The entries in file order, with the images of symmetric ones.
 template <class T>
-std::vector<Entry<T>> parse_entries(BoeingReader& reader, const BoeingHeader& header) {
-    const std::vector<Offset> starts = parse_column_starts(reader, header);
-    const bool mirrored = header.symmetry == 's' || header.symmetry == 'z';
+std::vector<Entry<T>> parse_entries(Lines& lines, const BoeingHeader& header) {
+    const std::vector<Offset> starts = parse_column_starts(lines, header);
     std::vector<Entry<T>> stored(static_cast<std::size_t>(header.entries));
     Index column = 0;
-    reader.numbers(header.entries, header.formats[1], "row indices",
-                   [&](Offset k, const std::string& text) {
-                       const Offset row = reader.integer(text, "row index");
-                       if (row < 1 || row > header.rows) {
-                           reader.fail("row index " + text + " is not within 1.." +
-                                       std::to_string(header.rows));
-                       }
-                       while (k >= starts[std::size_t(column) + 1]) ++column;
-                       stored[std::size_t(k)] = {Index(row - 1), column, T(1)};
-                   });
-    if (header.field != 'p') {
-        reader.numbers(
-            header.entries, header.formats[2], "values", [&](Offset k, const std::string& text) {
-                Entry<T>& entry = stored[std::size_t(k)];
-                entry.value = parse_value<T>(reader, header.field, text);
-                if (header.symmetry == 'z' && entry.row == entry.column && entry.value != 0) {
-                    reader.fail("the diagonal of a skew-symmetric matrix is zero, found " +
-                                shown(text));
-                }
-            });
+    const auto take_row = [&](Offset k, const std::string& text) {
+        const Offset row = integer_of(text, "row index");
+        if (row < 1 || row > header.rows) {
+            reject("row index " + text + " is not within 1.." + std::to_string(header.rows));
+        }
+        while (k >= starts[std::size_t(column) + 1]) ++column;
+        stored[std::size_t(k)] = {Index(row - 1), column, T(1)};
+    };
+    each_number(lines, header.entries, header.formats[1], "row indices", take_row);
+    const auto take_value = [&](Offset k, const std::string& text) {
+        stored[std::size_t(k)].value = value_of<T>(text, header.field);
+        check_diagonal(stored[std::size_t(k)], header.symmetry, text);
+    };
+    if (header.field != Field::pattern) {
+        each_number(lines, header.entries, header.formats[2], "values", take_value);
     }
-    if (!mirrored) return stored;
-    std::vector<Entry<T>> entries;
-    entries.reserve(2 * stored.size());
-    for (const Entry<T>& entry : stored) {
-        entries.push_back(entry);
-        if (entry.row == entry.column) continue;
-        entries.push_back(
-            {entry.column, entry.row, header.symmetry == 'z' ? -entry.value : entry.value});
-    }
+    if (header.symmetry == Symmetry::general) return stored;
+    std::vector<Entry<T>> entries(2 * stored.size());
+    Entry<T>* out = entries.data();
+    for (const Entry<T>& entry : stored) out = put_entry(out, entry, header.symmetry);
+    entries.resize(std::size_t(out - entries.data()));
     return entries;
 }
 
 }  // namespace
 
+std::vector<FortranField> parse_fortran_format(std::string_view format) {
+    return FormatParser(format).parse();
+}
+
+std::string fortran_number(std::string_view text, const FortranField& field) {
+    std::string number;
+    for (const char c : text) {
+        if (c != ' ') number += c;
+    }
+    if (field.integer) return number;
+    std::size_t mantissa = 0;  // where the mantissa ends
+    while (mantissa < number.size() &&
+           (is_digit(number[mantissa]) || number[mantissa] == '.' ||
+            (mantissa == 0 && (number[0] == '-' || number[0] == '+')))) {
+        ++mantissa;
+    }
+    if (mantissa == 0 || !(is_digit(number[mantissa - 1]) || number[mantissa - 1] == '.')) {
+        return number;
+    }
+    if (field.scale != 0 && mantissa == number.size()) {
+        number += "E" + std::to_string(-field.scale);
+    }
+    if (field.decimals > 0 && number.find('.') == std::string::npos) {
+        const std::size_t first = is_digit(number[0]) ? 0 : 1;
+        const std::size_t digits = mantissa - first;
+        if (digits <= field.decimals) {
+            number.insert(first, field.decimals - digits + 1, '0');
+            mantissa += field.decimals - digits + 1;
+        }
+        number.insert(mantissa - field.decimals, 1, '.');
+    }
+    return number;
+}
+
 bool is_harwell_boeing(std::string_view text) {
     Lines lines(text);
     std::string_view line;
     std::string type;
-    for (std::size_t k = 0; k < header_lines; ++k) {
+    for (int k = 0; k < 4; ++k) {
         if (!lines.next(line)) return false;
         if (k == 2) type = type_word(line);
     }
@@ -292,24 +378,12 @@ template <class T>
 CsrMatrix<T> parse_harwell_boeing(const Context& cpu, std::string_view text,
                                   const std::string& name, const ReadOptions& options,
                                   FileFacts* facts) {
-    BoeingReader reader(text, name);
-    const BoeingHeader header = parse_header(reader, name, text.size(), options);
-    const bool mirrored = header.symmetry == 's' || header.symmetry == 'z';
-    FileFacts found{header.rutherford ? "Rutherford-Boeing" : "Harwell-Boeing",
-                    header.field == 'p'   ? "pattern"
-                    : header.field == 'i' ? "integer"
-                                          : "real",
-                    header.symmetry == 's'   ? Symmetry::symmetric
-                    : header.symmetry == 'z' ? Symmetry::skew_symmetric
-                                             : Symmetry::general,
-                    header.entries, 0};
-    const auto entries = parse_entries<T>(reader, header);
-    const RowBuckets buckets = row_buckets(header.rows, Offset(entries.size()));
-    const EntryChunk<T> chunk(entries, buckets);
-    CsrMatrix<T> matrix = assemble<T>(cpu, header.rows, header.columns, buckets, {&chunk, 1},
-                                      mirrored, name, found.duplicates);
-    if (facts != nullptr) *facts = found;
-    return matrix;
+    Lines lines(text);
+    return with_place(name, lines.number(), [&] {
+        const BoeingHeader header = parse_header(lines, text.size(), options);
+        const std::vector<Entry<T>> entries = parse_entries<T>(lines, header);
+        return assemble<T>(cpu, header, entries, name, facts);
+    });
 }
 
 #define TESSERA_INSTANTIATE(T)                     \

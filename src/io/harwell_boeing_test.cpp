@@ -1,6 +1,4 @@
-#include "io/harwell_boeing.hpp"
-
-#include "io/fortran_format.hpp"
+#include "io/formats.hpp"
 #include "io/io_test.hpp"
 #include "support/test.hpp"
 
@@ -138,10 +136,13 @@ TEST(harwell_boeing, other_texts_are_told_apart) {
 }
 
 std::string laid_out(const std::string& format) {
-    std::vector<FortranField> fields;
-    const std::string reason = parse_fortran_format(format, fields);
-    if (!reason.empty()) return reason;
     std::string text;
+    std::vector<FortranField> fields;
+    try {
+        fields = parse_fortran_format(format);
+    } catch (const InputError& error) {
+        return error.message;
+    }
     for (const FortranField& field : fields) {
         text += (text.empty() ? "" : " ") + std::to_string(field.begin) + "+" +
                 std::to_string(field.width) + (field.integer ? "i" : "");
@@ -161,14 +162,14 @@ TEST(harwell_boeing, formats_of_fortran) {
     EXPECT_EQ(laid_out("(2(I2,2(X,I1)))"), "0+2i 3+1i 5+1i 6+2i 9+1i 11+1i");
     EXPECT_EQ(laid_out("3I6"), "'(' expected");
     EXPECT_EQ(laid_out("(3I6"), "')' missing");
-    EXPECT_EQ(laid_out("(3I6))"), "text behind the last parenthesis");
+    EXPECT_EQ(laid_out("(3I6))"), "text after the last parenthesis");
     EXPECT_EQ(laid_out("(3I)"), "a number without its width");
     EXPECT_EQ(laid_out("(I0)"), "a number without its width");
     EXPECT_EQ(laid_out("(3A6)"), "'A' is none of I, E, D, F, G, P, X");
     EXPECT_EQ(laid_out("(3X)"), "no number in it");
     EXPECT_EQ(laid_out("()"), "no number in it");
     EXPECT_EQ(laid_out("(-3I6)"), "a sign without P");
-    EXPECT_EQ(laid_out("(I4,(2I6))"), "numbers in front of a group");
+    EXPECT_EQ(laid_out("(I4,(2I6))"), "numbers before a group");
     EXPECT_EQ(laid_out("(99999999I1)"), "too many items");
     EXPECT_EQ(laid_out("(9999(9999(9999())))"), "too many items");
     EXPECT_EQ(laid_out("(2I65000)"), "the line is too long");

@@ -1,4 +1,5 @@
-#include "io/matrix_market.hpp"
+#include "io/assemble.hpp"
+#include "io/formats.hpp"
 
 #include <functional>
 
@@ -111,7 +112,7 @@ const Case bad[] = {
     {"%%MatrixMarket matrix array pattern general\n1 1\n1\n",
      "f:1: an array file holds numbers; only coordinate files can be pattern"},
     {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n",
-     "f:1: a pattern file has no signs and cannot be skew-symmetric"},
+     "f:1: a pattern has no signs and cannot be skew-symmetric"},
     {"", "f:1: the file ends before its line of sizes, 'rows columns entries'"},
     {"% only\n% comments\n", "f:3: the file ends before its line of sizes, 'rows columns entries'"},
     {"%%MatrixMarket matrix array real general\n",

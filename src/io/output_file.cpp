@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "io/tasks.hpp"
+#include "base/parallel.hpp"
 
 namespace tessera::io {
 
@@ -107,21 +107,39 @@ std::string gzip_member(const std::string& text) {
     return zipped;
 }
 
+/// One range of a section.
+struct Piece {
+    const FileSection* section;
+    Offset first, last;
+};
+
 }  // namespace
 
-void write_pieces(const Context& cpu, const std::string& path, bool zip, Offset pieces,
-                  const std::function<std::string(Offset piece)>& make) {
+FileSection text_section(std::string text) {
+    return item_section(1, [text](Offset, std::string& bytes) { bytes += text; });
+}
+
+void write_sections(const Context& cpu, const std::string& path, bool zip,
+                    const std::vector<FileSection>& sections) {
+    constexpr Offset items_a_piece = 1 << 16;
+    std::vector<Piece> pieces;
+    for (const FileSection& section : sections) {
+        for (Offset first = 0; first < section.count; first += items_a_piece) {
+            pieces.push_back({&section, first, std::min(section.count, first + items_a_piece)});
+        }
+    }
     OutputFile file(path);
     const Offset at_once = 4 * Offset(cpu.threads());
-    for (Offset first = 0; first < pieces; first += at_once) {
-        const Offset count = std::min(at_once, pieces - first);
+    for (Offset first = 0; first < Offset(pieces.size()); first += at_once) {
+        const Offset count = std::min(at_once, Offset(pieces.size()) - first);
         std::vector<std::string> made(static_cast<std::size_t>(count));
         parallel_tasks(cpu.threads(), count, [&](Offset k) {
-            std::string& piece = made[std::size_t(k)];
-            piece = make(first + k);
-            if (zip) piece = gzip_member(piece);
+            const Piece& piece = pieces[std::size_t(first + k)];
+            std::string& bytes = made[std::size_t(k)];
+            piece.section->append(piece.first, piece.last, bytes);
+            if (zip) bytes = gzip_member(bytes);
         });
-        for (const std::string& piece : made) file.write(piece);
+        for (const std::string& bytes : made) file.write(bytes);
     }
     file.close();
 }

@@ -1,4 +1,4 @@
-#include "io/petsc_binary.hpp"
+#include "io/formats.hpp"
 
 #include <bit>
 
@@ -40,7 +40,7 @@ std::string read(const std::string& bytes) {
 std::string read_values(const std::string& bytes) {
     return outcome([&] {
         std::string text;
-        for (const double x : parse_petsc_vector<double>(test::host(), bytes, "f")) {
+        for (const double x : parse_petsc_vector<double>(bytes, "f")) {
             text += shortest(x) + ";";
         }
         return text;
@@ -108,8 +108,7 @@ TEST(petsc_binary, says_what_is_wrong) {
               "f: is truncated: a vector of 2 elements takes 24 bytes, the file has 16");
     EXPECT_EQ(read_values(words_of({1211214, -2})), "f: claims -2 elements");
     EXPECT_EQ(outcome([] {
-                  parse_petsc_vector<float>(test::host(),
-                                            words_of({1211214, 1}) + reals_of({1e300}), "f");
+                  parse_petsc_vector<float>(words_of({1211214, 1}) + reals_of({1e300}), "f");
                   return std::string();
               }),
               "f: value 1 is out of range of single precision");
@@ -118,10 +117,10 @@ TEST(petsc_binary, says_what_is_wrong) {
 TEST(petsc_binary, writes_what_petsc_writes) {
     const std::string path = test::scratch_folder() + "/a.petsc";
     const auto matrix = parse_petsc_matrix<double>(test::host(), matrix_bytes, "f", {}, nullptr);
-    write_petsc_matrix(test::host(), path, matrix.view());
+    write_matrix(test::host(), path, matrix.view());
     EXPECT_EQ(read_text(path), matrix_bytes);
     const std::vector<double> vector = {0.1, -3};
-    write_petsc_vector<double>(test::host(), path, vector);
+    write_vector<double>(test::host(), path, vector);
     EXPECT_EQ(read_text(path), words_of({1211214, 2}) + reals_of({0.1, -3}));
 }
 

@@ -1,21 +1,139 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <filesystem>
 #include <new>
 
-#include "io/file_contents.hpp"
+#include "io/formats.hpp"
 #include "io/gmsh.hpp"
-#include "io/harwell_boeing.hpp"
-#include "io/matrix_market.hpp"
-#include "io/petsc_binary.hpp"
 #include "io/text.hpp"
+#include "tessera/spec.hpp"
 
 namespace tessera::io {
 
 namespace {
 
-/// Runs a reader; memory that is not there becomes an error that names the file.
+/// "; did you mean 'x'?" if a file of a similar name is in the same folder.
+std::string similar_file(const std::string& path) {
+    const std::filesystem::path wanted(path);
+    const auto folder = wanted.has_parent_path() ? wanted.parent_path() : ".";
+    std::vector<std::string> names;
+    std::error_code failed;
+    for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end;
+         at.increment(failed)) {
+        names.push_back(at->path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    const std::string nearest = nearest_word(wanted.filename().string(), names);
+    if (nearest.empty()) return "";
+    return "; did you mean '" + (wanted.parent_path() / nearest).string() + "'?";
+}
+
+std::string system_error(const char* what) { return std::string(what) + std::strerror(errno); }
+
+/// The bytes of a file, mapped into memory where it can be; of a gzipped file (by its first bytes,
+/// 1f 8b) the unzipped bytes. Rejects a file that does not exist (naming the nearest in the
+/// folder), folders, unreadable and empty files, broken gzip streams.
+class FileContents {
+  public:
+    explicit FileContents(const std::string& path)
+        : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        try {
+            read(path);
+        } catch (...) {
+            release();
+            throw;
+        }
+    }
+    ~FileContents() { release(); }
+    FileContents(const FileContents&) = delete;
+    FileContents& operator=(const FileContents&) = delete;
+
+    std::string_view bytes() const {
+        return map_ != MAP_FAILED ? std::string_view(static_cast<const char*>(map_), map_size_)
+                                  : std::string_view(owned_);
+    }
+
+  private:
+    void read(const std::string& path) {
+        if (file_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+            reject("there is no such file" + similar_file(path));
+        }
+        if (file_ < 0) reject(system_error("cannot be opened: "));
+        struct stat about {};
+        if (::fstat(file_, &about) != 0) reject(system_error("cannot be read: "));
+        if (S_ISDIR(about.st_mode)) reject("is a folder, not a file");
+        if (S_ISREG(about.st_mode) && about.st_size > 0) {
+            map_size_ = std::size_t(about.st_size);
+            map_ = ::mmap(nullptr, map_size_, PROT_READ, MAP_PRIVATE, file_, 0);
+        }
+        if (map_ == MAP_FAILED || bytes().starts_with("\x1f\x8b")) {
+            unmap();
+            unzip();
+        }
+        if (bytes().empty()) reject("the file is empty");
+    }
+
+    /// All members of a gzip stream (zeros or other bytes after the last one are ignored, as by
+    /// gunzip), or the file as it is.
+    void unzip() {
+        const gzFile file = ::gzdopen(file_, "rb");
+        if (file == nullptr) throw OutOfMemory("out of memory for gunzip");
+        file_ = -1;  // which gzclose closes
+        ::gzbuffer(file, 1 << 18);
+        std::size_t used = 0;
+        int got = 0;
+        do {
+            if (used == owned_.size()) {
+                owned_.resize(std::max({4 * map_size_, 2 * used, std::size_t(1) << 16}));
+            }
+            constexpr std::size_t max_read = std::size_t(1) << 30;  // zlib counts in 32 bits
+            got = ::gzread(file, owned_.data() + used,
+                           unsigned(std::min(max_read, owned_.size() - used)));
+            used += std::size_t(std::max(got, 0));
+        } while (got > 0);
+        int status = Z_OK;
+        std::string reason = ::gzerror(file, &status);
+        if (status == Z_BUF_ERROR) reason = "it ends too early";
+        if (status == Z_ERRNO) reason = system_error("cannot be read: ");
+        ::gzclose(file);
+        if (status == Z_ERRNO) reject(reason);
+        if (status != Z_OK && status != Z_STREAM_END) {
+            const std::size_t name_end = reason.find(": ");
+            reject("the gzip stream is broken: " +
+                   (name_end == std::string::npos ? reason : reason.substr(name_end + 2)));
+        }
+        owned_.resize(used);
+    }
+
+    void unmap() noexcept {
+        if (map_ != MAP_FAILED) ::munmap(map_, map_size_);
+        map_ = MAP_FAILED;
+    }
+    void release() noexcept {
+        unmap();
+        if (file_ >= 0) ::close(file_);
+    }
+
+    int file_;
+    void* map_ = MAP_FAILED;
+    std::size_t map_size_ = 0;
+    std::string owned_;
+};
+
+/// read(bytes of the file). Memory that is missing becomes an error that names the file.
 template <class Read>
-auto with_memory_check(const std::string& path, Read&& read) {
+auto with_bytes(const Context& cpu, const char* function, const std::string& path, Read&& read) {
+    require_cpu(cpu, function);
     try {
-        return read();
+        return with_place(path, 0, [&] {
+            const FileContents file(path);
+            return read(file.bytes());
+        });
     } catch (const std::bad_alloc&) {
         throw OutOfMemory(path + ": out of memory while reading");
     }
@@ -35,12 +153,10 @@ auto with_memory_check(const std::string& path, Read&& read) {
 template <class T>
 CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, const ReadOptions& options,
                          FileFacts* facts) {
-    require_cpu(cpu, "read_matrix");
-    return with_memory_check(path, [&] {
-        const FileContents file(path);
-        const std::string_view bytes = file.bytes();
-        if (is_matrix_market(bytes))
+    return with_bytes(cpu, "read_matrix", path, [&](std::string_view bytes) {
+        if (is_matrix_market(bytes)) {
             return parse_matrix_market<T>(cpu, bytes, path, options, facts);
+        }
         if (is_petsc_binary(bytes)) return parse_petsc_matrix<T>(cpu, bytes, path, options, facts);
         if (is_harwell_boeing(bytes)) {
             return parse_harwell_boeing<T>(cpu, bytes, path, options, facts);
@@ -53,23 +169,18 @@ CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, const Read
 
 template <class T>
 std::vector<T> read_vector(const Context& cpu, const std::string& path) {
-    require_cpu(cpu, "read_vector");
-    return with_memory_check(path, [&] {
-        const FileContents file(path);
-        const std::string_view bytes = file.bytes();
+    return with_bytes(cpu, "read_vector", path, [&](std::string_view bytes) {
         if (is_matrix_market(bytes)) return parse_matrix_market_vector<T>(cpu, bytes, path);
-        if (is_petsc_binary(bytes)) return parse_petsc_vector<T>(cpu, bytes, path);
+        if (is_petsc_binary(bytes)) return parse_petsc_vector<T>(bytes, path);
         throw_unknown_format(bytes, path,
                              "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
     });
 }
 
 Mesh read_mesh(const Context& cpu, const std::string& path) {
-    require_cpu(cpu, "read_mesh");
-    return with_memory_check(path, [&] {
-        const FileContents file(path);
-        if (is_gmsh(file.bytes())) return parse_gmsh(file.bytes(), path);
-        throw_unknown_format(file.bytes(), path,
+    return with_bytes(cpu, "read_mesh", path, [&](std::string_view bytes) {
+        if (is_gmsh(bytes)) return parse_gmsh(bytes, path);
+        throw_unknown_format(bytes, path,
                              "Gmsh .msh of the versions 4.1 and 2.2 (first word $MeshFormat)");
     });
 }

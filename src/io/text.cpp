@@ -1,10 +1,13 @@
 #include "io/text.hpp"
 
-#include <algorithm>
 #include <cctype>
-#include <limits>
+#include <cmath>
+
+#include "tessera/spec.hpp"
 
 namespace tessera::io {
+
+void reject(std::string message) { throw InputError{std::move(message)}; }
 
 std::vector<std::string_view> words(std::string_view line) {
     std::vector<std::string_view> found;
@@ -39,6 +42,28 @@ std::string shown(std::string_view text) {
     return quoted + (text.size() > longest ? "...'" : "'");
 }
 
+std::string shape_text(Offset rows, Offset columns) {
+    return std::to_string(rows) + " x " + std::to_string(columns);
+}
+
+Offset integer_of(std::string_view word, const char* what) {
+    Offset number = 0;
+    const std::string reason = parse_integer(word, number);
+    if (!reason.empty()) reject(std::string(what) + " " + shown(word) + " is " + reason);
+    return number;
+}
+
+template <class T>
+T real_of(std::string_view word, const char* what) {
+    double number = 0;
+    std::string reason = parse_real(word, number);
+    if (reason.empty() && !std::isfinite(T(number))) reason = "out of range of single precision";
+    if (!reason.empty()) reject(std::string(what) + " " + shown(word) + " is " + reason);
+    return T(number);
+}
+template float real_of<float>(std::string_view, const char*);
+template double real_of<double>(std::string_view, const char*);
+
 bool Lines::next(std::string_view& line) {
     if (position_ >= text_.size()) return false;
     const std::size_t end = std::min(text_.find('\n', position_), text_.size());
@@ -46,23 +71,6 @@ bool Lines::next(std::string_view& line) {
     position_ = end + 1;
     ++number_;
     return true;
-}
-
-void check_size(const std::string& name, Offset line, const char* what, Offset size,
-                std::size_t file_bytes, const ReadOptions& options) {
-    constexpr Offset most = std::numeric_limits<Index>::max();
-    const std::string claim = std::to_string(size) + " " + what;
-    if (size < 0) throw ParseError(name, line, claim + ": a size cannot be negative");
-    if (size > most) {
-        throw ParseError(name, line,
-                         claim + ": a matrix has at most " + std::to_string(most) + " " + what);
-    }
-    const Offset believed = std::max(Offset(1) << 20, Offset(file_bytes) * 16);
-    if (size > believed && !options.allow_empty_rows) {
-        throw ParseError(name, line,
-                         claim + " are claimed by a file of only " + std::to_string(file_bytes) +
-                             " bytes; allow empty rows (--allow-empty-rows) if that is right");
-    }
 }
 
 void require_cpu(const Context& cpu, const char* function) {

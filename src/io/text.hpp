@@ -1,13 +1,32 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tessera/io.hpp"
 
-/// What the readers of text files share.
+/// What the readers and writers share: words, lines and numbers.
 namespace tessera::io {
+
+/// What is wrong with the input just read. The reader, which knows the place, makes a ParseError.
+struct InputError {
+    std::string message;
+};
+[[noreturn]] void reject(std::string message);
+
+/// f(), its InputError as a ParseError at `line` (0: no line), which f may change.
+template <class F>
+auto with_place(const std::string& name, const Offset& line, F&& f) {
+    try {
+        return f();
+    } catch (const InputError& error) {
+        throw ParseError(name, line, error.message);
+    }
+}
 
 /// Blanks between the words of a line; '\r' so that lines may end in CRLF.
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -23,6 +42,14 @@ std::string lower_case(std::string_view text);
 /// 'text' for a message: in quotes, at most 60 characters, unprintable ones as '?'.
 std::string shown(std::string_view text);
 
+/// "2 x 3"
+std::string shape_text(Offset rows, Offset columns);
+
+/// The number that a word stands for. Rejects others with `what` in front: "row 'x' is not ...".
+Offset integer_of(std::string_view word, const char* what);
+template <class T>
+T real_of(std::string_view word, const char* what);
+
 /// Walks the lines of a text.
 class Lines {
   public:
@@ -30,8 +57,8 @@ class Lines {
 
     /// Sets `line` (without its end) and counts it; false at the end of the text.
     bool next(std::string_view& line);
-    Offset number() const { return number_; }
-    std::size_t position() const { return position_; }
+    const Offset& number() const { return number_; }
+    std::size_t position() const { return std::min(position_, text_.size()); }
 
   private:
     std::string_view text_;
@@ -39,10 +66,21 @@ class Lines {
     Offset number_ = 0;
 };
 
-/// Throws ParseError unless 0 <= size <= 2^31 - 1 and, so that a damaged file cannot ask for all
-/// memory, size <= max(2^20, 16 file_bytes) or options.allow_empty_rows.
-void check_size(const std::string& name, Offset line, const char* what, Offset size,
-                std::size_t file_bytes, const ReadOptions& options);
+/// The number in a binary file; `swap` where its byte order is not this machine's.
+template <class Number>
+Number load_number(const char* bytes, bool swap) {
+    char copy[sizeof(Number)];
+    std::memcpy(copy, bytes, sizeof(Number));
+    if (swap) std::reverse(copy, copy + sizeof(Number));
+    return std::bit_cast<Number>(copy);
+}
+
+template <class Number>
+void append_number(std::string& bytes, Number number, bool swap = false) {
+    static_assert(std::endian::native == std::endian::little);
+    number = load_number<Number>(reinterpret_cast<const char*>(&number), swap);
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof(Number));
+}
 
 /// Throws InvalidArgument unless `cpu` is a CPU context.
 void require_cpu(const Context& cpu, const char* function);

@@ -43,9 +43,11 @@ std::string hex(const std::vector<T>& numbers) {
     return text;
 }
 
-std::string refusal(const Mesh& mesh, const MeshFields& fields) {
+std::string refusal(const Mesh& mesh, const std::vector<MeshField>& node_fields = {},
+                    const std::vector<MeshField>& element_fields = {}) {
     return outcome([&] {
-        write_vtu(test::host(), test::scratch_folder() + "/a.vtu", mesh, fields);
+        write_vtu(test::host(), test::scratch_folder() + "/a.vtu", mesh, node_fields,
+                  element_fields);
         return std::string();
     });
 }
@@ -84,10 +86,7 @@ TEST_F(vtu, holds_what_the_format_asks_for) {
     Mesh mesh = plate();
     const std::vector<double> moved = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const std::vector<double> energy = {0.1, -1};
-    MeshFields fields;
-    fields.nodes.push_back({"u & <v>", 2, moved});
-    fields.elements.push_back({"energy", 1, energy});
-    write_vtu(test::host(), path("a.vtu"), mesh, fields);
+    write_vtu(test::host(), path("a.vtu"), mesh, {{"u & <v>", 2, moved}}, {{"energy", 1, energy}});
     const auto array = [](const char* type, const char* name, int components, int offset) {
         return std::string("<DataArray type=\"") + type + "\" Name=\"" + name +
                "\" NumberOfComponents=\"" + std::to_string(components) +
@@ -122,7 +121,7 @@ TEST_F(vtu, another_program_reads_the_same_mesh_and_fields) {
     const Mesh flat = plate();
     const std::vector<double> moved = {1, -2, 3, 4, 5e-324, 6, 7, 0.1, 9, 1e308};
     const std::vector<double> stress = {1, 2, 3, 4, 5, 1.0 / 3};
-    write_vtu(test::host(), path("flat.vtu"), flat, {{{"moved", 2, moved}}, {{"s", 3, stress}}});
+    write_vtu(test::host(), path("flat.vtu"), flat, {{"moved", 2, moved}}, {{"s", 3, stress}});
     EXPECT_EQ(contents("flat.vtu"),
               "points float64 5x3 " + hex<double>({0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 2, 0.1, 0}) +
                   "\ntriangle int32 1x3 " + hex<int>({1, 4, 2}) + "\nquad int32 1x4 " +
@@ -135,7 +134,7 @@ TEST_F(vtu, another_program_reads_the_same_mesh_and_fields) {
     const Mesh cube = solid();
     const std::vector<double> heat = {0, 1, 2, 3, 4, 5, 6, 7, -0.0};
     const std::vector<double> tensor(27, std::numeric_limits<double>::quiet_NaN());
-    write_vtu(test::host(), path("cube.vtu"), cube, {{{"heat", 1, heat}}, {{"t", 9, tensor}}});
+    write_vtu(test::host(), path("cube.vtu"), cube, {{"heat", 1, heat}}, {{"t", 9, tensor}});
     EXPECT_EQ(contents("cube.vtu"),
               "points float64 9x3 " + hex(cube.points) + "\ntetra int32 2x4 " +
                   hex(cube.elements[0].nodes) + "\nhexahedron int32 1x8 " +
@@ -170,31 +169,31 @@ TEST_F(vtu, large_arrays_are_written_in_pieces_that_do_not_depend_on_threads) {
 TEST_F(vtu, refuses_what_does_not_fit) {
     const std::vector<double> five(5);
     const Mesh mesh = plate();
-    EXPECT_EQ(refusal(mesh, {{{"", 1, five}}, {}}), "write_vtu: a field has no name");
-    EXPECT_EQ(refusal(mesh, {{{"a\nb", 1, five}}, {}}),
+    EXPECT_EQ(refusal(mesh, {{"", 1, five}}), "write_vtu: a field has no name");
+    EXPECT_EQ(refusal(mesh, {{"a\nb", 1, five}}),
               "write_vtu: the name of the field 'a?b' holds a control character");
-    EXPECT_EQ(refusal(mesh, {{{"u", 0, five}}, {}}), "write_vtu: the field 'u' has no components");
-    EXPECT_EQ(refusal(mesh, {{{"u", 2, five}}, {}}),
+    EXPECT_EQ(refusal(mesh, {{"u", 0, five}}), "write_vtu: the field 'u' has no components");
+    EXPECT_EQ(refusal(mesh, {{"u", 2, five}}),
               "write_vtu: the field 'u' has 5 values, not 2 for each of 5 nodes");
-    EXPECT_EQ(refusal(mesh, {{}, {{"u", 1, five}}}),
+    EXPECT_EQ(refusal(mesh, {}, {{"u", 1, five}}),
               "write_vtu: the field 'u' has 5 values, not 1 for each of 2 elements");
-    EXPECT_EQ(refusal(mesh, {{{"u", 1, five}, {"u", 1, five}}, {}}),
+    EXPECT_EQ(refusal(mesh, {{"u", 1, five}, {"u", 1, five}}),
               "write_vtu: two fields have the name 'u'");
-    EXPECT_EQ(refusal(mesh, {{}, {{"region", 1, std::span(five).first(2)}}}),
+    EXPECT_EQ(refusal(mesh, {}, {{"region", 1, std::span(five).first(2)}}),
               "write_vtu: two fields have the name 'region'");
     Mesh broken = mesh;
     broken.elements[0].nodes[1] = 5;
-    EXPECT_EQ(refusal(broken, {}), "write_vtu: an element has the node 5 of a mesh of 5 nodes");
+    EXPECT_EQ(refusal(broken),
+              "element 0 (triangle) names node 5; the mesh has 5 nodes, counted from 0");
     broken = mesh;
     broken.elements[0].nodes.pop_back();
-    EXPECT_EQ(refusal(broken, {}), "write_vtu: an element lacks corners of a triangle");
+    EXPECT_EQ(refusal(broken), "elements of shape triangle name 2 nodes, no multiple of 3");
     broken = mesh;
     broken.regions.pop_back();
-    EXPECT_EQ(refusal(broken, {}), "write_vtu: the mesh has 2 elements and 1 regions of elements");
+    EXPECT_EQ(refusal(broken), "the mesh gives regions for 1 elements and has 2");
     broken = mesh;
     broken.points.pop_back();
-    EXPECT_EQ(refusal(broken, {}),
-              "write_vtu: the points of the mesh do not have 2 coordinates each");
+    EXPECT_EQ(refusal(broken), "the mesh has 9 coordinates, no whole number of points");
     const std::string nowhere = path("none") + "/a.vtu";
     EXPECT_EQ(outcome([&] {
                   write_vtu(test::host(), nowhere, mesh);

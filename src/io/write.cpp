@@ -1,64 +1,77 @@
 #include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <cmath>
+#include <ranges>
 
 #include "base/parallel.hpp"
-#include "io/matrix_market.hpp"
-#include "io/output_file.hpp"
-#include "io/petsc_binary.hpp"
+#include "io/formats.hpp"
 #include "io/text.hpp"
 
 namespace tessera::io {
 
 namespace {
 
-enum class Ending : std::uint8_t { mtx, mtx_gz, petsc };
-
-Ending ending_of(const std::string& path) {
-    if (path.ends_with(".mtx")) return Ending::mtx;
-    if (path.ends_with(".mtx.gz")) return Ending::mtx_gz;
-    if (path.ends_with(".petsc")) return Ending::petsc;
+void check_ending(const std::string& path) {
+    for (const char* ending : {".mtx", ".mtx.gz", ".petsc"}) {
+        if (path.ends_with(ending)) return;
+    }
     throw InvalidArgument(path + ": the ending chooses the format. Valid: .mtx, .mtx.gz, .petsc");
+}
+
+void append_text(std::string& text, auto number, char next) {
+    char digits[32];  // enough for a shortest double with a sign and an exponent
+    const auto result = std::to_chars(digits, digits + sizeof(digits), number);
+    text.append(digits, result.ptr);
+    text += next;
+}
+
+/// The least k in 0..count for which wrong(k), else count.
+template <class Wrong>
+Offset first_wrong(const Context& cpu, Offset count, Wrong&& wrong) {
+    std::atomic<Offset> first{count};
+    parallel_ranges(cpu.threads(), count, [&](Offset begin, Offset end) {
+        const auto range = std::views::iota(begin, end);
+        const auto at = std::ranges::find_if(range, wrong);
+        if (at == range.end()) return;
+        for (Offset known = first; *at < known && !first.compare_exchange_weak(known, *at);) {
+        }
+    });
+    return first;
 }
 
 /// Throws InvalidArgument that names the first number that would not be read back.
 template <class T>
 void check_finite(const Context& cpu, const char* what, std::span<const T> values) {
-    const Offset size = Offset(values.size());
-    const Offset parts = std::max<Offset>(1, size / parallel_grain);
-    std::vector<Offset> bad(static_cast<std::size_t>(parts), size);
-    parallel_parts(cpu.threads(), size, parts, [&](Offset part, Offset first, Offset last) {
-        const T* const begin = values.data() + first;
-        const T* const end = values.data() + last;
-        const T* const at = std::find_if_not(begin, end, [](T x) { return std::isfinite(x); });
-        if (at != end) bad[std::size_t(part)] = at - values.data();
-    });
-    const Offset first_bad = *std::min_element(bad.begin(), bad.end());
-    if (first_bad < size) {
-        throw InvalidArgument(std::string(what) + ": value " + std::to_string(first_bad) +
-                              " (counted from 0) is not finite and could not be read back");
-    }
+    const Offset at = first_wrong(cpu, Offset(values.size()),
+                                  [&](Offset k) { return !std::isfinite(values[std::size_t(k)]); });
+    if (at == Offset(values.size())) return;
+    throw InvalidArgument(std::string(what) + ": value " + std::to_string(at) +
+                          " (counted from 0) is not finite and could not be read back");
 }
 
-/// What breaks the symmetry at entry k of row i; empty if nothing does.
+/// What breaks the symmetry in row i; empty if nothing does.
 template <class T>
-std::string asymmetry(const CsrView<T>& matrix, Index i, Offset k, bool skew) {
-    const Index j = matrix.column_indices[k];
-    const T value = matrix.values[k];
+std::string asymmetry(const CsrView<T>& matrix, Index i, bool skew) {
     const auto place = [](Index row, Index column) {
         return "(" + std::to_string(row) + ", " + std::to_string(column) + ")";
     };
-    if (i == j) {
-        return skew && value != 0 ? "entry " + place(i, i) + " is not 0" : "";
+    for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+        const Index j = matrix.column_indices[k];
+        const T value = matrix.values[k];
+        if (i == j && skew && value != 0) return "entry " + place(i, i) + " is not 0";
+        if (i == j) continue;
+        const Index* const end = matrix.column_indices + matrix.row_offsets[j + 1];
+        const Index* const image =
+            std::lower_bound(matrix.column_indices + matrix.row_offsets[j], end, i);
+        if (image == end || *image != i) {
+            return "entry " + place(i, j) + " is stored, " + place(j, i) + " is not";
+        }
+        if (matrix.values[image - matrix.column_indices] == (skew ? -value : value)) continue;
+        return "entries " + place(i, j) + " and " + place(j, i) + " differ" +
+               (skew ? " other than in sign" : "");
     }
-    const Index* const begin = matrix.column_indices + matrix.row_offsets[j];
-    const Index* const end = matrix.column_indices + matrix.row_offsets[j + 1];
-    const Index* const image = std::lower_bound(begin, end, i);
-    if (image == end || *image != i) {
-        return "entry " + place(i, j) + " is stored, " + place(j, i) + " is not";
-    }
-    if (matrix.values[image - matrix.column_indices] == (skew ? -value : value)) return "";
-    return "entries " + place(i, j) + " and " + place(j, i) + " differ" +
-           (skew ? " other than in sign" : "");
+    return "";
 }
 
 /// Throws InvalidArgument that names the first entry at fault (0-based).
@@ -69,51 +82,97 @@ void check_symmetry(const Context& cpu, const CsrView<T>& matrix, Symmetry symme
     const std::string what = std::string("write_matrix: the matrix is not ") +
                              (skew ? "skew-symmetric: " : "symmetric: ");
     if (matrix.rows != matrix.columns) {
-        throw InvalidArgument(what + std::to_string(matrix.rows) + " x " +
-                              std::to_string(matrix.columns));
+        throw InvalidArgument(what + shape_text(matrix.rows, matrix.columns));
     }
-    const Offset parts = std::max<Offset>(1, matrix.rows / 4096);
-    std::vector<std::string> faults(static_cast<std::size_t>(parts));
-    parallel_parts(cpu.threads(), matrix.rows, parts, [&](Offset part, Offset first, Offset last) {
-        std::string& fault = faults[std::size_t(part)];
-        for (Index i = Index(first); i < last; ++i) {
-            for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-                if (fault.empty()) fault = asymmetry(matrix, i, k, skew);
-            }
+    const Offset row = first_wrong(
+        cpu, matrix.rows, [&](Offset i) { return !asymmetry(matrix, Index(i), skew).empty(); });
+    if (row < matrix.rows) throw InvalidArgument(what + asymmetry(matrix, Index(row), skew));
+}
+
+/// Row of entry k.
+template <class T>
+Index row_of(const CsrView<T>& matrix, Offset k) {
+    const Offset* const begin = matrix.row_offsets;
+    return Index(std::upper_bound(begin, begin + matrix.rows + 1, k) - begin - 1);
+}
+
+/// Stored entries on or below the diagonal.
+template <class T>
+Offset lower_entries(const Context& cpu, const CsrView<T>& matrix) {
+    std::atomic<Offset> sum{0};
+    parallel_ranges(cpu.threads(), matrix.rows, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            const Index* const begin = matrix.column_indices + matrix.row_offsets[i];
+            const Index* const end = matrix.column_indices + matrix.row_offsets[i + 1];
+            sum += std::upper_bound(begin, end, Index(i)) - begin;
         }
     });
-    for (const std::string& fault : faults) {
-        if (!fault.empty()) throw InvalidArgument(what + fault);
-    }
+    return sum;
+}
+
+template <class T>
+std::vector<FileSection> matrix_market_text(std::span<const T> vector) {
+    const auto append = [vector](Offset k, std::string& text) {
+        append_text(text, vector[std::size_t(k)], '\n');
+    };
+    return {text_section("%%MatrixMarket matrix array real general\n" +
+                         std::to_string(vector.size()) + " 1\n"),
+            item_section(Offset(vector.size()), append)};
 }
 
 }  // namespace
 
 template <class T>
+std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>& matrix,
+                                            Symmetry symmetry) {
+    constexpr const char* words[] = {"general", "symmetric", "skew-symmetric"};
+    const bool lower = symmetry != Symmetry::general;
+    std::string header =
+        std::string("%%MatrixMarket matrix coordinate real ") + words[int(symmetry)] + "\n";
+    append_text(header, matrix.rows, ' ');
+    append_text(header, matrix.columns, ' ');
+    append_text(header, lower ? lower_entries(cpu, matrix) : matrix.nonzeros, '\n');
+    const auto append = [matrix, lower](Offset first, Offset last, std::string& text) {
+        Index row = row_of(matrix, first);
+        for (Offset k = first; k < last; ++k) {
+            while (k >= matrix.row_offsets[row + 1]) ++row;
+            const Index column = matrix.column_indices[k];
+            if (lower && column > row) continue;
+            append_text(text, std::int64_t(row) + 1, ' ');
+            append_text(text, std::int64_t(column) + 1, ' ');
+            append_text(text, matrix.values[k], '\n');
+        }
+    };
+    return {text_section(header), {matrix.nonzeros, append}};
+}
+
+template <class T>
 void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                   Symmetry symmetry) {
     require_cpu(cpu, "write_matrix");
-    const Ending ending = ending_of(path);
+    check_ending(path);
     check_finite(cpu, "write_matrix", matrix.values_span());
     check_symmetry(cpu, matrix, symmetry);
-    if (ending == Ending::petsc) return write_petsc_matrix(cpu, path, matrix);
-    const TextPieces text = format_matrix_market(cpu, matrix, symmetry);
-    write_pieces(cpu, path, ending == Ending::mtx_gz, text.count, text.make);
+    const bool petsc = path.ends_with(".petsc");
+    write_sections(cpu, path, path.ends_with(".gz"),
+                   petsc ? petsc_binary(matrix) : matrix_market_text(cpu, matrix, symmetry));
 }
 
 template <class T>
 void write_vector(const Context& cpu, const std::string& path, std::span<const T> vector) {
     require_cpu(cpu, "write_vector");
-    const Ending ending = ending_of(path);
+    check_ending(path);
     check_finite(cpu, "write_vector", vector);
-    if (ending == Ending::petsc) return write_petsc_vector(cpu, path, vector);
-    const TextPieces text = format_matrix_market(cpu, vector);
-    write_pieces(cpu, path, ending == Ending::mtx_gz, text.count, text.make);
+    const bool petsc = path.ends_with(".petsc");
+    write_sections(cpu, path, path.ends_with(".gz"),
+                   petsc ? petsc_binary(vector) : matrix_market_text(vector));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                           \
-    template void write_matrix<T>(const Context&, const std::string&, const CsrView<T>&, \
-                                  Symmetry);                                             \
+#define TESSERA_INSTANTIATE(T)                                                                 \
+    template std::vector<FileSection> matrix_market_text<T>(const Context&, const CsrView<T>&, \
+                                                            Symmetry);                         \
+    template void write_matrix<T>(const Context&, const std::string&, const CsrView<T>&,       \
+                                  Symmetry);                                                   \
     template void write_vector<T>(const Context&, const std::string&, std::span<const T>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -1,7 +1,6 @@
 #include "base/dispatch.hpp"
 #include "base/parallel.hpp"
 #include "problems/elements.hpp"
-#include "problems/supports.hpp"
 
 namespace tessera::elasticity {
 
@@ -32,12 +31,12 @@ struct NodeRows {
     template <CellShape S>
     void add(const Mesh& mesh, std::span<const Index> nodes, int a, const Stiffness::Lame& lame,
              const Field& body_force, double thickness) {
-        constexpr int d = axis_count(S);
-        constexpr int corners = corner_count(S);
+        constexpr int d = dimensions(S);
+        constexpr int corners = tessera::corners(S);
         constexpr int count = point_count(S);
         double points[corners][d];
         gather<S>(mesh, nodes, points);
-        const auto& reference = gauss_points<S>();
+        const auto& reference = reference_points<S>();
         Geometry geometry(reference, points);
         for (double& volume : geometry.volumes) volume *= thickness;
         for (int b = 0; b < corners; ++b) {

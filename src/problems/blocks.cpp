@@ -1,9 +1,5 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <numeric>
 
-#include "base/parallel.hpp"
-#include "problems/draws.hpp"
 #include "problems/generators.hpp"
 
 namespace tessera::problems {
@@ -23,9 +19,8 @@ SizeRange sizes_of(Spec& spec) {
     std::int64_t low = 0;
     std::int64_t high = 0;
     const bool numbers =
-        parse_integer(std::string_view(text).substr(0, dash), low).empty() &&
-        parse_integer(dash < text.size() ? std::string_view(text).substr(dash + 1) : text, high)
-            .empty();
+        parse_integer(text.substr(0, dash), low).empty() &&
+        parse_integer(dash < text.size() ? text.substr(dash + 1) : text, high).empty();
     if (!numbers || low < 1 || high < low || high > largest) {
         throw InvalidArgument(spec.name() + ": sizes=" + text +
                               " is not LOW-HIGH with 1 <= LOW <= " + "HIGH <= " +
@@ -81,96 +76,68 @@ void random_block(Draws& draws, Index n, double condition, std::vector<double>& 
 
 }  // namespace
 
-template <class T>
-Problem<T> arrow(const Context& cpu, Spec& spec) {
-    const Index size = required_size(spec, "arrow:1000");
+/// N at the end of the diagonal, 2 on its other places, -1 in the last row and column. Symmetric
+/// positive definite.
+Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
     spec.finish();
-    const Offset nonzeros = 3 * Offset(size) - 2;
-    Problem<T> problem;
-    problem.matrix = CsrMatrix<T>(cpu, size, size, nonzeros);
-    Offset* row_offsets = problem.matrix.row_offsets().data();
-    Index* columns = problem.matrix.column_indices().data();
-    T* values = problem.matrix.values().data();
-    row_offsets[size] = nonzeros;
-    const Offset end = size - 1;  // The dense row.
-    parallel_ranges(cpu.threads(), size, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            row_offsets[i] = 2 * i;
-            columns[2 * end + i] = Index(i);
-            values[2 * end + i] = i == end ? T(size) : T(-1);
-            if (i == end) continue;
-            columns[2 * i] = Index(i);
-            values[2 * i] = T(2);
-            columns[2 * i + 1] = Index(end);
-            values[2 * i + 1] = T(-1);
+    const Index end = size - 1;  // The dense row.
+    return assemble_rows(cpu, size, [&](Index i, RowList& row) {
+        if (i < end) {
+            row.add(i, 2);
+            row.add(end, -1);
+        } else {
+            for (Index j = 0; j < end; ++j) row.add(j, -1);
+            row.add(end, size);
         }
     });
-    return problem;
 }
 
-template <class T>
-Problem<T> block_diagonal(const Context& cpu, Spec& spec) {
-    const Index size = required_size(spec, "block_diagonal:1000,8");
+/// N rows in dense blocks of K (the last one smaller when K does not divide N), entries uniform in
+/// [-1, 1).
+Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
     if (spec.value_count() < 2) {
         throw InvalidArgument("block_diagonal needs a block size, for example block_diagonal:" +
                               std::to_string(size) + ",8");
     }
-    const Index block =
-        Index(spec.integer(std::size_t(1), 0, 1, std::numeric_limits<Index>::max()));
+    const Offset block = spec.integer(std::size_t(1), 0, 1, std::numeric_limits<Index>::max());
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
-    const Offset whole = Offset(size / block) * block;  // rows in blocks of full size
-    const Offset rest = size - whole;
-    Problem<T> problem;
-    problem.natural_block = std::min(block, size);
-    problem.matrix = CsrMatrix<T>(cpu, size, size, whole * block + rest * rest);
-    Offset* row_offsets = problem.matrix.row_offsets().data();
-    Index* columns = problem.matrix.column_indices().data();
-    T* values = problem.matrix.values().data();
-    row_offsets[size] = problem.matrix.nonzeros();
-    const auto fill = [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            const Offset length = i < whole ? block : rest;
-            const Offset start = i < whole ? i / block * block : whole;
-            const Offset at = i < whole ? i * block : whole * block + (i - whole) * rest;
-            Draws draws(seed, i);
-            row_offsets[i] = at;
-            for (Offset j = 0; j < length; ++j) {
-                columns[at + j] = Index(start + j);
-                values[at + j] = T(draws.symmetric());
-            }
+    auto problem = assemble_rows(cpu, size, [&](Index i, RowList& row) {
+        const Offset start = i / block * block;
+        Draws draws(seed, i);
+        for (Offset j = start; j < std::min<Offset>(start + block, size); ++j) {
+            row.store(j, draws.symmetric());
         }
-    };
-    parallel_ranges(cpu.threads(), size, fill, std::max<Offset>(1, parallel_grain / block));
+    });
+    problem.natural_block = Index(std::min<Offset>(block, size));
     return problem;
 }
 
-template <class T>
-Problem<T> random_blocks(const Context& cpu, Spec& spec) {
-    const Index count = required_size(spec, "random_blocks:1000,sizes=1-32,condition=10");
+/// N diagonal blocks D_b with sizes uniform in LOW..HIGH (at most 4096). D_b = U diag(s) V,
+/// s_k = condition^(-k / (n - 1)), U and V three random Householder reflections each: 2-norm 1 and
+/// 2-norm condition number `condition` (1 where n = 1). The last row of each block is coupled to
+/// the first column of the next by 0.1 / condition, so that A = D (I + E) with ||E||_2 <= 0.1.
+Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
     const SizeRange sizes = sizes_of(spec);
     const double condition = spec.real("condition", 10, 1, 1e18);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
 
     checked_unknowns(spec, double(count) * sizes.low);
-    Buffer<Offset> starts_buffer(cpu, Offset(count) + 1);  // the first row and entry of each block
-    Buffer<Offset> entry_starts_buffer(cpu, Offset(count) + 1);
-    Offset* starts = starts_buffer.data();
-    Offset* entry_starts = entry_starts_buffer.data();
-    starts[0] = entry_starts[0] = 0;
+    std::vector<Offset> starts(std::size_t(count) + 1);  // the first row and entry of each block
+    std::vector<Offset> entry_starts(starts.size());
     for (Index b = 0; b < count; ++b) {
         const Index n = Draws(seed, b).integer(sizes.low, sizes.high);
         starts[b + 1] = starts[b] + n;
         entry_starts[b + 1] = entry_starts[b] + Offset(n) * n + (b + 1 < count ? 1 : 0);
     }
     const Index size = checked_unknowns(spec, double(starts[count]));
-    Problem<T> problem;
+    Problem<double> problem;
     problem.natural_block = sizes.low == sizes.high ? sizes.low : 1;
-    problem.matrix = CsrMatrix<T>(cpu, size, size, entry_starts[count]);
-    Offset* row_offsets = problem.matrix.row_offsets().data();
-    Index* columns = problem.matrix.column_indices().data();
-    T* values = problem.matrix.values().data();
+    problem.matrix = CsrMatrix<double>(cpu, size, size, entry_starts[count]);
+    Offset* const row_offsets = problem.matrix.row_offsets().data();
+    Index* const columns = problem.matrix.column_indices().data();
+    double* const values = problem.matrix.values().data();
     row_offsets[size] = problem.matrix.nonzeros();
     const auto fill = [&](Offset first, Offset last) {
         std::vector<double> block;
@@ -180,29 +147,20 @@ Problem<T> random_blocks(const Context& cpu, Spec& spec) {
             Draws draws(seed, b);
             draws.integer(sizes.low, sizes.high);  // the size again
             random_block(draws, n, condition, block, work);
+            std::ranges::copy(block, values + entry_starts[b]);
             for (Index i = 0; i < n; ++i) {
                 const Offset at = entry_starts[b] + Offset(i) * n;
                 row_offsets[starts[b] + i] = at;
-                for (Index j = 0; j < n; ++j) {
-                    columns[at + j] = Index(starts[b] + j);
-                    values[at + j] = T(block[std::size_t(i) * n + j]);
-                }
+                std::iota(columns + at, columns + at + n, Index(starts[b]));
             }
             if (b + 1 < count) {
                 columns[entry_starts[b + 1] - 1] = Index(starts[b + 1]);
-                values[entry_starts[b + 1] - 1] = T(0.1 / condition);
+                values[entry_starts[b + 1] - 1] = 0.1 / condition;
             }
         }
     };
     parallel_ranges(cpu.threads(), count, fill, 64);
     return problem;
 }
-
-#define TESSERA_INSTANTIATE(T)                                    \
-    template Problem<T> arrow<T>(const Context&, Spec&);          \
-    template Problem<T> block_diagonal<T>(const Context&, Spec&); \
-    template Problem<T> random_blocks<T>(const Context&, Spec&);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::problems

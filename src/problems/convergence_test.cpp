@@ -68,7 +68,7 @@ struct Waves {
     /// Adds the error at the points of `reference`, each with the volume volumes[p].
     template <CellShape S, int P>
     void add_error(const elasticity::Reference<S, P>& reference,
-                   const double (&points)[elasticity::corner_count(S)][elasticity::axis_count(S)],
+                   const double (&points)[corners(S)][tessera::dimensions(S)],
                    std::span<const Index> nodes, const std::vector<double>& u,
                    std::span<const double> volumes, Norms& squares) const {
         const int d = dimensions;
@@ -112,22 +112,21 @@ Norms error_norms(const Waves& waves, const Mesh& mesh, const std::vector<double
     for (Index element = 0; element < elements.count(); ++element) {
         elements.with_shape(element, [&](auto shape) {
             constexpr CellShape s = decltype(shape)::value;
-            double points[elasticity::corner_count(s)][elasticity::axis_count(s)];
+            double points[corners(s)][dimensions(s)];
             elasticity::gather<s>(mesh, elements.nodes(element), points);
-            elasticity::Reference<s, elasticity::corner_count(s)> corner_rule =
-                elasticity::corner_points<s>();
+            elasticity::Reference<s, corners(s)> corner_rule =
+                elasticity::reference_points<s, elasticity::Rule::corners>();
             if constexpr (elasticity::is_simplex(s)) {
-                for (int p = 0; p < elasticity::corner_count(s); ++p) {
-                    for (int c = 0; c < elasticity::corner_count(s); ++c) {
+                for (int p = 0; p < corners(s); ++p) {
+                    for (int c = 0; c < corners(s); ++c) {
                         corner_rule.values[p][c] = p == c ? 1 : 0;
                     }
                 }
             }
-            const auto& gauss = elasticity::gauss_points<s>();
+            const auto& gauss = elasticity::reference_points<s>();
             const std::vector<double> inner(elasticity::point_count(s),
                                             volumes[element] / 2 / elasticity::point_count(s));
-            const std::vector<double> outer(elasticity::corner_count(s),
-                                            volumes[element] / 2 / elasticity::corner_count(s));
+            const std::vector<double> outer(corners(s), volumes[element] / 2 / corners(s));
             waves.add_error<s>(gauss, points, elements.nodes(element), u, inner, squares);
             waves.add_error<s>(corner_rule, points, elements.nodes(element), u, outer, squares);
         });

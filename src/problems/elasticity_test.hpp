@@ -9,7 +9,6 @@
 #include "problems/elements.hpp"
 #include "support/test.hpp"
 #include "tessera/elasticity.hpp"
-#include "tessera/meshes.hpp"
 
 namespace tessera::test {
 
@@ -45,11 +44,11 @@ inline std::vector<double> element_volumes(const Mesh& mesh) {
     for (Index element = 0; element < elements.count(); ++element) {
         elements.with_shape(element, [&](auto shape) {
             constexpr CellShape s = decltype(shape)::value;
-            double points[elasticity::corner_count(s)][elasticity::axis_count(s)];
+            double points[corners(s)][dimensions(s)];
             elasticity::gather<s>(mesh, elements.nodes(element), points);
             double sum = 0;
             for (const double volume :
-                 elasticity::Geometry(elasticity::gauss_points<s>(), points).volumes) {
+                 elasticity::Geometry(elasticity::reference_points<s>(), points).volumes) {
                 sum += volume;
             }
             volumes.push_back(sum);

@@ -16,15 +16,15 @@ constexpr double flat = 32 * std::numeric_limits<double>::epsilon();
 
 template <CellShape S>
 bool is_sound(const Mesh& mesh, std::span<const Index> nodes) {
-    double points[corner_count(S)][axis_count(S)];
+    double points[corners(S)][dimensions(S)];
     gather<S>(mesh, nodes, points);
-    const Geometry inside(gauss_points<S>(), points);
+    const Geometry inside(reference_points<S>(), points);
     if (!(inside.quality > flat)) return false;
     if constexpr (is_simplex(S)) {
         return true;
     } else {
         // A corner of 180 degrees does no harm.
-        return Geometry(corner_points<S>(), points).quality >= -flat;
+        return Geometry(reference_points<S, Rule::corners>(), points).quality >= -flat;
     }
 }
 
@@ -58,66 +58,22 @@ Stiffness::Lame lame_of(const Material& material, const std::string& owner, int 
 }  // namespace
 
 void check_whole(const Cells& cells, const std::string& owner) {
-    if (cells.nodes.size() % std::size_t(corner_count(cells.shape)) == 0) return;
+    if (cells.nodes.size() % std::size_t(corners(cells.shape)) == 0) return;
     throw InvalidArgument(owner + " of shape " + to_string(cells.shape) + " name " +
                           std::to_string(cells.nodes.size()) + " nodes, no multiple of " +
-                          std::to_string(corner_count(cells.shape)));
+                          std::to_string(corners(cells.shape)));
 }
 
 Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
-    if (mesh.dimensions != 2 && mesh.dimensions != 3) {
-        throw InvalidArgument("a mesh has 2 or 3 dimensions, this one " +
-                              std::to_string(mesh.dimensions));
-    }
-    if (mesh.points.size() % std::size_t(mesh.dimensions) != 0) {
-        throw InvalidArgument("the mesh has " + std::to_string(mesh.points.size()) +
-                              " coordinates, no whole number of points");
-    }
-    Offset count = 0;
+    validate(mesh);
     for (const Cells& cells : mesh.elements) {
-        if (axis_count(cells.shape) != mesh.dimensions) {
-            throw InvalidArgument("a mesh of " + std::to_string(mesh.dimensions) +
-                                  " dimensions has no elements of shape " + to_string(cells.shape));
-        }
-        check_whole(cells, "elements");
-        count += Offset(cells.nodes.size()) / corner_count(cells.shape);
-        if (count > std::numeric_limits<Index>::max()) {
-            throw InvalidArgument("a mesh has at most 2^31 - 1 elements");
-        }
-        starts_.push_back(Index(count));
+        starts_.push_back(starts_.back() + Index(cells.nodes.size()) / corners(cells.shape));
     }
-    if (!mesh.regions.empty() && Offset(mesh.regions.size()) != count) {
-        throw InvalidArgument("the mesh gives regions for " + std::to_string(mesh.regions.size()) +
-                              " elements and has " + std::to_string(count));
-    }
-    check_nodes();
-}
-
-void Elements::check_nodes() const {
-    const Index node_count = mesh_.node_count();
-    for (Index element = 0; element < count(); ++element) {
-        const std::span<const Index> corners = nodes(element);
-        for (std::size_t c = 0; c < corners.size(); ++c) {
-            if (corners[c] < 0 || corners[c] >= node_count) {
-                throw InvalidArgument(name(element) + " names node " + std::to_string(corners[c]) +
-                                      "; the mesh has " + std::to_string(node_count) +
-                                      " nodes, counted from 0");
-            }
-            for (std::size_t other = 0; other < c; ++other) {
-                if (corners[other] != corners[c]) continue;
-                throw InvalidArgument(name(element) + " names node " + std::to_string(corners[c]) +
-                                      " twice");
-            }
-        }
-    }
-}
-
-std::string Elements::name(Index element) const {
-    return "element " + std::to_string(element) + " (" + to_string(shape(element)) + ")";
 }
 
 std::string Elements::description(Index element) const {
-    std::string text = name(element) + " with nodes";
+    std::string text =
+        "element " + std::to_string(element) + " (" + to_string(shape(element)) + ") with nodes";
     const char* separator = " ";
     for (const Index node : nodes(element)) {
         text += separator + std::to_string(node) + " at (";

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "tessera/elasticity.hpp"
 
 /// Shape functions of the elements, their derivatives on a mesh, and who meets at a node.
@@ -15,20 +16,18 @@ namespace tessera::elasticity {
 template <CellShape S>
 using ShapeTag = std::integral_constant<CellShape, S>;
 
-constexpr int corner_count(CellShape shape) {
-    constexpr int counts[] = {1, 2, 3, 4, 4, 8};
-    return counts[int(shape)];
-}
-constexpr int axis_count(CellShape shape) {
-    constexpr int counts[] = {0, 1, 2, 2, 3, 3};
-    return counts[int(shape)];
-}
 constexpr bool is_simplex(CellShape shape) {
     return shape == CellShape::triangle || shape == CellShape::tetrahedron;
 }
-/// Gauss points of the quadrature.
-constexpr int point_count(CellShape shape) {
-    return is_simplex(shape) ? 1 : 1 << axis_count(shape);
+
+/// Points of an element: two Gauss points an axis (the centre of a simplex), with weights; the
+/// centre; the corners, where a bilinear map turns over first.
+enum class Rule { gauss, centre, corners };
+
+constexpr int point_count(CellShape shape, Rule rule = Rule::gauss) {
+    return rule == Rule::corners                       ? corners(shape)
+           : rule == Rule::centre || is_simplex(shape) ? 1
+                                                       : 1 << dimensions(shape);
 }
 
 /// Corners of the reference segment, square and cube [-1, 1]^d in the order of CellShape.
@@ -38,8 +37,8 @@ inline constexpr int corner_signs[8][3] = {{-1, -1, -1}, {1, -1, -1}, {1, 1, -1}
 /// Shape functions of shape S at P points of its reference element, and the weights of those.
 template <CellShape S, int P>
 struct Reference {
-    static constexpr int axes = axis_count(S);
-    static constexpr int corners = corner_count(S);
+    static constexpr int axes = dimensions(S);
+    static constexpr int corners = tessera::corners(S);
     double values[P][corners];
     double derivatives[P][corners][axes];
     double weights[P];
@@ -68,53 +67,30 @@ struct Reference {
     }
 };
 
-/// Two Gauss points an axis, or the centre of a simplex.
-template <CellShape S>
-const Reference<S, point_count(S)>& gauss_points() {
-    static const Reference<S, point_count(S)> reference = [] {
-        Reference<S, point_count(S)> made;
-        constexpr double factorial = axis_count(S) == 2 ? 2 : 6;
-        for (int p = 0; p < point_count(S); ++p) {
-            double at[3];
-            for (int m = 0; m < 3; ++m) at[m] = corner_signs[p][m] * std::sqrt(1. / 3);
-            made.set(p, at, is_simplex(S) ? 1 / factorial : 1);
-        }
-        return made;
-    }();
-    return reference;
+template <CellShape S, Rule rule>
+Reference<S, point_count(S, rule)> make_reference() {
+    Reference<S, point_count(S, rule)> made;
+    const double scale = rule == Rule::gauss ? std::sqrt(1. / 3) : rule == Rule::corners ? 1. : 0.;
+    constexpr double volume = !is_simplex(S) ? 1 : dimensions(S) == 2 ? 1. / 2 : 1. / 6;
+    for (int p = 0; p < point_count(S, rule); ++p) {
+        double at[3];
+        for (int m = 0; m < 3; ++m) at[m] = corner_signs[p][m] * scale;
+        made.set(p, at, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
+    }
+    return made;
 }
 
-template <CellShape S>
-const Reference<S, 1>& centre() {
-    static const Reference<S, 1> reference = [] {
-        const double origin[3]{};
-        Reference<S, 1> made;
-        made.set(0, origin, 1);
-        return made;
-    }();
-    return reference;
-}
-
-/// The corners, where a bilinear map turns over first.
-template <CellShape S>
-const Reference<S, corner_count(S)>& corner_points() {
-    static const Reference<S, corner_count(S)> reference = [] {
-        Reference<S, corner_count(S)> made;
-        for (int p = 0; p < corner_count(S); ++p) {
-            double at[3];
-            for (int m = 0; m < 3; ++m) at[m] = corner_signs[p][m];
-            made.set(p, at, 0);
-        }
-        return made;
-    }();
+template <CellShape S, Rule rule = Rule::gauss>
+inline const Reference<S, point_count(S, rule)>& reference_points() {
+    static const auto reference = make_reference<S, rule>();
     return reference;
 }
 
 /// An element of shape S in space at P points: dN_c / dx, and weight times Jacobian.
 template <CellShape S, int P>
 struct Geometry {
-    static constexpr int axes = axis_count(S);
-    static constexpr int corners = corner_count(S);
+    static constexpr int axes = dimensions(S);
+    static constexpr int corners = tessera::corners(S);
     double gradients[P][corners][axes];
     double volumes[P];
     /// Smallest Jacobian over the product of the lengths of its rows: at most 1, 0 where flat, NaN
@@ -165,24 +141,20 @@ struct Geometry {
     }
 };
 
-/// Coordinates of the corners of a cell of shape S.
-template <CellShape S>
-void gather(const Mesh& mesh, std::span<const Index> nodes,
-            double (&points)[corner_count(S)][axis_count(S)]) {
-    for (int c = 0; c < corner_count(S); ++c) {
-        for (int i = 0; i < axis_count(S); ++i) {
-            points[c][i] = mesh.points[std::size_t(nodes[c]) * axis_count(S) + i];
-        }
+/// Coordinates of the corners of a cell of shape S in D dimensions.
+template <CellShape S, int D>
+void gather(const Mesh& mesh, std::span<const Index> nodes, double (&points)[corners(S)][D]) {
+    for (int c = 0; c < corners(S); ++c) {
+        for (int i = 0; i < D; ++i) points[c][i] = mesh.points[std::size_t(nodes[c]) * D + i];
     }
 }
 
 /// x = sum over the corners of N_c x_c at point p.
 template <CellShape S, int P, int D>
-Vector position(const Reference<S, P>& reference, int p,
-                const double (&points)[corner_count(S)][D]) {
+Vector position(const Reference<S, P>& reference, int p, const double (&points)[corners(S)][D]) {
     Vector at{};
     for (int i = 0; i < D; ++i) {
-        for (int c = 0; c < corner_count(S); ++c) at[i] += reference.values[p][c] * points[c][i];
+        for (int c = 0; c < corners(S); ++c) at[i] += reference.values[p][c] * points[c][i];
     }
     return at;
 }
@@ -190,8 +162,7 @@ Vector position(const Reference<S, P>& reference, int p,
 /// Throws InvalidArgument, naming the owner, where nodes are no multiple of the corners.
 void check_whole(const Cells& cells, const std::string& owner);
 
-/// The elements of a mesh under one numbering. Keeps a reference to the mesh, which it has checked:
-/// shapes, numbers of nodes, no node twice in an element.
+/// The elements of a mesh under one numbering. Keeps a reference to the mesh, which it validates.
 class Elements {
   public:
     explicit Elements(const Mesh& mesh);
@@ -201,7 +172,7 @@ class Elements {
     CellShape shape(Index element) const { return mesh_.elements[part(element)].shape; }
     std::span<const Index> nodes(Index element) const {
         const std::size_t k = part(element);
-        const std::size_t n = std::size_t(corner_count(mesh_.elements[k].shape));
+        const std::size_t n = std::size_t(corners(mesh_.elements[k].shape));
         return {mesh_.elements[k].nodes.data() + std::size_t(element - starts_[k]) * n, n};
     }
     /// f(ShapeTag<S>()) for the shape of the element.
@@ -218,6 +189,21 @@ class Elements {
                 return f(ShapeTag<CellShape::hexahedron>());
         }
     }
+    /// visit(element, geometry at the points of the rule) by all threads.
+    template <Rule rule, class Visit>
+    void each(const Context& cpu, Visit&& visit) const {
+        const auto visit_range = [&](Offset first, Offset last) {
+            for (Index element = Index(first); element < last; ++element) {
+                with_shape(element, [&](auto shape) {
+                    constexpr CellShape s = decltype(shape)::value;
+                    double points[corners(s)][dimensions(s)];
+                    gather<s>(mesh_, nodes(element), points);
+                    visit(element, Geometry(reference_points<s, rule>(), points));
+                });
+            }
+        };
+        parallel_ranges(cpu.threads(), count(), visit_range, 1024);
+    }
     /// Throws InvalidArgument that names the first element that is inverted or flat.
     void check_geometry(const Context& cpu) const;
 
@@ -227,8 +213,6 @@ class Elements {
                            starts_.begin()) -
                1;
     }
-    void check_nodes() const;
-    std::string name(Index element) const;
     std::string description(Index element) const;
 
     const Mesh& mesh_;
@@ -266,5 +250,19 @@ class Stiffness {
     Lame default_;
     std::vector<Lame> by_region_;
 };
+
+/// Sets `unknowns`, `held`, `natural_block` and `known_singular` of a system; returns its rows.
+/// Throws InvalidArgument for groups that do not exist or have nodes that do not.
+Index number_unknowns(const Model& model, const Elements& elements, System& system);
+
+/// Adds the tractions and forces on groups of a model to the forces on its nodes, `dimensions`
+/// each. Throws InvalidArgument for groups that do not exist, have cells of other shapes, no area,
+/// or are not on the elements.
+void add_surface_loads(const Model& model, const NodeElements& node_elements,
+                       std::span<double> forces);
+
+/// The thickness in two dimensions, else 1. Throws InvalidArgument unless it is positive and
+/// finite.
+double checked_thickness(const Model& model);
 
 }  // namespace tessera::elasticity

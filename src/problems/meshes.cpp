@@ -1,4 +1,4 @@
-#include "tessera/meshes.hpp"
+#include "tessera/mesh.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,31 +8,104 @@
 #include "base/dispatch.hpp"
 #include "base/philox.hpp"
 
+namespace tessera {
+
+const char* to_string(CellShape shape) {
+    constexpr const char* names[] = {"point",         "segment",     "triangle",
+                                     "quadrilateral", "tetrahedron", "hexahedron"};
+    return names[int(shape)];
+}
+
+Index Mesh::element_count() const {
+    Index count = 0;
+    for (const Cells& cells : elements) count += Index(cells.nodes.size()) / corners(cells.shape);
+    return count;
+}
+
+const MeshGroup& Mesh::group(const std::string& name) const {
+    std::string names;
+    for (const MeshGroup& group : groups) {
+        if (group.name == name) return group;
+        names += (names.empty() ? "" : ", ") + group.name;
+    }
+    throw InvalidArgument("the mesh has no group '" + name + "'; it has " +
+                          (names.empty() ? "none" : names));
+}
+
+namespace {
+
+/// Throws InvalidArgument where a corner of an element does not exist or is another one, too.
+void check_corners(std::span<const Index> nodes, Index node_count, Index element, CellShape shape) {
+    for (std::size_t c = 0; c < nodes.size(); ++c) {
+        const bool exists = nodes[c] >= 0 && nodes[c] < node_count;
+        const bool repeated = std::ranges::count(nodes.first(c), nodes[c]) > 0;
+        if (exists && !repeated) continue;
+        throw InvalidArgument(
+            "element " + std::to_string(element) + " (" + to_string(shape) + ") names node " +
+            std::to_string(nodes[c]) +
+            (exists ? " twice"
+                    : "; the mesh has " + std::to_string(node_count) + " nodes, counted from 0"));
+    }
+}
+
+}  // namespace
+
+void validate(const Mesh& mesh) {
+    const auto check = [](bool holds, const auto& message) {
+        if (!holds) throw InvalidArgument(message());
+    };
+    const int d = mesh.dimensions;
+    check(d == 2 || d == 3,
+          [&] { return "a mesh has 2 or 3 dimensions, this one " + std::to_string(d); });
+    check(mesh.points.size() % std::size_t(d) == 0, [&] {
+        return "the mesh has " + std::to_string(mesh.points.size()) +
+               " coordinates, no whole number of points";
+    });
+    Offset count = 0;
+    for (const Cells& cells : mesh.elements) {
+        const std::size_t size = std::size_t(corners(cells.shape));
+        check(dimensions(cells.shape) == d, [&] {
+            return "a mesh of " + std::to_string(d) + " dimensions has no elements of shape " +
+                   to_string(cells.shape);
+        });
+        check(cells.nodes.size() % size == 0, [&] {
+            return std::string("elements of shape ") + to_string(cells.shape) + " name " +
+                   std::to_string(cells.nodes.size()) + " nodes, no multiple of " +
+                   std::to_string(size);
+        });
+        for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
+            check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
+                          cells.shape);
+        }
+        check(count <= std::numeric_limits<Index>::max(),
+              [&] { return "a mesh has at most 2^31 - 1 elements"; });
+    }
+    check(mesh.regions.empty() || Offset(mesh.regions.size()) == count, [&] {
+        return "the mesh gives regions for " + std::to_string(mesh.regions.size()) +
+               " elements and has " + std::to_string(count);
+    });
+}
+
+}  // namespace tessera
+
 namespace tessera::meshes {
 
 namespace {
 
 using Place = std::array<Index, 3>;  ///< Grid indices of a node or cell.
 
-/// The faces of each shape, seen from outside counterclockwise; -1 where they have fewer corners.
-constexpr int triangle_faces[][4] = {{0, 1, -1, -1}, {1, 2, -1, -1}, {2, 0, -1, -1}};
-constexpr int quadrilateral_faces[][4] = {
-    {0, 1, -1, -1}, {1, 2, -1, -1}, {2, 3, -1, -1}, {3, 0, -1, -1}};
-constexpr int tetrahedron_faces[][4] = {{0, 2, 1, -1}, {0, 1, 3, -1}, {1, 2, 3, -1}, {0, 3, 2, -1}};
-constexpr int hexahedron_faces[][4] = {{0, 3, 2, 1}, {4, 5, 6, 7}, {0, 1, 5, 4},
-                                       {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}};
+/// The corners of the faces of tetrahedra and hexahedra, seen from outside counterclockwise.
+constexpr int tetrahedron_faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
+constexpr int hexahedron_faces[6][4] = {{0, 3, 2, 1}, {4, 5, 6, 7}, {0, 1, 5, 4},
+                                        {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}};
 
-std::span<const int[4]> faces(CellShape shape) {
-    switch (shape) {
-        case CellShape::triangle:
-            return triangle_faces;
-        case CellShape::quadrilateral:
-            return quadrilateral_faces;
-        case CellShape::tetrahedron:
-            return tetrahedron_faces;
-        default:
-            return hexahedron_faces;
-    }
+int face_count(CellShape shape) { return shape == CellShape::hexahedron ? 6 : corners(shape); }
+
+/// Corner k of a face; the faces of plane shapes are their edges.
+int face_corner(CellShape shape, int face, int k) {
+    return shape == CellShape::tetrahedron  ? tetrahedron_faces[face][k]
+           : shape == CellShape::hexahedron ? hexahedron_faces[face][k]
+                                            : (face + k) % corners(shape);
 }
 
 CellShape face_shape(CellShape shape) {
@@ -101,11 +174,11 @@ class GridTopology {
             add_simplices(cell, nodes);
             return;
         }
-        constexpr Index corners[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
-                                         {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
-        for (int c = 0; c < corners_of_shape(); ++c) {
+        constexpr Index steps[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
+                                       {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+        for (int c = 0; c < corners(shape_); ++c) {
             nodes.push_back(
-                node({cell[0] + corners[c][0], cell[1] + corners[c][1], cell[2] + corners[c][2]}));
+                node({cell[0] + steps[c][0], cell[1] + steps[c][1], cell[2] + steps[c][2]}));
         }
     }
 
@@ -134,27 +207,25 @@ class GridTopology {
 
     void add_sides(const Place& cell, std::span<const Index> nodes,
                    std::array<Cells, 6>& sides) const {
+        const int face_corners = corners(face_shape(shape_));
         for (int side = 0; side < 2 * dimensions_; ++side) {
             const int axis = side / 2;
-            const bool upper = side % 2 == 1;
-            if (cell[axis] != (upper ? cells_[axis] - 1 : 0)) continue;
-            const Index plane = upper ? cells_[axis] : 0;
-            const std::size_t corners = std::size_t(corners_of_shape());
-            for (std::size_t at = 0; at < nodes.size(); at += corners) {
-                for (const auto& face : faces(shape_)) {
-                    const bool inside = std::any_of(face, face + 4, [&](int c) {
-                        return c >= 0 && place(nodes[at + c])[axis] != plane;
-                    });
-                    if (inside) continue;
-                    for (const int c : face) {
-                        if (c >= 0) sides[side].nodes.push_back(nodes[at + c]);
+            const Index plane = side % 2 == 1 ? cells_[axis] : 0;
+            if (cell[axis] != std::min(plane, cells_[axis] - 1)) continue;
+            for (std::size_t at = 0; at < nodes.size(); at += corners(shape_)) {
+                for (int face = 0; face < face_count(shape_); ++face) {
+                    Index found[4];
+                    bool outside = true;
+                    for (int k = 0; k < face_corners; ++k) {
+                        found[k] = nodes[at + face_corner(shape_, face, k)];
+                        outside = outside && place(found[k])[axis] == plane;
                     }
+                    if (!outside) continue;
+                    sides[side].nodes.insert(sides[side].nodes.end(), found, found + face_corners);
                 }
             }
         }
     }
-
-    int corners_of_shape() const { return corners(shape_); }
 
     CellShape shape_;
     int dimensions_;

@@ -1,4 +1,3 @@
-#include "tessera/meshes.hpp"
 
 #include <map>
 #include <set>

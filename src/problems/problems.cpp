@@ -1,6 +1,6 @@
 #include "tessera/problems.hpp"
 
-#include <limits>
+#include <type_traits>
 
 #include "base/dispatch.hpp"
 #include "problems/generators.hpp"
@@ -9,70 +9,88 @@ namespace tessera::problems {
 
 namespace {
 
-template <class T>
-struct Generator {
+struct Named {
     const char* name;
-    Problem<T> (*build)(const Context& cpu, Spec& spec);
+    const char* example;  ///< Values that messages suggest.
+    Generator* build;
 };
 
-template <class T>
-constexpr Generator<T> generators[] = {
-    {"poisson2d", [](const Context& cpu, Spec& spec) { return poisson<T>(cpu, spec, 2); }},
-    {"poisson3d", [](const Context& cpu, Spec& spec) { return poisson<T>(cpu, spec, 3); }},
-    {"convection3d", [](const Context& cpu, Spec& spec) { return convection<T>(cpu, spec); }},
-    {"arrow", [](const Context& cpu, Spec& spec) { return arrow<T>(cpu, spec); }},
-    {"tridiagonal", [](const Context& cpu, Spec& spec) { return poisson<T>(cpu, spec, 1); }},
-    {"block_diagonal", [](const Context& cpu, Spec& spec) { return block_diagonal<T>(cpu, spec); }},
-    {"random_blocks", [](const Context& cpu, Spec& spec) { return random_blocks<T>(cpu, spec); }},
-    {"elasticity2d", [](const Context& cpu, Spec& spec) { return elasticity<T>(cpu, spec, 2); }},
-    {"elasticity3d", [](const Context& cpu, Spec& spec) { return elasticity<T>(cpu, spec, 3); }},
-    {"cantilever2d", [](const Context& cpu, Spec& spec) { return cantilever<T>(cpu, spec, 2); }},
-    {"cantilever3d", [](const Context& cpu, Spec& spec) { return cantilever<T>(cpu, spec, 3); }},
-    {"plate_hole", [](const Context& cpu, Spec& spec) { return plate_hole<T>(cpu, spec); }},
-    {"kkt", [](const Context& cpu, Spec& spec) { return kkt<T>(cpu, spec); }},
-    {"qpband", [](const Context& cpu, Spec& spec) { return qpband<T>(cpu, spec); }},
-    {"bordered", [](const Context& cpu, Spec& spec) { return bordered<T>(cpu, spec); }},
-    {"stokes", [](const Context& cpu, Spec& spec) { return stokes<T>(cpu, spec); }},
-    {"darcy", [](const Context& cpu, Spec& spec) { return darcy<T>(cpu, spec); }},
-    {"helmholtz", [](const Context& cpu, Spec& spec) { return helmholtz<T>(cpu, spec); }},
-    {"schroedinger", [](const Context& cpu, Spec& spec) { return schroedinger<T>(cpu, spec); }},
-    {"shell", [](const Context& cpu, Spec& spec) { return shell<T>(cpu, spec); }},
-    {"circuit", [](const Context& cpu, Spec& spec) { return circuit<T>(cpu, spec); }},
+constexpr Named generators[] = {
+    {"poisson2d", "100", poisson},
+    {"poisson3d", "100", poisson},
+    {"convection3d", "100,strength=10", convection},
+    {"arrow", "1000", arrow},
+    {"tridiagonal", "100", poisson},
+    {"block_diagonal", "1000,8", block_diagonal},
+    {"random_blocks", "1000,sizes=1-32,condition=10", random_blocks},
+    {"elasticity2d", "100", elasticity},
+    {"elasticity3d", "20", elasticity},
+    {"cantilever2d", "50", cantilever},
+    {"cantilever3d", "10", cantilever},
+    {"plate_hole", "50", plate_hole},
+    {"kkt", "1000,spread=4", kkt},
+    {"qpband", "1000", qpband},
+    {"bordered", "1000,rows=20", bordered},
+    {"stokes", "100", stokes},
+    {"darcy", "100,contrast=4", darcy},
+    {"helmholtz", "100,kh=0.6", helmholtz},
+    {"schroedinger", "20,shift=0.6", schroedinger},
+    {"shell", "100,shift=0.8", shell},
+    {"circuit", "100", circuit},
 };
+
+/// The problem with its numbers rounded to T.
+template <class T>
+Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
+    if constexpr (std::is_same_v<T, double>) {
+        return std::move(from);
+    } else {
+        CsrMatrix<double>& matrix = from.matrix;
+        Problem<T> to;
+        to.matrix = CsrMatrix<T>(cpu, matrix.rows(), matrix.columns(), matrix.nonzeros());
+        const auto round_range = [&](Offset first, Offset last) {
+            const double* const values = matrix.values().data();
+            std::copy(values + first, values + last, to.matrix.values().data() + first);
+        };
+        parallel_ranges(cpu.threads(), matrix.nonzeros(), round_range);
+        to.matrix.row_offsets() = std::move(matrix.row_offsets());
+        to.matrix.column_indices() = std::move(matrix.column_indices());
+        to.load.assign(from.load.begin(), from.load.end());
+        to.known_singular = from.known_singular;
+        to.natural_block = from.natural_block;
+        return to;
+    }
+}
 
 }  // namespace
 
-Index required_size(Spec& spec, const char* example) {
-    if (spec.value_count() == 0) {
-        throw InvalidArgument(spec.name() + " needs a size, for example " + example);
-    }
-    return Index(spec.integer(std::size_t(0), 0, 1, std::numeric_limits<Index>::max()));
-}
-
 Index checked_unknowns(const Spec& spec, double unknowns) {
-    if (unknowns > double(std::numeric_limits<Index>::max())) {
-        throw InvalidArgument(spec.normalised() +
-                              " has more than 2^31 - 1 unknowns; take a smaller size");
-    }
-    return Index(unknowns);
+    if (unknowns <= double(std::numeric_limits<Index>::max())) return Index(unknowns);
+    throw InvalidArgument(spec.normalised() +
+                          " has more than 2^31 - 1 unknowns; take a smaller size");
 }
 
 template <class T>
 Problem<T> generate(const Context& cpu, Spec problem) {
     require(!cpu.on_gpu(),
             "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
-    for (const Generator<T>& generator : generators<T>) {
-        if (problem.name() != generator.name) continue;
-        Problem<T> built = generator.build(cpu, problem);
-        built.name = problem.normalised();
-        return built;
+    const auto found = std::ranges::find(generators, problem.name(), &Named::name);
+    if (found == std::end(generators)) {
+        throw InvalidArgument(unknown_word_message("problem", problem.name(), names()));
     }
-    throw InvalidArgument(unknown_word_message("problem", problem.name(), names()));
+    if (problem.value_count() == 0) {
+        throw InvalidArgument(problem.name() + " needs a size, for example " + problem.name() +
+                              ":" + found->example);
+    }
+    const Offset size = problem.integer(std::size_t(0), 0, 1, std::numeric_limits<Index>::max());
+    Problem<T> built = rounded<T>(cpu, found->build(cpu, problem, Index(size)));
+    built.name = problem.normalised();
+    return built;
 }
 
 std::vector<std::string> names() {
     std::vector<std::string> all;
-    for (const Generator<double>& generator : generators<double>) all.emplace_back(generator.name);
+    for (const Named& generator : generators) all.emplace_back(generator.name);
     return all;
 }
 

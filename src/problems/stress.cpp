@@ -1,14 +1,10 @@
 #include "base/dispatch.hpp"
 #include "base/parallel.hpp"
 #include "problems/elements.hpp"
-#include "problems/supports.hpp"
 
 namespace tessera::elasticity {
 
 namespace {
-
-/// Elements a thread takes at a time.
-constexpr Offset elements_a_range = 1024;
 
 /// Rows and columns of the numbers of a tensor.
 constexpr int tensor_rows[2][6] = {{0, 1, 0}, {0, 1, 2, 0, 1, 0}};
@@ -18,9 +14,9 @@ constexpr int tensor_columns[2][6] = {{0, 1, 1}, {0, 1, 2, 1, 2, 2}};
 template <CellShape S, int P>
 void strain_at(const Geometry<S, P>& geometry, int p, std::span<const Index> nodes,
                std::span<const double> displacements, double* tensor) {
-    constexpr int d = axis_count(S);
+    constexpr int d = dimensions(S);
     double gradient[d][d]{};  // du_i / dx_j
-    for (int c = 0; c < corner_count(S); ++c) {
+    for (int c = 0; c < corners(S); ++c) {
         for (int i = 0; i < d; ++i) {
             const double u = displacements[std::size_t(nodes[c]) * d + i];
             for (int j = 0; j < d; ++j) gradient[i][j] += u * geometry.gradients[p][c][j];
@@ -57,20 +53,11 @@ std::vector<double> at_centres(const Context& cpu, const Elements& elements,
     elements.check_geometry(cpu);
     const std::size_t components = std::size_t(tensor_components(mesh.dimensions));
     std::vector<double> tensors(std::size_t(elements.count()) * components);
-    const auto fill = [&](Offset first, Offset last) {
-        for (Index element = Index(first); element < last; ++element) {
-            double* tensor = tensors.data() + std::size_t(element) * components;
-            elements.with_shape(element, [&](auto shape) {
-                constexpr CellShape s = decltype(shape)::value;
-                double points[corner_count(s)][axis_count(s)];
-                gather<s>(mesh, elements.nodes(element), points);
-                strain_at(Geometry(centre<s>(), points), 0, elements.nodes(element), displacements,
-                          tensor);
-            });
-            finish(element, tensor);
-        }
-    };
-    parallel_ranges(cpu.threads(), elements.count(), fill, elements_a_range);
+    elements.each<Rule::centre>(cpu, [&](Index element, const auto& geometry) {
+        double* tensor = tensors.data() + std::size_t(element) * components;
+        strain_at(geometry, 0, elements.nodes(element), displacements, tensor);
+        finish(element, tensor);
+    });
     return tensors;
 }
 
@@ -98,28 +85,19 @@ double strain_energy(const Context& cpu, const Model& model,
     elements.check_geometry(cpu);
     const int d = model.mesh.dimensions;
     std::vector<double> energies(std::size_t(elements.count()), 0);
-    const auto fill = [&](Offset first, Offset last) {
-        for (Index element = Index(first); element < last; ++element) {
-            elements.with_shape(element, [&](auto shape) {
-                constexpr CellShape s = decltype(shape)::value;
-                double points[corner_count(s)][axis_count(s)];
-                gather<s>(model.mesh, elements.nodes(element), points);
-                const Geometry geometry(gauss_points<s>(), points);
-                for (int p = 0; p < point_count(s); ++p) {
-                    double strain[6], stress[6];
-                    strain_at(geometry, p, elements.nodes(element), displacements, strain);
-                    std::copy_n(strain, 6, stress);
-                    strain_to_stress(d, stiffness[element], stress);
-                    double product = 0;  // each shear stands for two entries
-                    for (int k = 0; k < tensor_components(d); ++k) {
-                        product += (k < d ? 1 : 2) * strain[k] * stress[k];
-                    }
-                    energies[element] += geometry.volumes[p] * product / 2;
-                }
-            });
+    elements.each<Rule::gauss>(cpu, [&](Index element, const auto& geometry) {
+        for (int p = 0; p < int(std::size(geometry.volumes)); ++p) {
+            double strain[6], stress[6];
+            strain_at(geometry, p, elements.nodes(element), displacements, strain);
+            std::copy_n(strain, 6, stress);
+            strain_to_stress(d, stiffness[element], stress);
+            double product = 0;  // each shear stands for two entries
+            for (int k = 0; k < tensor_components(d); ++k) {
+                product += (k < d ? 1 : 2) * strain[k] * stress[k];
+            }
+            energies[element] += geometry.volumes[p] * product / 2;
         }
-    };
-    parallel_ranges(cpu.threads(), elements.count(), fill, elements_a_range);
+    });
     double sum = 0;
     for (const double energy : energies) sum += energy;
     return checked_thickness(model) * sum;
@@ -137,19 +115,9 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
     elements.check_geometry(cpu);
     const NodeElements node_elements(elements);
     std::vector<double> volumes(std::size_t(elements.count()), 0);
-    const auto measure = [&](Offset first, Offset last) {
-        for (Index element = Index(first); element < last; ++element) {
-            elements.with_shape(element, [&](auto shape) {
-                constexpr CellShape s = decltype(shape)::value;
-                double points[corner_count(s)][axis_count(s)];
-                gather<s>(mesh, elements.nodes(element), points);
-                for (const double volume : Geometry(gauss_points<s>(), points).volumes) {
-                    volumes[element] += volume;
-                }
-            });
-        }
-    };
-    parallel_ranges(cpu.threads(), elements.count(), measure, elements_a_range);
+    elements.each<Rule::gauss>(cpu, [&](Index element, const auto& geometry) {
+        for (const double volume : geometry.volumes) volumes[element] += volume;
+    });
     std::vector<double> means(std::size_t(mesh.node_count()) * components, 0);
     const auto average = [&](Offset first, Offset last) {
         for (Index node = Index(first); node < last; ++node) {
@@ -163,7 +131,7 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
             for (int k = 0; k < components && total > 0; ++k) mean[k] /= total;
         }
     };
-    parallel_ranges(cpu.threads(), mesh.node_count(), average, elements_a_range);
+    parallel_ranges(cpu.threads(), mesh.node_count(), average, 1024);
     return means;
 }
 

@@ -1,6 +1,7 @@
-#include "problems/supports.hpp"
+#include "problems/elements.hpp"
 
 #include <limits>
+#include <map>
 #include <numeric>
 
 namespace tessera::elasticity {
@@ -100,17 +101,11 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
                    const std::vector<Index>& unknowns) {
     const Mesh& mesh = elements.mesh();
     Parts parts(elements);
-    std::vector<Index> number(used.size(), -1);
-    std::vector<PartMotions> motions;
+    std::map<Index, PartMotions> motions;  // by the least node of the part
     for (Index node = 0; node < mesh.node_count(); ++node) {
         if (!used[node]) continue;
-        const Index part = parts[node];
         const Vector point = point_of(mesh, node);
-        if (part == node) {
-            number[node] = Index(motions.size());
-            motions.emplace_back(point);
-        }
-        PartMotions& own = motions[number[part]];
+        PartMotions& own = motions.try_emplace(parts[node], point).first->second;
         for (int k = 0; k < 3; ++k) {
             own.low[k] = std::min(own.low[k], point[k]);
             own.high[k] = std::max(own.high[k], point[k]);
@@ -120,11 +115,11 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
         if (!used[node]) continue;
         for (int i = 0; i < mesh.dimensions; ++i) {
             if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
-            motions[number[parts[node]]].hold(point_of(mesh, node), i, mesh.dimensions);
+            motions.at(parts[node]).hold(point_of(mesh, node), i, mesh.dimensions);
         }
     }
     return std::any_of(motions.begin(), motions.end(),
-                       [&](const PartMotions& part) { return !part.all_held(mesh.dimensions); });
+                       [&](const auto& part) { return !part.second.all_held(mesh.dimensions); });
 }
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
@@ -144,21 +139,19 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
 template <CellShape S, int D, class Visit>
 void for_face_points(const Mesh& mesh, std::span<const Index> nodes, double thickness,
                      Visit&& visit) {
-    const auto& reference = gauss_points<S>();
-    double points[corner_count(S)][D];
-    for (int c = 0; c < corner_count(S); ++c) {
-        for (int i = 0; i < D; ++i) points[c][i] = mesh.points[std::size_t(nodes[c]) * D + i];
-    }
+    const auto& reference = reference_points<S>();
+    double points[corners(S)][D];
+    gather<S>(mesh, nodes, points);
     for (int p = 0; p < point_count(S); ++p) {
         double tangents[2][3]{};
-        for (int k = 0; k < axis_count(S); ++k) {
-            for (int c = 0; c < corner_count(S); ++c) {
+        for (int k = 0; k < dimensions(S); ++k) {
+            for (int c = 0; c < corners(S); ++c) {
                 for (int i = 0; i < D; ++i) {
                     tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
                 }
             }
         }
-        if (axis_count(S) == 1) tangents[1][2] = thickness;
+        if (dimensions(S) == 1) tangents[1][2] = thickness;
         const auto& [s, t] = tangents;
         const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
                                        s[0] * t[1] - s[1] * t[0]);
@@ -183,9 +176,9 @@ void for_points(const Mesh& mesh, CellShape shape, std::span<const Index> nodes,
 template <class Visit>
 void for_cells(const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
-        const std::size_t corners = std::size_t(corner_count(cells.shape));
-        for (std::size_t at = 0; at + corners <= cells.nodes.size(); at += corners) {
-            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, corners));
+        const std::size_t size = std::size_t(corners(cells.shape));
+        for (std::size_t at = 0; at + size <= cells.nodes.size(); at += size) {
+            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, size));
         }
     }
 }
@@ -195,7 +188,7 @@ void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const char
                   const NodeElements& node_elements) {
     check_nodes(mesh, group);
     for (const Cells& cells : group.cells) {
-        if (axis_count(cells.shape) != axes) {
+        if (dimensions(cells.shape) != axes) {
             throw InvalidArgument("group '" + group.name + "' has a cell of shape " +
                                   to_string(cells.shape) + "; " + needed);
         }

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/output_file.hpp"
+#include "tessera/io.hpp"
+
+/// The file formats: how each is recognised, parsed and written. `name` stands in messages; `facts`
+/// may be null.
+namespace tessera::io {
+
+bool is_matrix_market(std::string_view text);
+
+/// Bytes of text that are parsed as one task, at the least.
+inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
+
+/// The result does not depend on `chunk_bytes`.
+template <class T>
+CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, const std::string& name,
+                                 const ReadOptions& options = {}, FileFacts* facts = nullptr,
+                                 std::size_t chunk_bytes = default_chunk_bytes);
+/// A vector from a Matrix Market file with one row or one column.
+template <class T>
+std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view text,
+                                          const std::string& name);
+/// Matrix Market text of a matrix (its lower triangle where `symmetry` is not general), numbers
+/// (finite ones) in the shortest form that reads back bitwise.
+template <class T>
+std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>& matrix,
+                                            Symmetry symmetry);
+
+/// Harwell-Boeing and Rutherford-Boeing files: four header lines (five with right-hand sides), then
+/// by columns the column starts, the row indices and the values, in Fortran formats that the fourth
+/// line names. Right-hand sides are skipped.
+/// Source: I. S. Duff, R. G. Grimes, J. G. Lewis: Users' Guide for the Harwell-Boeing Sparse Matrix
+/// Collection, 1992; The Rutherford-Boeing Sparse Matrix Collection, RAL-TR-97-031.
+bool is_harwell_boeing(std::string_view text);
+template <class T>
+CsrMatrix<T> parse_harwell_boeing(const Context& cpu, std::string_view text,
+                                  const std::string& name, const ReadOptions& options,
+                                  FileFacts* facts);
+
+/// One number of a line that a Fortran format lays out.
+struct FortranField {
+    std::size_t begin;  ///< First column of the line, from 0.
+    std::size_t width;
+    std::size_t decimals;  ///< Digits after the point where the text has none.
+    int scale;             ///< k of kP: a text without exponent stands for its number over 10^k.
+    bool integer;
+};
+/// The numbers of one line by a format such as (13I6), (1P,5D16.8), (3(1X,E22.15)). Rejects others,
+/// and formats that do not start anew on each line (groups after numbers).
+std::vector<FortranField> parse_fortran_format(std::string_view format);
+/// The text of a field as parse_real takes it: without blanks, with the implied point and scale.
+std::string fortran_number(std::string_view text, const FortranField& field);
+
+/// PETSc's binary files: big-endian; 32-bit integers, 64-bit reals. A matrix is its class id
+/// 1211216, rows, columns, nonzeros, the lengths of all rows, the columns of all entries, their
+/// values; a dense matrix has -1 nonzeros and its values row by row. A vector is its class id
+/// 1211214, its size, its values. Objects may follow one another; the first one is read.
+/// Also true for files that look like PETSc's but cannot be read (64-bit integers, other byte
+/// order); parsing them says so.
+bool is_petsc_binary(std::string_view bytes);
+template <class T>
+CsrMatrix<T> parse_petsc_matrix(const Context& cpu, std::string_view bytes, const std::string& name,
+                                const ReadOptions& options, FileFacts* facts);
+template <class T>
+std::vector<T> parse_petsc_vector(std::string_view bytes, const std::string& name);
+/// Throw InvalidArgument for more entries than 32 bits count.
+template <class T>
+std::vector<FileSection> petsc_binary(const CsrView<T>& matrix);
+template <class T>
+std::vector<FileSection> petsc_binary(std::span<const T> vector);
+
+}  // namespace tessera::io
