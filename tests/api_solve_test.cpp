@@ -8,8 +8,8 @@ TEST(api_solve, calls_name_no_types) {
     const Context context = test::context();
     const auto problem = problems::generate<double>(test::host(), "poisson2d:12");
     const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
-    const Buffer<double> b = copy_to_buffer(context, problem.load);
-    Buffer<double> x(context, matrix.rows());
+    Buffer<double> b(context, matrix.rows()), x(context, matrix.rows());
+    fill<double>(context, 1, b.view());
     const CsrOperator<double> a(context, matrix.view());
     const BlockJacobi<double> m(context, matrix.view(), find_blocks(context, matrix.view(), 24));
     const auto start = [&] { fill<double>(context, 0, x.view()); };

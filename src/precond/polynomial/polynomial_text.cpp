@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/choose.hpp"
 #include "base/dispatch.hpp"
 #include "tessera/polynomial.hpp"
 
@@ -27,62 +28,59 @@ double positive(const std::string& key, const std::string& text) {
                           "' is neither one of the words nor a positive number");
 }
 
-/// The text behind WORD:, the default where there is none; nothing for another word.
-bool is_word(const std::string& text, const std::string& word, std::string& rest) {
-    if (text != word && !text.starts_with(word + ":")) return false;
-    if (text != word) rest = text.substr(word.size() + 1);
-    return true;
-}
-
-int whole(const std::string& key, const std::string& text, int low, int high) {
-    std::int64_t number = 0;
-    const std::string reason = parse_integer(text, number);
-    if (reason.empty() && number >= low && number <= high) return int(number);
-    throw InvalidArgument(key + ": '" + text + "' is not an integer within " + std::to_string(low) +
-                          ".." + std::to_string(high));
-}
-
 void read_ends(Spec& spec, PolynomialOptions& options) {
-    const std::string bound = spec.word("bound", "lanczos:20");
-    std::string rest = "10";
-    if (is_word(bound, "lanczos", rest)) {
-        options.lanczos_steps = whole("bound=lanczos:K", rest, 1, 1000);
-    } else if (bound == "gershgorin") {
+    Spec bound = spec.word("bound", "lanczos:20");
+    if (bound.name() == "lanczos") {
+        options.lanczos_steps = int(bound.integer(0, 10, 1, 1000));
+    } else if (bound.name() == "gershgorin") {
         options.upper = UpperEnd::gershgorin;
     } else {
         options.upper = UpperEnd::given;
-        options.upper_value = positive("bound", bound);
+        options.upper_value = positive("bound", bound.name());
     }
+    bound.finish();
     const bool chebyshev = options.kind == PolynomialKind::chebyshev;
     if (!chebyshev && options.kind != PolynomialKind::neumann) return;
-    const std::string lower = spec.word("lower", "");
-    options.uses_lower = chebyshev || !lower.empty();
-    if (lower.empty()) return;
-    rest = "30";
-    if (is_word(lower, "ratio", rest)) {
-        options.lower_value = positive("lower=ratio", rest);
-    } else if (lower == "ritz") {
+    const std::string text = spec.word("lower", "");
+    options.uses_lower = chebyshev || !text.empty();
+    if (text.empty()) return;
+    Spec lower = text;
+    if (lower.name() == "ratio") {
+        options.lower_value = positive("lower=ratio", lower.word(std::size_t(0), "30"));
+    } else if (lower.name() == "ritz") {
         options.lower = LowerEnd::ritz;
     } else {
         options.lower = LowerEnd::given;
-        options.lower_value = positive("lower", lower);
+        options.lower_value = positive("lower", lower.name());
     }
+    lower.finish();
 }
 
-constexpr std::array value_formats = {ValueFormat::working, ValueFormat::f32, ValueFormat::f16,
-                                      ValueFormat::bf16};
+void read_scaling(Spec& spec, PolynomialOptions& options) {
+    Spec scaling = spec.word("scaling", "jacobi");
+    if (scaling.name() == "block_jacobi") {
+        options.scaling = PolynomialScaling::block_jacobi;
+        options.block_bound =
+            Index(scaling.integer(0, default_block_bound, 1, largest_block_bound));
+    } else if (scaling.name() == "none") {
+        options.scaling = PolynomialScaling::none;
+    } else if (scaling.name() != "jacobi") {
+        throw InvalidArgument(
+            unknown_word_message("scaling", scaling.name(), {"jacobi", "block_jacobi:B", "none"}));
+    }
+    scaling.finish();
+}
 
 void read_format(Spec& spec, FormatOptions& format) {
     const std::string name = spec.word("format", "");
-    if (!name.empty()) format = parse_format(Spec::parse(name));
-    std::vector<std::string> words;
-    for (const ValueFormat values : value_formats) words.emplace_back(to_string(values));
-    const std::string values = spec.word("values", words[0], words);
-    for (const ValueFormat one : value_formats) {
-        if (values == to_string(one)) format.values = one;
-    }
-    if (!name.empty() && format.format == MatrixFormat::csr && values != words[0]) {
-        throw InvalidArgument("format=csr keeps values as they are; with values=" + values +
+    if (!name.empty()) format = parse_format(name);
+    format.values =
+        choose(spec, "values",
+               {ValueFormat::working, ValueFormat::f32, ValueFormat::f16, ValueFormat::bf16});
+    if (!name.empty() && format.format == MatrixFormat::csr &&
+        format.values != ValueFormat::working) {
+        throw InvalidArgument("format=csr keeps values as they are; with values=" +
+                              std::string(to_string(format.values)) +
                               " leave format out, or name another, such as sbell");
     }
 }
@@ -118,17 +116,7 @@ PolynomialOptions parse_polynomial(Spec spec) {
     require(known, "parse_polynomial: not the name of a polynomial");
     options.degree = int(spec.integer(std::size_t(0), options.degree, 1, 16));
     read_ends(spec, options);
-    std::string rest = std::to_string(default_block_bound);
-    const std::string scaling = spec.word("scaling", "jacobi");
-    if (is_word(scaling, "block_jacobi", rest)) {
-        options.scaling = PolynomialScaling::block_jacobi;
-        options.block_bound = whole("scaling=block_jacobi:B", rest, 1, largest_block_bound);
-    } else if (scaling == "none") {
-        options.scaling = PolynomialScaling::none;
-    } else if (scaling != "jacobi") {
-        throw InvalidArgument(
-            unknown_word_message("scaling", scaling, {"jacobi", "block_jacobi:B", "none"}));
-    }
+    read_scaling(spec, options);
     read_format(spec, options.format);
     options.single_precision = spec.word("precision", "working", {"working", "f32"}) == "f32";
     if (options.kind == PolynomialKind::least_squares) {
