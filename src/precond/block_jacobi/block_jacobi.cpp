@@ -4,7 +4,7 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
 
 namespace tessera {

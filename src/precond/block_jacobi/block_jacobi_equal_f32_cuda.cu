@@ -1,4 +1,4 @@
-#include "precond/block_jacobi/block_jacobi_equal.cuh"
+#include "precond/block_jacobi/setup/setup_one_size.cuh"
 
 namespace tessera::cuda {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "precond/block_jacobi/block_jacobi_setup.cuh"
+#include "precond/block_jacobi/setup/setup_any_size.cuh"
 
 namespace tessera::cuda {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "precond/block_jacobi/stored_blocks.hpp"
+#include "precond/block_jacobi/storage/stored_blocks.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "precond/block_jacobi/exchange.hpp"
+#include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 
 #include "precond/block_jacobi/test_cases.hpp"
 
@@ -57,7 +57,7 @@ std::vector<T> integer_block(std::mt19937_64& random, Index n, Index r, bool sym
 }  // namespace
 
 // B X B = B within n^2 eps ||B|| ||X||, on both backends; unused rows and columns are zero.
-TEST(exchange, generalised_inverses_of_known_rank) {
+TEST(principal_pivot_inverse, generalised_inverses_of_known_rank) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
@@ -96,7 +96,7 @@ TEST(exchange, generalised_inverses_of_known_rank) {
 }
 
 // Zero rows and columns give zero columns and rows, the others the inverse of what is left.
-TEST(exchange, unusable_rows_and_columns_are_zero) {
+TEST(principal_pivot_inverse, unusable_rows_and_columns_are_zero) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
@@ -122,7 +122,7 @@ TEST(exchange, unusable_rows_and_columns_are_zero) {
 }
 
 // The exchange of all rows of a regular block is its inverse; the same bits as on a GPU.
-TEST(exchange, replaces_as_the_host_does) {
+TEST(principal_pivot_inverse, replaces_as_the_host_does) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();

@@ -4,7 +4,7 @@
 
 #include "gpu/bulk_copy.cuh"
 #include "gpu/warp.cuh"
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 
 /// Stored blocks on their way to a warp. It takes chunks, at a stride: some groups of whole blocks
 /// with at most 32 rows each, whose values are one run of bytes. Each comes by one bulk copy to a

@@ -2,11 +2,11 @@
 
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/equal_blocks.cuh"
+#include "gpu/tiles/fixed_size_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "precond/block_jacobi/kernels.hpp"
-#include "precond/block_jacobi/setup_outcome.cuh"
+#include "precond/block_jacobi/setup/setup_outcome.cuh"
 
 /// The block-Jacobi setup of blocks that all have the same number of rows, a multiple of 4.
 namespace tessera::cuda {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 
 namespace tessera {
 

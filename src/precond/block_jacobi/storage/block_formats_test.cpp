@@ -1,4 +1,4 @@
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 
 #include "support/test.hpp"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "precond/block_jacobi/block_jacobi_cpu.cpp"
+#define HWY_TARGET_INCLUDE "precond/block_jacobi/setup/setup_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "precond/block_jacobi/kernels.hpp"

@@ -4,9 +4,9 @@
 #include "gpu/launch.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "precond/block_jacobi/kernels.hpp"
-#include "precond/block_jacobi/setup_outcome.cuh"
+#include "precond/block_jacobi/setup/setup_outcome.cuh"
 
 /// Kernels of the block-Jacobi setup; instantiated for one type per source file.
 namespace tessera::cuda {

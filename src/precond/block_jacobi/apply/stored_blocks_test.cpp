@@ -1,4 +1,4 @@
-#include "precond/block_jacobi/test_stored_blocks.hpp"
+#include "precond/block_jacobi/apply/test_stored_blocks.hpp"
 
 namespace tessera::test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/host_device.hpp"
 #include "base/small_floats.hpp"
-#include "precond/block_jacobi/stored_blocks.hpp"
+#include "precond/block_jacobi/storage/stored_blocks.hpp"
 
 /// Conversions between T (float, double) and the formats of stored blocks, equal to the last bit on
 /// CPU and GPU. Those from T round to nearest, ties to even, as if once: beyond the largest finite

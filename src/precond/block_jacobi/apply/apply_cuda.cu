@@ -1,7 +1,7 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
-#include "precond/block_jacobi/stored_chunks.cuh"
+#include "precond/block_jacobi/apply/block_pipeline.cuh"
 
 namespace tessera::cuda {
 

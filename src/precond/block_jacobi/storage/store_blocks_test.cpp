@@ -1,5 +1,5 @@
 #include "precond/block_jacobi/kernels.hpp"
-#include "precond/block_jacobi/test_stored_blocks.hpp"
+#include "precond/block_jacobi/apply/test_stored_blocks.hpp"
 
 namespace tessera::test {
 namespace {

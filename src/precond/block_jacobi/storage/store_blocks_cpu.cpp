@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "precond/block_jacobi/store_blocks_cpu.cpp"
+#define HWY_TARGET_INCLUDE "precond/block_jacobi/storage/store_blocks_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 #include "simd/dispatch.hpp"
 
@@ -133,7 +133,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <atomic>
 
-#include "precond/block_jacobi/for_blocks.hpp"
+#include "precond/block_jacobi/setup/for_blocks.hpp"
 
 namespace tessera::cpu {
 

@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "precond/block_jacobi/stored_blocks_cpu.cpp"
+#define HWY_TARGET_INCLUDE "precond/block_jacobi/apply/apply_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "precond/block_jacobi/block_formats.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "simd/dispatch.hpp"
 
 #ifndef TESSERA_STORED_BLOCKS_CPU_ONCE

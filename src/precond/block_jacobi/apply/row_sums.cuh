@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_jacobi/stored_chunks.cuh"
+#include "precond/block_jacobi/apply/block_pipeline.cuh"
 
 /// The products of a block's rows with its factors, both in shared memory.
 namespace tessera::cuda {

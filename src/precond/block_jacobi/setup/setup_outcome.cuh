@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_jacobi/choose_format.hpp"
+#include "precond/block_jacobi/storage/choose_format.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 
 namespace tessera::cuda {

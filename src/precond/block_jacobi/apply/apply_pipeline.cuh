@@ -5,8 +5,8 @@
 #include "base/check_cuda.hpp"
 #include "gpu/dependent.cuh"
 #include "gpu/launch.cuh"
-#include "precond/block_jacobi/stored_blocks_sums.cuh"
-#include "precond/block_jacobi/stored_chunks_equal.cuh"
+#include "precond/block_jacobi/apply/row_sums.cuh"
+#include "precond/block_jacobi/apply/block_pipeline_one_size.cuh"
 
 /// z_b = X_b r_b for blocks of up to 32 rows, by warps that each take chunks of them.
 namespace tessera::cuda {

@@ -4,7 +4,7 @@
 #include "gpu/scan.cuh"
 #include "gpu/signal_host.cuh"
 #include "gpu/warp.cuh"
-#include "precond/block_jacobi/choose_format.hpp"
+#include "precond/block_jacobi/storage/choose_format.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 
 /// Storage formats of inverted blocks.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_jacobi/stored_chunks.cuh"
+#include "precond/block_jacobi/apply/block_pipeline.cuh"
 
 /// Chunks of blocks that all have `largest` rows, the last one perhaps fewer: which row of a chunk
 /// a lane takes is known. A block may begin in one group and end in the next.

@@ -1,7 +1,7 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/warp.cuh"
-#include "precond/block_jacobi/exchange.hpp"
+#include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 
 /// What takes the place of the inverse of a singular block: rare, so one warp a block.

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <vector>
 
-#include "precond/block_jacobi/choose_format.hpp"
-#include "precond/block_jacobi/exchange.hpp"
-#include "precond/block_jacobi/for_blocks.hpp"
+#include "precond/block_jacobi/storage/choose_format.hpp"
+#include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
+#include "precond/block_jacobi/setup/for_blocks.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 
 namespace tessera::cpu {

@@ -6,8 +6,8 @@
 
 #include "base/dispatch.hpp"
 #include "batched/test_batches.hpp"
-#include "precond/block_jacobi/block_formats.hpp"
-#include "precond/block_jacobi/stored_blocks.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
+#include "precond/block_jacobi/storage/stored_blocks.hpp"
 #include "support/blocks.hpp"
 
 // Blocks in every format, packed by a plain reference, and their products.
