@@ -14,6 +14,7 @@ BEGIN {
     split("vector_ops operator formats spectrum scaling symmetry ordering io elasticity meshes problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
+    public["tessera/block_jacobi.hpp"] = 3
     public["tessera/polynomial.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4

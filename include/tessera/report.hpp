@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/block_jacobi.hpp"
 #include "tessera/block_ldlt.hpp"
 #include "tessera/krylov.hpp"
 #include "tessera/polynomial.hpp"

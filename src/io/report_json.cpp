@@ -33,7 +33,7 @@ Json blocks_json(const RunReport::Blocks& blocks) {
     json["working_bytes"] = jacobi.working_bytes;
     json["rebuilds"] = jacobi.rebuilds;
     for (std::size_t k = 0; k < jacobi.formats.size(); ++k) {
-        json["formats"][to_string(BlockFormat(k))] = jacobi.formats[k];
+        json["formats"][to_string(BlockPrecision(k))] = jacobi.formats[k];
     }
     json["condition_decades"] = jacobi.conditions;
     json["worst"] = Json::array();

@@ -56,7 +56,7 @@ std::string storage_text(const BlockJacobiReport& jacobi) {
     std::string formats;
     for (std::size_t k = 0; k < jacobi.formats.size(); ++k) {
         if (jacobi.formats[k] == 0) continue;
-        formats += (formats.empty() ? "" : ", ") + std::string(to_string(BlockFormat(k))) + " " +
+        formats += (formats.empty() ? "" : ", ") + std::string(to_string(BlockPrecision(k))) + " " +
                    std::to_string(jacobi.formats[k]);
     }
     std::string result = formats + "; " + amount(double(jacobi.stored_bytes));

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <sstream>
 
+#include "tessera/block_jacobi.hpp"
 #include "tessera/block_ldlt.hpp"
 #include "tessera/polynomial.hpp"
 

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
-#include "gpu/tiles/gauss_jordan_panels.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
 #include "gpu/tiles/staging.cuh"
 
@@ -11,12 +10,6 @@
 /// shared memory, to registers, inverted, and to their places in memory. A warp takes 32 / Lanes
 /// consecutive blocks; lane l of a group has the rows l + Lanes i of one.
 namespace tessera::cuda {
-
-/// Values that are moved together.
-template <class T, int Count>
-struct alignas(Count * sizeof(T)) Values {
-    T value[Count];
-};
 
 /// The shared memory of a warp. Rows of a block lie an odd number of units of 16 bytes apart, so
 /// that 8 of them meet all banks. Blocks lie so that groups that are served together meet different
@@ -35,15 +28,10 @@ struct EqualBlocks {
         (n * stride_units - column_units % 8 + 7) / 8 * 8 + column_units % 8;
     static constexpr int block_values = block_units * unit;
     static constexpr int rows = blocks * n;
-    /// Whether blocks are inverted by PanelElimination.
-    static constexpr bool panels = std::is_same_v<T, float> && n == 32 && Lanes == 16;
-    /// Some more, to spread groups over banks; of panels, blocks begin at 16 bytes.
-    static constexpr int steps_a_block = panels ? n + 2 : n + 1;
+    static constexpr int steps_a_block = n + 1;  ///< One more, to spread groups over banks.
     static constexpr int value_bytes = blocks * block_values * int(sizeof(T));
     static constexpr int step_bytes = blocks * steps_a_block * int(sizeof(PivotStep<T>));
-    static constexpr int pivot_bytes = panels ? PanelElimination<true>::bytes : 0;
-    static constexpr int table_bytes =
-        std::max(step_bytes + blocks * pivot_bytes, rows* int(sizeof(BlockRow)));
+    static constexpr int table_bytes = std::max(step_bytes, rows* int(sizeof(BlockRow)));
     static constexpr int bytes = value_bytes + (table_bytes + 15) / 16 * 16;
     static_assert(blocks * block_values <= 1 << BlockRow::place_bits);
 
@@ -68,10 +56,6 @@ struct EqualBlocks {
     /// The steps of the elimination of block s; takes the place of the row table.
     __device__ PivotStep<T>* steps(int s) const {
         return reinterpret_cast<PivotStep<T>*>(row) + s * steps_a_block;
-    }
-    /// The shared address of what PanelElimination wants for block s, behind all steps.
-    __device__ unsigned pivots(int s) const {
-        return shared_address(row) + unsigned(step_bytes + s * pivot_bytes);
     }
 };
 
@@ -169,7 +153,7 @@ __device__ __forceinline__ void extract_equal_blocks(const CsrView<T>& matrix, I
 template <class T, int n, int Lanes, int Rows>
 __device__ __forceinline__ void take_equal_block(const T* block, T (&a)[Rows][n]) {
     using Warp = EqualBlocks<T, n, Lanes>;
-    using Unit = Values<T, Warp::unit>;
+    using Unit = Pack<T, Warp::unit>;
     const int lane = int(threadIdx.x % Lanes);
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
@@ -225,12 +209,8 @@ __device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n],
     PivotStep<T>* const table = shared.steps(group);
     const unsigned steps = shared_address(table);
     const auto eliminate = [&](auto careful) {
-        if constexpr (Warp::panels) {
-            return PanelElimination<careful.value>(steps, shared.pivots(group)).invert(a);
-        } else {
-            T none = T(0);
-            return gauss_jordan<Lanes, careful.value, false, false>(a, n, n, lane, steps, none);
-        }
+        T none = T(0);
+        return gauss_jordan<Lanes, careful.value, false, false>(a, n, n, lane, steps, none);
     };
     int info = eliminate(std::false_type());
     if (__any_sync(full_warp, info != 0)) {
@@ -280,7 +260,7 @@ __device__ __forceinline__ InverseFacts<T> write_part(const T* block, int rows, 
                                                       Write&& write) {
     using Warp = EqualBlocks<T, n, Lanes>;
     constexpr int together = rows_together<T, n, Lanes>();
-    using Part = Values<T, together>;
+    using Part = Pack<T, together>;
     InverseFacts<T> facts{T(0), T(0), true};
 #pragma unroll 1
     for (int row = int(threadIdx.x % Lanes) * together; row < rows; row += Lanes * together) {
@@ -344,7 +324,7 @@ __device__ __forceinline__ InverseFacts<T> write_equal_block(const T* block, int
             facts.finite && isfinite(block[e / n * EqualBlocks<T, n, Lanes>::stride + e % n]);
     }
     facts.finite = !any_of_lanes<Lanes>(!facts.finite);
-    Values<T, together> nothing;
+    Pack<T, together> nothing;
 #pragma unroll
     for (int j = 0; j < together; ++j) nothing.value[j] = std::numeric_limits<T>::quiet_NaN();
     output([&](auto&& write) {

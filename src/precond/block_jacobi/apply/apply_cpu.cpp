@@ -44,25 +44,21 @@ HWY_INLINE hn::Vec<D> load_first(D d, const std::byte* from, Index count) {
 }
 
 /// The first `count` of adjacent stored values, all that the vector holds where `whole`.
-template <bool whole, BlockFormat format, class D>
+template <bool whole, BlockPrecision format, class D>
 HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at, Index count) {
     const hn::Rebind<std::uint32_t, D> words;
-    if constexpr (format == BlockFormat::f64) {
+    if constexpr (format == BlockPrecision::f64) {
         return load_first<whole>(d, at, count);
-    } else if constexpr (format == BlockFormat::truncated_f64) {
-        const hn::Rebind<std::uint64_t, D> long_words;
-        const auto upper = load_first<whole>(words, at, count);
-        return hn::BitCast(d, hn::ShiftLeft<32>(hn::PromoteTo(long_words, upper)));
     } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
         return hn::PromoteTo(d, load_wide<whole>(known, hn::Rebind<float, D>(), at, count));
-    } else if constexpr (format == BlockFormat::f32) {
+    } else if constexpr (format == BlockPrecision::f32) {
         return load_first<whole>(d, at, count);
     } else {
         const auto half = load_first<whole>(hn::Rebind<std::uint16_t, D>(), at, count);
-        if constexpr (format == BlockFormat::bf16) {
+        if constexpr (format == BlockPrecision::bf16) {
             return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
         } else {
-            static_assert(format == BlockFormat::f16);
+            static_assert(format == BlockPrecision::f16);
 #if HWY_TARGET == HWY_SSE4  // Highway's own conversion makes numbers of infinity and NaN there.
             const auto bits = hn::PromoteTo(words, half);
             const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(words, 0x7fff)));
@@ -81,7 +77,7 @@ HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at, 
 
 /// The first of `rows` more rows of z = X r, `Parts` vectors of them, for `Vectors` columns of z
 /// and r. Sums stay in registers, so that the short loops over them must be unrolled.
-template <int Parts, int Vectors, BlockFormat format, class D, class T>
+template <int Parts, int Vectors, BlockPrecision format, class D, class T>
 HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, Index rows, const std::byte* x,
                               const Columns<const T>& r, const Columns<T>& z) {
     const Index lanes = Index(hn::Lanes(d));
@@ -119,7 +115,7 @@ HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, Index rows, co
 
 /// z = X r for a block and `Vectors` columns; up to a vector of values, and of rows of z, behind
 /// its end are touched.
-template <int Vectors, BlockFormat format, class T>
+template <int Vectors, BlockPrecision format, class T>
 HWY_INLINE void multiply_block(Format<format> known, Index n, const std::byte* x,
                                const Columns<const T>& r, const Columns<T>& z) {
     const hn::ScalableTag<T> d;
@@ -142,7 +138,7 @@ HWY_INLINE void multiply_block(Format<format> known, Index n, const std::byte* x
 }
 
 /// z = X^T r likewise: sums of each lane, then over the lanes.
-template <int Vectors, BlockFormat format, class T>
+template <int Vectors, BlockPrecision format, class T>
 HWY_INLINE void multiply_transposed(Format<format> known, Index n, const std::byte* x,
                                     const Columns<const T>& r, const Columns<T>& z) {
     const hn::ScalableTag<T> d;
@@ -170,7 +166,7 @@ HWY_INLINE void multiply_transposed(Format<format> known, Index n, const std::by
 }
 
 /// All columns of one block.
-template <bool transposed, BlockFormat format, class T>
+template <bool transposed, BlockPrecision format, class T>
 HWY_INLINE void multiply_columns(Format<format> known, Index n, const std::byte* x, Index vectors,
                                  Columns<const T> r, Columns<T> z) {
     const auto multiply = [&](auto together) HWY_ATTR {
@@ -191,7 +187,7 @@ HWY_INLINE void multiply_columns(Format<format> known, Index n, const std::byte*
 }
 
 /// A block whose vectors would reach beyond what may be touched.
-template <bool transposed, BlockFormat format, class T>
+template <bool transposed, BlockPrecision format, class T>
 void multiply_last(Format<format> known, Index n, const std::byte* x, Index vectors,
                    const Columns<const T>& r, const Columns<T>& z) {
     alignas(64) std::byte values[most_rows * most_rows * sizeof(T) + overhang];
@@ -225,7 +221,7 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
         --whole;
     }
     for (Index b = first, next = first; b < last; b = next) {
-        const BlockFormat format = blocks.formats == nullptr ? blocks.format : blocks.formats[b];
+        const BlockPrecision format = blocks.formats == nullptr ? blocks.format : blocks.formats[b];
         next = blocks.formats == nullptr ? last : b + 1;
         while (next < last && blocks.formats[next] == format) ++next;
         with_format<T>(format, [&](auto known) HWY_ATTR {
@@ -281,20 +277,6 @@ void for_equal_bytes(const Context& context, const StoredBlocks& blocks, F&& f) 
     });
 }
 
-/// f(first row, rows, load(i, j)) for block b.
-template <class T, class F>
-void with_block(const StoredBlocks& blocks, Index b, F&& f) {
-    const Index row = blocks.block_offsets[b];
-    const Index n = blocks.block_offsets[b + 1] - row;
-    const std::byte* const bytes = blocks.bytes + blocks.starts[b] * blocks.unit;
-    with_format<T>(blocks.formats == nullptr ? blocks.format : blocks.formats[b], [&](auto known) {
-        f(row, n, [&](Index i, Index j) {
-            constexpr BlockFormat format = known.value;
-            return widen<T, format>(stored_bits<format>(bytes + (i + j * n) * bytes_of(format)));
-        });
-    });
-}
-
 }  // namespace
 
 template <class T>
@@ -311,70 +293,24 @@ void expand(const Context& context, const StoredBlocks& blocks, const Offset* en
             T* values) {
     for_equal_bytes(context, blocks, [&](Index first, Index last) {
         for (Index b = first; b < last; ++b) {
-            with_block<T>(blocks, b, [&](Index, Index n, auto&& value) {
-                T* const to = values + entry_offsets[b];
-                for (Index j = 0; j < n; ++j) {
-                    for (Index i = 0; i < n; ++i) to[i + j * n] = value(i, j);
-                }
-            });
-        }
-    });
-}
-
-template <class T>
-CsrMatrix<T> to_csr(const Context& context, const StoredBlocks& blocks) {
-    const auto entries_of = [&](Index b) {
-        const Offset n = blocks.block_offsets[b + 1] - blocks.block_offsets[b];
-        return n * n;
-    };
-    Offset entries = 0;
-    for (Index b = 0; b < blocks.count; ++b) entries += entries_of(b);
-    CsrMatrix<T> matrix(context, blocks.rows, blocks.rows, entries);
-    Offset* const row_offsets = matrix.row_offsets().data();
-    row_offsets[0] = 0;
-    for (Index b = 0; b < blocks.count; ++b) {
-        const Index row = blocks.block_offsets[b], end = blocks.block_offsets[b + 1];
-        for (Index i = row; i < end; ++i) row_offsets[i + 1] = row_offsets[i] + (end - row);
-    }
-    for_equal_bytes(context, blocks, [&](Index first, Index last) {
-        for (Index b = first; b < last; ++b) {
-            with_block<T>(blocks, b, [&](Index row, Index n, auto&& value) {
-                Offset entry = row_offsets[row];
-                for (Index i = 0; i < n; ++i) {
-                    for (Index j = 0; j < n; ++j, ++entry) {
-                        matrix.column_indices().data()[entry] = row + j;
-                        matrix.values().data()[entry] = value(i, j);
+            const Offset entries = entry_offsets[b + 1] - entry_offsets[b];
+            const std::byte* const from = blocks.bytes + blocks.starts[b] * blocks.unit;
+            T* const to = values + entry_offsets[b];
+            with_format<T>(
+                blocks.formats == nullptr ? blocks.format : blocks.formats[b], [&](auto known) {
+                    constexpr BlockPrecision format = known.value;
+                    for (Offset e = 0; e < entries; ++e) {
+                        to[e] = widen<T, format>(stored_bits<format>(from + e * bytes_of(format)));
                     }
-                }
-            });
+                });
         }
     });
-    return matrix;
-}
-
-bool have_one_size(const Context&, const StoredBlocks& blocks) {
-    for (Index b = 0; b < blocks.count; ++b) {
-        if (blocks.block_offsets[b] != b * blocks.largest) return false;
-    }
-    return true;
-}
-
-Index most_units(const Context&, const StoredBlocks& blocks) {
-    if (blocks.count == 0) return 0;
-    const Index each = most_units_blocks(blocks.largest);
-    Offset most = 0;
-    for (Index b = 0; b < blocks.count; b += each) {
-        const Index end = std::min(b + each, blocks.count);
-        most = std::max(most, blocks.starts[end] - blocks.starts[b]);
-    }
-    return Index(most);
 }
 
 #define TESSERA_INSTANTIATE(T)                                                             \
     template void apply<T>(const Context&, const StoredBlocks&, batched::Transpose, Index, \
                            const T*, Offset, T*, Offset);                                  \
-    template void expand<T>(const Context&, const StoredBlocks&, const Offset*, T*);       \
-    template CsrMatrix<T> to_csr<T>(const Context&, const StoredBlocks&);
+    template void expand<T>(const Context&, const StoredBlocks&, const Offset*, T*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

@@ -1,17 +1,16 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check_cuda.hpp"
 #include "gpu/dependent.cuh"
 #include "gpu/launch.cuh"
-#include "precond/block_jacobi/apply/row_sums.cuh"
 #include "precond/block_jacobi/apply/block_pipeline_one_size.cuh"
+#include "precond/block_jacobi/apply/row_sums.cuh"
 
 /// z_b = X_b r_b for blocks of up to 32 rows, by warps that each take chunks of them.
 namespace tessera::cuda {
-
-inline constexpr int ring_warps = 4;  ///< Of a thread block.
 
 /// f(v) for the first `count` of `Most` vectors.
 template <int Most, class F>
@@ -47,7 +46,7 @@ class FactorCopies {
                 const T* from = r_ + vector_ * leading_ + row;
                 T* const own = to + ring_.factor_place(q);
                 for_vectors<Shape::vectors>(vectors_ - vector_, [&](int v) {
-                    start_value_copy(from, own + Shape::factors_of(v));
+                    start_value_copy(from, own + v * Shape::factor_stride);
                     from += leading_;
                 });
             }
@@ -83,70 +82,28 @@ __device__ __forceinline__ void apply_row(const RowShare& share, const T* factor
     });
 }
 
-/// The same for rows that lie side by side.
-template <class Shape, class T>
-__device__ __forceinline__ void apply_rows(const RowShare& share, int set, const T* factors,
-                                           Index count, T* to, Offset leading) {
-    constexpr int rows = Shape::lane_rows;
-    using Run = FactorRun<T, rows>;
-    T sum[rows][Shape::set_vectors] = {};
-    const T* const own = factors + Shape::factors_of(set * Shape::set_vectors) + share.factor;
-    with_format<T>(share.format, [&](auto format) {
-        const int skipped = share.in_block * bytes_of(decltype(format)::value);
-        sum_rows<Shape>(format, share.block + skipped, share.n, own, sum);
-    });
-    if (share.n == 0) return;
-    to += share.row + set * Shape::set_vectors * leading;
-    count -= set * Shape::set_vectors;
-    const bool at_once =
-        reinterpret_cast<unsigned long long>(to) % sizeof(Run) == 0 && leading % rows == 0;
-    for_vectors<Shape::set_vectors>(count, [&](int v) {
-        Run run;
-#pragma unroll
-        for (int i = 0; i < rows; ++i) run.value[i] = sum[i][v];
-        if (at_once) {
-            *reinterpret_cast<Run*>(to) = run;
-        } else {
-#pragma unroll
-            for (int i = 0; i < rows; ++i) to[i] = run.value[i];
-        }
-        to += leading;
-    });
-}
-
 /// All rows of a chunk.
 template <bool Transposed, class Shape, class Ring, class T>
 __device__ __forceinline__ void apply_chunk(const Ring& ring, Index chunk, int stage,
                                             const T* factors, Index count, T* to, Offset leading) {
-    if constexpr (Shape::lane_rows > 1) {
-        const int lane = int(threadIdx.x) % 32;
-        constexpr int lanes = 32 / Shape::sets;
-        const RowShare first = ring.share_at(chunk, stage, lane % lanes * Shape::lane_rows);
-        if (__all_sync(full_warp, lies_side_by_side<Shape>(first))) {
-            return apply_rows<Shape>(first, lane / lanes, factors, count, to, leading);
-        }
-#pragma unroll 1
-        for (int q = 0; q < Shape::groups; ++q) {
-            const RowShare share = ring.share_at(chunk, stage, q * 32 + lane);
-            apply_row<Transposed, Shape>(share, factors, count, to, leading);
-        }
-    } else {
 #pragma unroll
-        for (int q = 0; q < Shape::groups; ++q) {
-            const RowShare share = ring.share(chunk, stage, q);
-            apply_row<Transposed, Shape>(share, factors, count, to, leading);
-        }
+    for (int q = 0; q < Shape::groups; ++q) {
+        const RowShare share = ring.share(chunk, stage, q);
+        apply_row<Transposed, Shape>(share, factors, count, to, leading);
     }
 }
 
-template <class T, class Shape, bool Transposed>
-__global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
-    apply_ring_kernel(StoredBlocks blocks, int value_bytes, Index vectors, const T* r,
-                      Offset r_leading, T* z, Offset z_leading) {
+/// z_b = X_b r_b, or X_b^T r_b: a warp takes chunks of blocks from its pipeline, a lane a row of
+/// each group; the sum of a row runs over its columns in ascending order.
+template <class T, ApplyKernel Kernel>
+__global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).thread_blocks)
+    apply_pipeline_kernel(StoredBlocks blocks, int value_bytes, Index vectors, const T* r,
+                          Offset r_leading, T* z, Offset z_leading) {
+    using Shape = ChunkShape<T, Kernel>;
     extern __shared__ __align__(128) unsigned char memory[];
     const int warp = int(threadIdx.x) / 32;
-    const Index first = Index(blockIdx.x) * ring_warps + warp;
-    const Index step = Index(gridDim.x) * ring_warps;
+    const Index first = Index(blockIdx.x) * apply_warps + warp;
+    const Index step = Index(gridDim.x) * apply_warps;
     let_dependents_start();
     using Ring = Chunks<Shape>;
     Ring ring(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first, step);
@@ -165,8 +122,9 @@ __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
         for (Index vector = 0; vector < vectors; vector += Shape::vectors) {
             wait_for_value_copies<Shape::stages - 1>();
             __syncwarp();
-            apply_chunk<Transposed, Shape>(ring, chunk, stage, ring.template factors<T>(slot),
-                                           vectors - vector, z + vector * z_leading, z_leading);
+            apply_chunk<Shape::shape.transposed, Shape>(
+                ring, chunk, stage, ring.template factors<T>(slot), vectors - vector,
+                z + vector * z_leading, z_leading);
             __syncwarp();
             if (Shape::vectors == 1 || vector + Shape::vectors >= vectors) ring.produce(stage);
             factors.start(slot);
@@ -180,169 +138,61 @@ __global__ void __launch_bounds__(32 * ring_warps, Shape::resident)
     }
 }
 
-template <class T>
-struct RingArguments {
-    const Context& context;
-    const StoredBlocks& blocks;
-    Index vectors;
-    const T* r;
-    Offset r_leading;
-    T* z;
-    Offset z_leading;
-};
-
-inline constexpr unsigned all_rounds = 1u << 16;  ///< More than are ever made.
-
-/// The largest power of two times `held` thread blocks of the `needed` ones, at most `most` times.
-/// Some warps then take a second chunk, in the place of a last round of a few thread blocks, while
-/// the next kernel begins. From 8 times on all of them: a last round counts little there.
-inline unsigned even_rounds(unsigned needed, unsigned held, unsigned most) {
-    unsigned rounds = 1;
-    while (2 * rounds <= most && Offset(2) * rounds * held <= needed) rounds *= 2;
-    return rounds < 8 ? rounds : all_rounds;
+/// Thread blocks of a launch of which `needed` have work and the GPU holds `held` at once.
+inline unsigned thread_blocks_of(const ApplyLaunch& launch, unsigned needed, unsigned held) {
+    unsigned rounds = launch.rounds;
+    if (launch.even) {
+        rounds = 1;
+        while (2 * rounds <= launch.rounds && Offset(2) * rounds * held <= needed) rounds *= 2;
+        if (rounds >= 8) return needed;
+    }
+    return unsigned(std::min(Offset(needed), Offset(rounds) * held));
 }
 
-/// Thread blocks: as many as have work, or `rounds` times (where `even`: at most) what the GPU
-/// holds at once, each of which then takes several chunks.
-template <ChunkKind Kind, int Groups, int Stages, int Vectors, int Resident, int LaneRows = 1,
-          bool Transposed = false, class T>
-void launch_apply_ring(const RingArguments<T>& a, unsigned rounds = 1, bool even = false) {
-    using Shape = ChunkShape<T, Kind, Groups, Stages, Vectors, Resident, LaneRows>;
-    const int value_bytes = Chunks<Shape>::value_bytes(a.blocks);
-    const int bytes = ring_warps * Shape::warp_bytes(value_bytes);
-    const cudaStream_t stream = stream_of(a.context);
+template <class T, ApplyKernel Kernel>
+void launch_apply(const Context& context, const StoredBlocks& blocks, const ApplyLaunch& launch,
+                  Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
+    using Shape = ChunkShape<T, Kernel>;
+    const int value_bytes = Chunks<Shape>::value_bytes(blocks);
+    const int bytes = apply_warps * Shape::warp_bytes(value_bytes);
     int multiprocessors = 0, memory = 0;
-    TESSERA_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
-                                        a.context.device()));
+    TESSERA_CUDA(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, context.device()));
     TESSERA_CUDA(cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
-                                        a.context.device()));
+                                        context.device()));
     constexpr int reserved = 1024;  // Of each thread block by the system.
-    const int each = std::clamp(memory / (bytes + reserved), 1, Shape::resident);
-    const unsigned held = unsigned(multiprocessors * each);
-    const unsigned needed = blocks_for(Chunks<Shape>::chunks(a.blocks), ring_warps);
-    if (even) rounds = even_rounds(needed, held, rounds);
-    launch_dependent(apply_ring_kernel<T, Shape, Transposed>, std::min(needed, rounds * held),
-                     32 * ring_warps, bytes, stream, a.blocks, value_bytes, a.vectors, a.r,
-                     a.r_leading, a.z, a.z_leading);
-}
-
-/// The fastest shapes on an H200 (docs/decisions/block-jacobi-apply.md) for blocks of one size and
-/// format, more than four vectors.
-template <class T>
-void apply_uniform_to_many(const RingArguments<T>& a) {
-    using enum ChunkKind;
-    const int n = a.blocks.largest;
-    const bool thirds = 64 / n == 3;  // Of two groups.
-    if constexpr (sizeof(T) == 8) {
-        if (thirds || n <= 12) return launch_apply_ring<uniform, 2, 1, 8, 4>(a, all_rounds);
-        return launch_apply_ring<uniform, 1, 2, 8, 4>(a, 4);
-    } else {
-        const bool narrow = bytes_of(a.blocks.format) == 2;
-        if (narrow && (n == 24 || n == 28)) return launch_apply_ring<uniform, 4, 2, 8, 2, 4>(a);
-        if (a.vectors > 8 && (n == 24 || n == 32)) {
-            return launch_apply_ring<uniform, 2, 2, 16, 3, 2>(a);
-        }
-        if (narrow && n % 2 == 0 && (n <= 12 || (n >= 18 && n <= 22))) {
-            return launch_apply_ring<uniform, 2, 2, 8, 4, 2>(a, 4);
-        }
-        if (thirds) return launch_apply_ring<uniform, 2, 2, 8, 4>(a);
-        return launch_apply_ring<uniform, 1, 2, 8, 5>(a, 4);
-    }
-}
-
-/// The same for up to four vectors. A chunk is worth its instructions from some bytes on, and two
-/// or four groups fill lanes that one leaves idle. Thread blocks that end after a chunk share the
-/// memory best; small chunks are not worth starting one.
-template <class T>
-void apply_uniform_ring(const RingArguments<T>& a) {
-    using enum ChunkKind;
-    constexpr bool wide = sizeof(T) == 8;
-    constexpr unsigned all = all_rounds;
-    const int n = a.blocks.largest;
-    if (a.vectors > 1) return launch_apply_ring<uniform, 1, 2, 4, 4>(a, 4);
-    const auto one_group = [&](unsigned most) {
-        launch_apply_ring<uniform, 1, 1, 1, 12>(a, most, true);
-    };
-    const auto two_groups = [&](unsigned most) {
-        launch_apply_ring<uniform, 2, 1, 1, 8>(a, most, true);
-    };
-    const auto four_groups = [&](unsigned most) {
-        launch_apply_ring<uniform, 4, 1, 1, 8>(a, most, true);
-    };
-    // More than the second-level cache keeps from one application to the next; in the middle two
-    // places pay from less on.
-    const bool streams = double(a.blocks.count) * n * n * bytes_of(a.blocks.format) +
-                             2.0 * a.blocks.rows * sizeof(T) >
-                         (n >= 12 && n <= 23 ? 3e7 : 4e7);
-    switch (bytes_of(a.blocks.format)) {
-        case 8:
-            return n <= 3 ? four_groups(all) : n <= 6 ? two_groups(all) : one_group(all);
-        case 4:
-            if (n <= 7) return four_groups(n <= 4 ? 1 : all);
-            return n <= 20 ? two_groups(all) : one_group(all);
-        default:
-            if (n >= 24 && n <= 26) {
-                if (streams) return launch_apply_ring<uniform, 4, 2, 1, 4>(a);
-                if constexpr (wide) return launch_apply_ring<uniform, 4, 1, 1, 6>(a, 2);
-            } else if constexpr (wide) {
-                if (streams) return launch_apply_ring<uniform, 2, 2, 1, 8>(a);
-            }
-            if (n <= 26) return four_groups(n <= 11 ? 1 : 4);
-            return wide ? two_groups(2) : one_group(1);
-    }
-}
-
-/// Blocks of one size in mixed formats; whether there is a shape that is faster than those for
-/// blocks of any sizes.
-template <class T>
-bool apply_formats_ring(const RingArguments<T>& a) {
-    using enum ChunkKind;
-    constexpr bool wide = sizeof(T) == 8;
-    const int n = a.blocks.largest;
-    if (a.vectors == 1) {
-        if (n < 7 || n > 21) return false;
-        if constexpr (wide) {
-            if (n > 8) {
-                launch_apply_ring<formats, 2, 1, 1, 8>(a, n <= 12 ? 2 : 1, true);
-                return true;
-            }
-        }
-        launch_apply_ring<formats, 2, 1, 1, 12>(a);
-        return true;
-    }
-    if constexpr (!wide) {
-        if (a.vectors > 8 && n % 2 == 0 && n >= 4 && n <= 24) {
-            launch_apply_ring<formats, 1, 2, 16, 5, 2>(a);
-            return true;
-        }
-    }
-    return false;
+    const int each = std::clamp(memory / (bytes + reserved), 1, Shape::shape.thread_blocks);
+    const unsigned needed = blocks_for(Chunks<Shape>::chunks(blocks), apply_warps);
+    launch_dependent(apply_pipeline_kernel<T, Kernel>,
+                     thread_blocks_of(launch, needed, unsigned(multiprocessors * each)),
+                     32 * apply_warps, bytes, stream_of(context), blocks, value_bytes, vectors, r,
+                     r_leading, z, z_leading);
 }
 
 template <class T>
-void apply_ring(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
-                Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
-    const RingArguments<T> a{context, blocks, vectors, r, r_leading, z, z_leading};
-    using enum ChunkKind;
+void apply_pipeline(const Context& context, const StoredBlocks& blocks,
+                    batched::Transpose transpose, Index vectors, const T* r, Offset r_leading, T* z,
+                    Offset z_leading) {
     const bool mixed = blocks.formats != nullptr;
-    const int row_bytes = blocks.largest * (mixed ? int(sizeof(T)) : bytes_of(blocks.format));
-    if (transpose == batched::Transpose::yes) {
-        if (vectors > 1) return launch_apply_ring<any, 1, 2, 8, 4, 1, true>(a);
-        if (row_bytes <= 64) return launch_apply_ring<any, 2, 2, 1, 8, 1, true>(a);
-        return launch_apply_ring<any, 1, 2, 1, 8, 1, true>(a);
+    const BlockLayout layout = !blocks.one_size ? BlockLayout::any
+                               : mixed          ? BlockLayout::one_size
+                                                : BlockLayout::uniform;
+    const int n = blocks.largest;
+    const int value_bytes = mixed ? int(sizeof(T)) : bytes_of(blocks.format);
+    const double bytes = double(blocks.count) * n * n * value_bytes + 2.0 * blocks.rows * sizeof(T);
+    const ApplyLaunch launch = apply_launch<T>(layout, mixed, n, value_bytes, bytes, int(vectors),
+                                               transpose == batched::Transpose::yes);
+    const auto launch_if = [&](auto constant) {
+        constexpr ApplyKernel kernel = ApplyKernel(decltype(constant)::value);
+        if constexpr (apply_shape<T>(kernel).groups > 0) {
+            if (launch.kernel != kernel) return;
+            launch_apply<T, kernel>(context, blocks, launch, vectors, r, r_leading, z, z_leading);
+        }
+    };
+    [&]<int... Kernel>(std::integer_sequence<int, Kernel...>) {
+        (launch_if(std::integral_constant<int, Kernel>()), ...);
     }
-    if (blocks.one_size && !mixed) {
-        return vectors > 4 ? apply_uniform_to_many(a) : apply_uniform_ring(a);
-    }
-    if (blocks.one_size && apply_formats_ring(a)) return;
-    if (vectors > 4) {
-        if constexpr (sizeof(T) == 8) return launch_apply_ring<any, 1, 1, 8, 5>(a);
-        return launch_apply_ring<any, 1, 2, 8, 5>(a, mixed && blocks.largest > 16 ? 1 : 4);
-    }
-    if (vectors > 1) return launch_apply_ring<any, 1, 2, 4, 4>(a);
-    if (row_bytes <= 24) return launch_apply_ring<any, 4, 1, 1, 8>(a);
-    if (row_bytes <= 80) return launch_apply_ring<any, 2, 1, 1, 12>(a);
-    launch_apply_ring<any, 1, 1, 1, 12>(a, mixed ? 1 : 4);
+    (std::make_integer_sequence<int, apply_kernels>());
 }
 
 }  // namespace tessera::cuda

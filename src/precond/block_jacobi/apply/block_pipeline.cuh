@@ -3,20 +3,21 @@
 #include <type_traits>
 
 #include "gpu/bulk_copy.cuh"
+#include "gpu/tuning/block_jacobi_h200.hpp"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
-/// Stored blocks on their way to a warp. It takes chunks, at a stride: some groups of whole blocks
-/// with at most 32 rows each, whose values are one run of bytes. Each comes by one bulk copy to a
-/// place in shared memory; while the warp works on one place, the others are being filled. A lane
-/// takes a row of each group, or as many rows side by side.
+/// A pipeline of asynchronous bulk copies that brings stored blocks to shared memory, one a warp. A
+/// warp takes chunks, at a stride: some groups of whole blocks with at most 32 rows each, whose
+/// values are one run of bytes. While it works on one stage, the others are being filled. A lane
+/// takes a row of each group.
 namespace tessera::cuda {
 
 /// What a lane needs of a row.
 struct RowShare {
     const std::byte* block;  ///< The values of its block.
     int n;                   ///< Rows of the block; 0 where the lane has none.
-    BlockFormat format;
+    BlockPrecision format;
     int in_block;  ///< Which of them it is.
     int factor;    ///< Where the factors of its block begin, in those of the place.
     Index row;     ///< Of the matrix.
@@ -27,53 +28,32 @@ __device__ __forceinline__ int first_column(int n, int in_block) {
     return n % 2 == 0 ? in_block : 0;
 }
 
-/// What is known of the blocks.
-enum class ChunkKind {
-    any,      ///< Nothing.
-    formats,  ///< All but the last have one size.
-    uniform,  ///< And all have one format.
-};
-
-/// How a warp of T takes chunks of `Groups` groups, `Vectors` vectors at once. Where LaneRows > 1 a
-/// lane takes so many rows side by side where it can, and so few lanes are needed for all rows that
-/// LaneRows / Groups sets of lanes share the vectors. Where all have one format, LaneRows divides
-/// their size.
-template <class T, ChunkKind Kind, int Groups, int Stages, int Vectors, int Resident,
-          int LaneRows = 1>
+/// How a warp of T takes chunks.
+template <class T, ApplyKernel Kernel>
 struct ChunkShape {
     using Real = T;
-    static constexpr ChunkKind kind = Kind;
-    static constexpr bool one_size = Kind != ChunkKind::any;
-    static constexpr int groups = Groups;
-    static constexpr int stages = Stages;  ///< Places of a warp.
-    static constexpr int vectors = Vectors;
-    /// Thread blocks of a multiprocessor that registers are limited to.
-    static constexpr int resident = Resident;
-    static constexpr int lane_rows = LaneRows;
-    static constexpr int sets = LaneRows > Groups ? LaneRows / Groups : 1;
-    static_assert(LaneRows == 1 || LaneRows == Groups * sets);
-    static constexpr int set_vectors = Vectors / sets;
-    static_assert(Vectors == set_vectors * sets);
-    static constexpr int rows = 32 * Groups;
+    static constexpr ApplyShape shape = apply_shape<T>(Kernel);
+    static constexpr BlockLayout layout = shape.layout;
+    static constexpr int groups = shape.groups;
+    static constexpr int stages = shape.stages;
+    static constexpr int vectors = shape.vectors;
+    static constexpr int rows = 32 * groups;
     static constexpr int widest = 16 / int(sizeof(T));  ///< Factors read at once.
     /// Several vectors read them so often that blocks of more than `widest` rows, where they have
     /// one size, have theirs begin at multiples of it. That takes 42 (T of 8 bytes) or 48 a group.
-    static constexpr bool padded = one_size && Vectors > 1 && LaneRows % widest != 0;
+    static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
     static constexpr int padded_from = padded ? widest + 1 : 33;
     /// From a vector's factors to the next one's.
-    static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * Groups : rows;
-    static_assert(Vectors == 1 || Groups <= 2 || LaneRows > 1);
-    /// Where the factors of a vector begin. Those of different sets lie in different banks.
-    static __host__ __device__ constexpr int factors_of(int vector) {
-        return vector * factor_stride + (sets > 1 ? vector / set_vectors * widest : 0);
-    }
-    static constexpr int factor_bytes = factors_of(Vectors) * int(sizeof(T));
-    static constexpr int share_bytes = Kind == ChunkKind::uniform ? 0 : rows * int(sizeof(int2));
+    static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * groups : rows;
+    static_assert(vectors == 1 || groups <= 2);
+    static constexpr int factor_bytes = vectors * factor_stride * int(sizeof(T));
+    static constexpr int share_bytes =
+        layout == BlockLayout::uniform ? 0 : rows * int(sizeof(int2));
     static constexpr int barrier_bytes = 128;
-    static_assert(Stages * 8 <= barrier_bytes);
+    static_assert(stages * 8 <= barrier_bytes);
 
     static __host__ __device__ constexpr int warp_bytes(int value_bytes) {
-        return barrier_bytes + Stages * (value_bytes + factor_bytes + share_bytes);
+        return barrier_bytes + stages * (value_bytes + factor_bytes + share_bytes);
     }
 };
 
@@ -175,16 +155,14 @@ class GroupChunks : public ChunkPlaces<Shape> {
         return this->shares(stage)[q * 32 + lane_].y;
     }
     __device__ __forceinline__ int factor_place(int q) const { return q * 32 + lane_; }
-    __device__ __forceinline__ RowShare share(Index chunk, int stage, int q) const {
-        return share_at(chunk, stage, q * 32 + lane_);
-    }
-    __device__ __forceinline__ RowShare share_at(Index, int stage, int in_chunk) const {
+    __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
+        const int in_chunk = q * 32 + lane_;
         const int2 told = this->shares(stage)[in_chunk];
         const unsigned packed = unsigned(told.x);
         const int in_block = int(packed >> in_block_at);
         return {reinterpret_cast<const std::byte*>(this->place(stage)) + packed % (1u << size_at),
                 int(packed >> size_at) % (1 << (format_at - size_at)),
-                BlockFormat((packed >> format_at) % (1 << (in_block_at - format_at))),
+                BlockPrecision((packed >> format_at) % (1 << (in_block_at - format_at))),
                 in_block,
                 in_chunk - in_block,
                 told.y};
@@ -262,7 +240,7 @@ class GroupChunks : public ChunkPlaces<Shape> {
     struct Ahead {
         Index row[groups];
         Offset start[groups];
-        BlockFormat format[groups];
+        BlockPrecision format[groups];
         Index end_row;  ///< Of the chunk.
         Offset end;
     };

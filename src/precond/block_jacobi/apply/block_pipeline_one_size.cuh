@@ -77,11 +77,18 @@ class UniformChunks : public EqualChunks<Shape> {
         return row_at(chunk, in_chunk(q));
     }
     __device__ __forceinline__ RowShare share(Index chunk, int stage, int q) const {
-        return share_in(block_[q], chunk, stage, in_chunk(q));
-    }
-    /// Of any row of the chunk.
-    __device__ __forceinline__ RowShare share_at(Index chunk, int stage, int at) const {
-        return share_in(at / n_, chunk, stage, at);
+        const int block = block_[q];
+        const int at = in_chunk(q);
+        const Index own_row = row_at(chunk, at);
+        const int in_block = at - block * n_;
+        const int last = blocks_.rows - (own_row - in_block);  // Rows from those of the block on.
+        const unsigned char* const values = this->place(stage) + this->into_line(begin(chunk));
+        return {reinterpret_cast<const std::byte*>(values) + block * block_bytes_,
+                own_row < 0 ? 0 : min(n_, last),
+                blocks_.format,
+                in_block,
+                block * factors_each_,
+                own_row};
     }
     __device__ __forceinline__ void produce(int stage) {
         if (next_ < chunks_) {
@@ -95,18 +102,6 @@ class UniformChunks : public EqualChunks<Shape> {
     __device__ __forceinline__ Index row_at(Index chunk, int at) const {
         const Index row = chunk * rows_each_ + at;
         return at < rows_each_ && row < blocks_.rows ? row : -1;
-    }
-    __device__ __forceinline__ RowShare share_in(int block, Index chunk, int stage, int at) const {
-        const Index own_row = row_at(chunk, at);
-        const int in_block = at - block * n_;
-        const int last = blocks_.rows - (own_row - in_block);  // Rows from those of the block on.
-        const unsigned char* const values = this->place(stage) + this->into_line(begin(chunk));
-        return {reinterpret_cast<const std::byte*>(values) + block * block_bytes_,
-                own_row < 0 ? 0 : min(n_, last),
-                blocks_.format,
-                in_block,
-                block * factors_each_,
-                own_row};
     }
     __device__ __forceinline__ const std::byte* begin(Index chunk) const {
         return blocks_.bytes + Offset(chunk) * chunk_bytes_;
@@ -133,11 +128,7 @@ class FormatChunks : public EqualChunks<Shape> {
   public:
     static int value_bytes(const StoredBlocks& blocks) {
         const int block = blocks.largest * blocks.largest * int(sizeof(T));
-        const int each = Base::blocks_each(blocks.largest);
-        if (each == most_units_blocks(blocks.largest) && blocks.most_units > 0) {
-            return Base::place_bytes(blocks.most_units * blocks.unit);
-        }
-        return Base::place_bytes(each * ((block + 7) / 8 * 8));
+        return Base::place_bytes(Base::blocks_each(blocks.largest) * ((block + 7) / 8 * 8));
     }
 
     __device__ __forceinline__ FormatChunks(const StoredBlocks& blocks, int value_bytes,
@@ -152,10 +143,17 @@ class FormatChunks : public EqualChunks<Shape> {
         return first >= 0 && row < blocks_.rows ? row : -1;
     }
     __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
-        return share_in(block_[q], stage, in_chunk(q));
-    }
-    __device__ __forceinline__ RowShare share_at(Index, int stage, int at) const {
-        return share_in(at / n_, stage, at);
+        const int block = block_[q];
+        const int in_block = in_chunk(q) - block * n_;
+        const int2 told = this->shares(stage)[min(block, each_ - 1)];
+        const bool present = block < each_ && told.y >= 0 && told.y + in_block < blocks_.rows;
+        return {reinterpret_cast<const std::byte*>(this->place(stage)) +
+                    unsigned(told.x) % (1u << format_at),
+                present ? min(n_, blocks_.rows - told.y) : 0,
+                BlockPrecision(unsigned(told.x) >> format_at),
+                in_block,
+                block * factors_each_,
+                told.y + in_block};
     }
     __device__ __forceinline__ void produce(int stage) {
         if (next_ < chunks_) {
@@ -177,52 +175,40 @@ class FormatChunks : public EqualChunks<Shape> {
     __device__ __forceinline__ void read_blocks() {
         const Index own = min(next_ * each_ + int(threadIdx.x) % 32, blocks_.count);
         start_ = __ldg(blocks_.starts + own);
-        format_ = BlockFormat::f64;
+        format_ = BlockPrecision::f64;
         if (own < blocks_.count) format_ = blocks_.formats[own];
     }
     /// Tells all lanes where the blocks of the next chunk lie and their first rows, -1 behind the
     /// last block; `offset` is that of this lane's.
     __device__ __forceinline__ void tell_blocks(int stage, unsigned offset) const {
-        constexpr BlockFormat formats[] = {BlockFormat::f64, BlockFormat::truncated_f64,
-                                           BlockFormat::f32, BlockFormat::bf16, BlockFormat::f16};
+        constexpr BlockPrecision formats[] = {BlockPrecision::f64, BlockPrecision::f32,
+                                              BlockPrecision::bf16, BlockPrecision::f16};
         const int lane = int(threadIdx.x) % 32;
         const Index block = next_ * each_ + lane;
-        const bool there = lane < each_ && block < blocks_.count;
+        const bool present = lane < each_ && block < blocks_.count;
         int place = lane, before = 0;
 #pragma unroll
-        for (int f = 0; f < 5; ++f) {
+        for (int f = 0; f < 4; ++f) {
             if (!is_format_of<T>(formats[f])) continue;
-            const bool same = there && format_ == formats[f];
+            const bool same = present && format_ == formats[f];
             const unsigned all = __ballot_sync(full_warp, same);
             if (same) place = before + __popc(all & ((1u << lane) - 1));
             before += __popc(all);
         }
         if (lane < each_) {
             this->shares(stage)[place] =
-                make_int2(int(offset | unsigned(format_) << format_at), there ? block * n_ : -1);
+                make_int2(int(offset | unsigned(format_) << format_at), present ? block * n_ : -1);
         }
         __syncwarp();
     }
-    __device__ __forceinline__ RowShare share_in(int block, int stage, int at) const {
-        const int in_block = at - block * n_;
-        const int2 told = this->shares(stage)[min(block, each_ - 1)];
-        const bool there = block < each_ && told.y >= 0 && told.y + in_block < blocks_.rows;
-        return {reinterpret_cast<const std::byte*>(this->place(stage)) +
-                    unsigned(told.x) % (1u << format_at),
-                there ? min(n_, blocks_.rows - told.y) : 0,
-                BlockFormat(unsigned(told.x) >> format_at),
-                in_block,
-                block * factors_each_,
-                told.y + in_block};
-    }
 
-    Offset start_;        ///< Of the next chunk's block of this lane.
-    BlockFormat format_;  ///< Of it.
+    Offset start_;           ///< Of the next chunk's block of this lane.
+    BlockPrecision format_;  ///< Of it.
 };
 
 template <class Shape>
-using Chunks = std::conditional_t<
-    Shape::kind == ChunkKind::uniform, UniformChunks<Shape>,
-    std::conditional_t<Shape::kind == ChunkKind::formats, FormatChunks<Shape>, GroupChunks<Shape>>>;
+using Chunks = std::conditional_t<Shape::layout == BlockLayout::uniform, UniformChunks<Shape>,
+                                  std::conditional_t<Shape::layout == BlockLayout::one_size,
+                                                     FormatChunks<Shape>, GroupChunks<Shape>>>;
 
 }  // namespace tessera::cuda

@@ -82,7 +82,7 @@ TEST(stored_blocks, products_with_many_blocks) {
         check_products<T>(random_sizes(random, 60000, 1, 6), std::nullopt, {1});
         check_products<T>(random_sizes(random, 12000, 1, 32), std::nullopt, {1});
         check_products<T>(std::vector<Index>(120001, 3), format_of<T>(0), {1});
-        check_products<T>(std::vector<Index>(9001, 29), BlockFormat::bf16, {1});
+        check_products<T>(std::vector<Index>(9001, 29), BlockPrecision::bf16, {1});
         check_products<T>(random_sizes(random, 3000, 1, 32), std::nullopt, {11});
     });
 }
@@ -96,9 +96,9 @@ TEST(stored_blocks, products_with_more_than_a_cache_keeps) {
         all.back() = 5;
         return all;
     };
-    check_products<double>(sizes(32000, 22), BlockFormat::f16, {1});
-    check_products<double>(sizes(26000, 25), BlockFormat::bf16, {1});
-    check_products<float>(sizes(29000, 25), BlockFormat::f16, {1});
+    check_products<double>(sizes(32000, 22), BlockPrecision::f16, {1});
+    check_products<double>(sizes(26000, 25), BlockPrecision::bf16, {1});
+    check_products<float>(sizes(29000, 25), BlockPrecision::f16, {1});
 }
 
 /// The product with one block.
@@ -165,7 +165,7 @@ TEST(stored_blocks, every_value_is_read_exactly) {
     for_reals([](auto real) {
         using T = decltype(real);
         for (std::size_t f = 0; f < format_count<T>; ++f) {
-            const BlockFormat format = format_of<T>(f);
+            const BlockPrecision format = format_of<T>(f);
             std::vector<std::vector<T>> blocks;
             if (bytes_of(format) == 2) {
                 for (unsigned bits = 0; bits < 0x10000; ++bits) {
@@ -183,7 +183,7 @@ TEST(stored_blocks, every_value_is_read_exactly) {
                 blocks.push_back({T(-value)});
             }
             const Stored<T> here =
-                stored(blocks, std::vector<BlockFormat>(blocks.size(), format), false);
+                stored(blocks, std::vector<BlockPrecision>(blocks.size(), format), false);
             const There<T> there(context(), here);
             const std::vector<T> ones(std::size_t(here.rows() + gap), T(1));
             auto z = applied(context(), there.blocks, Transpose::no, 1, ones);
@@ -247,39 +247,6 @@ TEST(stored_blocks, expands_to_packed_values) {
     });
 }
 
-TEST(stored_blocks, become_a_sparse_matrix) {
-    std::mt19937_64 random = generator();
-    for_reals([&](auto real) {
-        using T = decltype(real);
-        for (const Index high : {3, 32, 64}) {
-            const Stored<T> here =
-                random_stored<T>(random, random_sizes(random, 200, 1, high), std::nullopt);
-            const There<T> there(context(), here);
-            CsrMatrix<T> matrix = select(context(), &cpu::to_csr<T>,
-                                         TESSERA_IF_CUDA(cuda::to_csr<T>))(context(), there.blocks);
-            std::vector<Offset> row_offsets{0};
-            std::vector<Index> columns;
-            std::vector<T> values;
-            for (Index b = 0; b < here.count(); ++b) {
-                const Index n = here.size(b);
-                for (Index i = 0; i < n; ++i) {
-                    for (Index j = 0; j < n; ++j) {
-                        columns.push_back(here.offsets[std::size_t(b)] + j);
-                        values.push_back(here.values[std::size_t(
-                            here.entry_offsets[std::size_t(b)] + i + j * n)]);
-                    }
-                    row_offsets.push_back(Offset(columns.size()));
-                }
-            }
-            EXPECT_EQ(matrix.rows(), here.rows());
-            EXPECT_EQ(matrix.columns(), here.rows());
-            EXPECT_EQ(copy_to_host(context(), matrix.row_offsets()), row_offsets);
-            EXPECT_EQ(copy_to_host(context(), matrix.column_indices()), columns);
-            EXPECT_TRUE(same_bits(copy_to_host(context(), matrix.values()), values));
-        }
-    });
-}
-
 TEST(stored_blocks, no_blocks_and_no_vectors) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -287,59 +254,15 @@ TEST(stored_blocks, no_blocks_and_no_vectors) {
         const There<T> there(context(), none);
         const std::vector<T> r(std::size_t(gap), T(1));
         applied(context(), there.blocks, Transpose::no, 1, r);
-        const auto matrix = select(context(), &cpu::to_csr<T>, TESSERA_IF_CUDA(cuda::to_csr<T>))(
-            context(), there.blocks);
-        EXPECT_EQ(matrix.nonzeros(), 0);
         Buffer<T> values(context(), 0);
         const auto offsets = copy_to_buffer(context(), std::span<const Offset>(none.entry_offsets));
         select(context(), &cpu::expand<T>, TESSERA_IF_CUDA(cuda::expand<T>))(
             context(), there.blocks, offsets.data(), values.data());
-        const Stored<T> one = stored<T>({{T(2)}}, {BlockFormat::f32}, false);
+        const Stored<T> one = stored<T>({{T(2)}}, {BlockPrecision::f32}, false);
         EXPECT_TRUE(
             applied(context(), There<T>(context(), one).blocks, Transpose::no, 0, std::vector<T>())
                 .empty());
     });
-}
-
-bool one_size(const std::vector<Index>& sizes) {
-    std::mt19937_64 random(1);
-    const There<float> there(context(), random_stored<float>(random, sizes, BlockFormat::f32));
-    return select(context(), &cpu::have_one_size, TESSERA_IF_CUDA(cuda::have_one_size))(
-        context(), there.blocks);
-}
-
-TEST(stored_blocks, one_size_is_found) {
-    EXPECT_TRUE(one_size({}));
-    EXPECT_TRUE(one_size({5}));
-    EXPECT_TRUE(one_size({3, 3, 3, 3}));
-    EXPECT_TRUE(one_size({3, 3, 3, 1}));
-    EXPECT_FALSE(one_size({3, 3, 3, 4}));
-    EXPECT_FALSE(one_size({2, 3, 3, 3}));
-    EXPECT_FALSE(one_size({3, 2, 3, 3}));
-    std::vector<Index> many(5000, 2);
-    EXPECT_TRUE(one_size(many));
-    many[4321] = 1;
-    EXPECT_FALSE(one_size(many));
-}
-
-TEST(stored_blocks, most_units_are_found) {
-    std::mt19937_64 random = generator();
-    for (const Index n : {1, 3, 7, 16, 24, 33, 64}) {
-        for (const int count : {1, 64 / n, 64 / n + 1, 5000 / n + 1}) {
-            const auto here = random_stored<double>(
-                random, std::vector<Index>(std::size_t(count), n), std::nullopt);
-            std::vector<Offset> units(std::size_t(count / (64 / n) + 1));
-            for (int b = 0; b < count; ++b) {
-                const Offset bytes = Offset(n) * n * bytes_of(here.formats[std::size_t(b)]);
-                units[std::size_t(b / (64 / n))] += (bytes + 7) / 8;
-            }
-            const There<double> there(context(), here, true);
-            EXPECT_EQ(there.blocks.most_units, *std::max_element(units.begin(), units.end()))
-                << count << " blocks of " << n << " rows";
-        }
-    }
-    const There<double> none(context(), stored<double>({}, {}, true), true);
-    EXPECT_EQ(none.blocks.most_units, 0);
 }
 
 }  // namespace

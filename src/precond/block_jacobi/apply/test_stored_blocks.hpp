@@ -16,12 +16,13 @@ namespace tessera::test {
 using batched::Transpose;
 
 template <class T>
-constexpr std::size_t format_count = sizeof(T) == 8 ? 5 : 3;
+constexpr std::size_t format_count = sizeof(T) == 8 ? 4 : 3;
 template <class T>
-constexpr BlockFormat format_of(std::size_t k) {
-    constexpr BlockFormat wide[] = {BlockFormat::f64, BlockFormat::f32, BlockFormat::truncated_f64,
-                                    BlockFormat::bf16, BlockFormat::f16};
-    constexpr BlockFormat narrow[] = {BlockFormat::f32, BlockFormat::bf16, BlockFormat::f16};
+constexpr BlockPrecision format_of(std::size_t k) {
+    constexpr BlockPrecision wide[] = {BlockPrecision::f64, BlockPrecision::f32,
+                                       BlockPrecision::bf16, BlockPrecision::f16};
+    constexpr BlockPrecision narrow[] = {BlockPrecision::f32, BlockPrecision::bf16,
+                                         BlockPrecision::f16};
     return sizeof(T) == 8 ? wide[k] : narrow[k];
 }
 
@@ -30,8 +31,8 @@ template <class T>
 struct Stored {
     std::vector<Index> offsets{0}, groups;
     std::vector<Offset> starts{0}, entry_offsets{0};
-    std::vector<BlockFormat> formats;  ///< Of each block.
-    std::vector<T> values;             ///< Packed.
+    std::vector<BlockPrecision> formats;  ///< Of each block.
+    std::vector<T> values;                ///< Packed.
     std::vector<std::byte> bytes;
     bool mixed = false;
     Index largest = 0;
@@ -44,8 +45,8 @@ struct Stored {
 
 /// Stores blocks with the given values, each in its format.
 template <class T>
-Stored<T> stored(const std::vector<std::vector<T>>& blocks, const std::vector<BlockFormat>& formats,
-                 bool mixed) {
+Stored<T> stored(const std::vector<std::vector<T>>& blocks,
+                 const std::vector<BlockPrecision>& formats, bool mixed) {
     Stored<T> made;
     made.formats = formats;
     made.mixed = mixed;
@@ -82,9 +83,9 @@ Stored<T> stored(const std::vector<std::vector<T>>& blocks, const std::vector<Bl
 /// Random blocks of the given sizes, in one format or (none) in random ones.
 template <class T>
 Stored<T> random_stored(std::mt19937_64& random, const std::vector<Index>& sizes,
-                        std::optional<BlockFormat> format) {
+                        std::optional<BlockPrecision> format) {
     std::vector<std::vector<T>> blocks;
-    std::vector<BlockFormat> formats;
+    std::vector<BlockPrecision> formats;
     for (const Index n : sizes) {
         blocks.push_back(random_block<T>(random, n));
         formats.push_back(format ? *format : format_of<T>(random() % format_count<T>));
@@ -108,7 +109,7 @@ class There {
         : offsets_(copy_to_buffer(context, std::span<const Index>(here.offsets))),
           groups_(copy_to_buffer(context, std::span<const Index>(here.groups))),
           starts_(copy_to_buffer(context, std::span<const Offset>(here.starts))),
-          formats_(copy_to_buffer(context, std::span<const BlockFormat>(here.formats))),
+          formats_(copy_to_buffer(context, std::span<const BlockPrecision>(here.formats))),
           bytes_(copy_to_buffer(context, std::span<const std::byte>(here.bytes))) {
         blocks.rows = here.rows();
         blocks.count = here.count();
@@ -117,22 +118,18 @@ class There {
         blocks.block_offsets = offsets_.data();
         blocks.starts = starts_.data();
         blocks.unit = here.unit();
-        blocks.format = here.formats.empty() ? BlockFormat::f32 : here.formats[0];
+        blocks.format = here.formats.empty() ? BlockPrecision::f32 : here.formats[0];
         blocks.formats = here.mixed ? formats_.data() : nullptr;
         blocks.bytes = bytes_.data();
         blocks.group_count = Index(here.groups.size()) - 1;
         blocks.groups = groups_.data();
-        if (one_size && here.mixed) {
-            blocks.most_units = select(context, &cpu::most_units,
-                                       TESSERA_IF_CUDA(cuda::most_units))(context, blocks);
-        }
     }
     StoredBlocks blocks;
 
   private:
     Buffer<Index> offsets_, groups_;
     Buffer<Offset> starts_;
-    Buffer<BlockFormat> formats_;
+    Buffer<BlockPrecision> formats_;
     Buffer<std::byte> bytes_;
 };
 
@@ -206,7 +203,7 @@ inline bool all_but_the_last_equal(const std::vector<Index>& sizes) {
 
 /// Products of all kinds; where all blocks have one size, also with this told.
 template <class T>
-void check_products(const std::vector<Index>& sizes, std::optional<BlockFormat> format,
+void check_products(const std::vector<Index>& sizes, std::optional<BlockPrecision> format,
                     const std::vector<Index>& vector_counts) {
     std::mt19937_64 random = generator();
     const Stored<T> here = random_stored<T>(random, sizes, format);

@@ -34,7 +34,7 @@ double largest_of(const std::vector<T>& values) {
 }
 
 /// Whether the definition lets a block be kept in `format`, or -1 at a tie.
-int fits(BlockFormat format, double kappa, double largest, double accuracy) {
+int fits(BlockPrecision format, double kappa, double largest, double accuracy) {
     const double error = unit_roundoff(format) * kappa;
     if (std::abs(error - accuracy) < 1e-3 * accuracy) return -1;
     return error < accuracy && largest >= smallest_normal(format) &&
@@ -42,10 +42,9 @@ int fits(BlockFormat format, double kappa, double largest, double accuracy) {
 }
 
 template <class T>
-std::vector<BlockFormat> candidates() {
-    if (sizeof(T) == 4) return {BlockFormat::f16, BlockFormat::bf16, BlockFormat::f32};
-    return {BlockFormat::f16, BlockFormat::bf16, BlockFormat::f32, BlockFormat::truncated_f64,
-            BlockFormat::f64};
+std::vector<BlockPrecision> candidates() {
+    if (sizeof(T) == 4) return {BlockPrecision::f16, BlockPrecision::bf16, BlockPrecision::f32};
+    return {BlockPrecision::f16, BlockPrecision::bf16, BlockPrecision::f32, BlockPrecision::f64};
 }
 
 /// That updates store the working inverses of `count` blocks, of size(b) rows, rounded.
@@ -88,10 +87,11 @@ void expect_updates_rounded(Index count, Size&& size) {
             const auto formats = to_host(there, jacobi.formats());
             const auto found = inverses(there, jacobi);
             for (std::size_t b = 0; b < found.size(); ++b) {
-                const BlockFormat format = !formats.empty()                    ? formats[b]
-                                           : precision == BlockPrecision::f32  ? BlockFormat::f32
-                                           : precision == BlockPrecision::bf16 ? BlockFormat::bf16
-                                                                               : BlockFormat::f16;
+                const BlockPrecision format =
+                    !formats.empty()                    ? formats[b]
+                    : precision == BlockPrecision::f32  ? BlockPrecision::f32
+                    : precision == BlockPrecision::bf16 ? BlockPrecision::bf16
+                                                        : BlockPrecision::f16;
                 auto rounded = working[b];
                 for (T& value : rounded) {
                     std::byte stored[8];
@@ -127,7 +127,7 @@ TEST(adaptive_precision, formats_as_defined) {
                 BlockJacobiReport expected;
                 Offset packed_bytes = 0;
                 for (std::size_t b = 0; b < blocks.size(); ++b) {
-                    const BlockFormat format = formats[b];
+                    const BlockPrecision format = formats[b];
                     ++expected.formats[std::size_t(format)];
                     packed_bytes += Offset(blocks[b].size()) * bytes_of(format);
                     expected.stored_bytes +=
@@ -136,7 +136,7 @@ TEST(adaptive_precision, formats_as_defined) {
                         EXPECT_EQ(format, candidates<T>().back());
                         continue;
                     }
-                    for (const BlockFormat candidate : candidates<T>()) {
+                    for (const BlockPrecision candidate : candidates<T>()) {
                         const int does = candidate == candidates<T>().back()
                                              ? 1
                                              : fits(candidate, 1 / double(reciprocal[b]),
@@ -162,8 +162,7 @@ TEST(adaptive_precision, formats_as_defined) {
                 EXPECT_FALSE(report.overflow);
                 // All formats are met, and so tested.
                 if (accuracy == 0.1 && high == 16) {
-                    for (const BlockFormat format : candidates<T>()) {
-                        if (format == BlockFormat::truncated_f64) continue;
+                    for (const BlockPrecision format : candidates<T>()) {
                         EXPECT_GT(report.formats[std::size_t(format)], 0) << to_string(format);
                     }
                 }
@@ -193,7 +192,7 @@ TEST(adaptive_precision, update_keeps_formats_until_a_block_no_longer_fits) {
         const Case<T> before = make_case(random, blocks, 0);
         BlockJacobi<T> jacobi = invert(there, before, {.precision = BlockPrecision::adaptive});
         const auto formats = to_host(there, jacobi.formats());
-        EXPECT_EQ(formats[100], BlockFormat::f16);
+        EXPECT_EQ(formats[100], BlockPrecision::f16);
         const auto update = [&](const std::vector<std::vector<T>>& to) {
             const Case<T> after = make_case(random, to, 0);
             const CsrMatrix<T> matrix = copy_to(there, after.matrix.view());
@@ -204,14 +203,14 @@ TEST(adaptive_precision, update_keeps_formats_until_a_block_no_longer_fits) {
         EXPECT_EQ(to_host(there, jacobi.formats()), formats);
         update(harder);
         EXPECT_EQ(jacobi.report().rebuilds, 1);
-        EXPECT_EQ(to_host(there, jacobi.formats())[100], BlockFormat::bf16);
+        EXPECT_EQ(to_host(there, jacobi.formats())[100], BlockPrecision::bf16);
         const auto fresh = inverses(there, invert(there, make_case(random, harder, 0),
                                                   {.precision = BlockPrecision::adaptive}));
         const auto rebuilt = inverses(there, jacobi);
         for (std::size_t b = 0; b < fresh.size(); ++b) EXPECT_TRUE(same_bits(rebuilt[b], fresh[b]));
         update(blocks);  // bf16 holds 1 as well.
         EXPECT_EQ(jacobi.report().rebuilds, 1);
-        EXPECT_EQ(to_host(there, jacobi.formats())[100], BlockFormat::bf16);
+        EXPECT_EQ(to_host(there, jacobi.formats())[100], BlockPrecision::bf16);
         auto singular = blocks;
         singular[200].assign(singular[200].size(), T(0));
         update(singular);
@@ -246,12 +245,12 @@ TEST(adaptive_precision, one_format_is_packed_until_another_is_needed) {
         const Case<T> before = make_case(random, blocks, 0);
         const Case<T> after = make_case(random, mixed, 0);
         BlockJacobi<T> jacobi = invert(there, before, adaptive);
-        EXPECT_EQ(jacobi.report().formats[std::size_t(BlockFormat::f16)], 150);
+        EXPECT_EQ(jacobi.report().formats[std::size_t(BlockPrecision::f16)], 150);
         EXPECT_EQ(jacobi.report().stored_bytes, 2 * values);
         expect_as_fresh(jacobi, before);
         jacobi.update(there, copy_to(there, after.matrix.view()).view());
         EXPECT_EQ(jacobi.report().rebuilds, 1);
-        EXPECT_EQ(jacobi.report().formats[std::size_t(BlockFormat::bf16)], 1);
+        EXPECT_EQ(jacobi.report().formats[std::size_t(BlockPrecision::bf16)], 1);
         EXPECT_GT(jacobi.report().stored_bytes, 2 * values);
         expect_as_fresh(jacobi, after);
     });
@@ -264,9 +263,10 @@ TEST(adaptive_precision, one_format_for_all) {
         const Context there = context();
         const Case<T> given = make_case(random, random_blocks<T>(random, 200, 1, 32));
         const auto working = inverses(there, invert(there, given));
-        for (const auto& [precision, format] : {std::pair{BlockPrecision::f32, BlockFormat::f32},
-                                                std::pair{BlockPrecision::bf16, BlockFormat::bf16},
-                                                std::pair{BlockPrecision::f16, BlockFormat::f16}}) {
+        for (const auto& [precision, format] :
+             {std::pair{BlockPrecision::f32, BlockPrecision::f32},
+              std::pair{BlockPrecision::bf16, BlockPrecision::bf16},
+              std::pair{BlockPrecision::f16, BlockPrecision::f16}}) {
             const BlockJacobi<T> jacobi = invert(there, given, {.precision = precision});
             EXPECT_TRUE(jacobi.formats().empty());
             const auto found = inverses(there, jacobi);

@@ -103,12 +103,13 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
                   T* scratch) {
     const CsrView<T>& matrix = job.matrix;
     const PackedBlocks<T>& blocks = job.blocks;
+    const SetupResults<T>& found = job.results;
     using TI = hn::TFromD<hn::RebindToSigned<decltype(d)>>;
     const Index lanes = Index(hn::Lanes(d));
     HWY_ALIGN TI steps[largest_stored_block * hn::MaxLanes(d)];
     HWY_ALIGN T norms[hn::MaxLanes(d)];
     HWY_ALIGN T asymmetric[hn::MaxLanes(d)];
-    HWY_ALIGN TI verdict[hn::MaxLanes(d)];
+    HWY_ALIGN TI info[hn::MaxLanes(d)];
 
     const auto zero = hn::Zero(d);
     for (Index e = 0; e < n * n; ++e) hn::Store(zero, d, scratch + e * lanes);
@@ -122,15 +123,15 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
     }
     hn::Store(interleaved_norm(d, n, scratch), d, norms);
     hn::Store(asymmetries(d, n, scratch), d, asymmetric);
-    invert_interleaved(d, n, scratch, scratch + n * n * lanes, steps, verdict);
+    invert_interleaved(d, n, scratch, scratch + n * n * lanes, steps, info);
     for (Index lane = 0; lane < count; ++lane) {
         const Index block = group[lane];
         T* inverse = job.inverses + blocks.entry_offsets[block];
-        job.info[block] = Index(verdict[lane]);
-        if (verdict[lane] != 0) {
+        found.info[block] = Index(info[lane]);
+        if (info[lane] != 0) {
             std::fill(inverse, inverse + n * n, std::numeric_limits<T>::quiet_NaN());
-            job.reciprocal_condition[block] = 0;
-            if (job.largest != nullptr) job.largest[block] = 0;
+            found.reciprocal_condition[block] = 0;
+            if (found.largest != nullptr) found.largest[block] = 0;
             continue;
         }
         for (Index j = 0; j < n; ++j) {
@@ -139,9 +140,9 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
             for (Index k = 0; k < n; ++k) to[k] = from[steps[k * lanes + lane]];
         }
         if (asymmetric[lane] == T(0)) symmetrise(n, inverse);
-        const Magnitudes<T> found = magnitudes_of(n, inverse);
-        job.reciprocal_condition[block] = T(1) / norms[lane] / found.norm;
-        if (job.largest != nullptr) job.largest[block] = found.largest;
+        const Magnitudes<T> of_inverse = magnitudes_of(n, inverse);
+        found.reciprocal_condition[block] = T(1) / norms[lane] / of_inverse.norm;
+        if (found.largest != nullptr) found.largest[block] = of_inverse.largest;
     }
 }
 
@@ -182,6 +183,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 
 namespace tessera::cpu {
 
@@ -202,6 +204,17 @@ void for_equal_entries(const Context& context, const PackedBlocks<T>& blocks, F&
                    [&](Offset part, Offset, Offset) { f(boundary(part), boundary(part + 1)); });
 }
 
+template <class T>
+void count_blocks(const SetupResults<T>& found) {
+    for (Index b = 0; b < found.count; ++b) {
+        found.summary->singular += found.info[b] != 0;
+        found.summary->misfits +=
+            found.formats != nullptr &&
+            !keeps_format<T>(found.formats[b], double(found.reciprocal_condition[b]),
+                             double(found.largest[b]), found.accuracy);
+    }
+}
+
 struct alignas(64) CacheLine {
     char bytes[64];
 };
@@ -216,6 +229,7 @@ void setup(const Context& context, const SetupJob<T>& job) {
         std::vector<CacheLine> scratch(std::size_t(n * (n + N_SSE4::gauss_jordan_work_vectors)));
         invert_range(job, first, last, reinterpret_cast<T*>(scratch.data()));
     });
+    count_blocks(job.results);
 }
 
 template void setup<float>(const Context&, const SetupJob<float>&);

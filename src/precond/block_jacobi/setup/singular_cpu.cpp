@@ -1,12 +1,10 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
-#include "precond/block_jacobi/storage/choose_format.hpp"
+#include "precond/block_jacobi/for_blocks.hpp"
 #include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
-#include "precond/block_jacobi/setup/for_blocks.hpp"
-#include "precond/block_jacobi/kernels.hpp"
 
 namespace tessera::cpu {
 
@@ -31,26 +29,10 @@ Index read_block(const CsrView<T>& matrix, Index first, Index n, T* block) {
 
 }  // namespace
 
-void block_sizes(const Context&, Index count, const Index* block_offsets, Index* sizes) {
-    for (Index b = 0; b < count; ++b) sizes[b] = block_offsets[b + 1] - block_offsets[b];
-}
-
-template <class T>
-SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
-                   const BlockFormat* formats, SetupVerdict* verdict) {
-    for (Index b = 0; b < blocks.count; ++b) {
-        verdict->singular += blocks.info[b] != 0;
-        verdict->misfits += formats != nullptr &&
-                            !keeps_format<T>(formats[b], double(blocks.reciprocal_condition[b]),
-                                             double(blocks.largest[b]), blocks.accuracy);
-    }
-    return take_verdict(context, verdict);
-}
-
 template <class T>
 void replace_singular(const Context& context, const CsrView<T>& matrix,
                       const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
-                      T* inverses, std::int8_t* shifts, SetupVerdict* verdict) {
+                      T* inverses, std::int8_t* shifts, SetupSummary* summary) {
     std::atomic<unsigned> rows_from_end{0};
     for_blocks(context, blocks, inverses, [&](Index b, Index n, T* inverse) {
         shifts[b] = -1;
@@ -69,44 +51,13 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
                                                     work.data() + n * n, columns, inverse));
         }
     });
-    verdict->add({.rows_from_end = rows_from_end});
-}
-
-template <class T>
-void choose_formats(const Context&, const InvertedBlocks<T>& blocks, BlockFormat* formats,
-                    SetupVerdict* verdict) {
-    for (Index b = 0; b < blocks.count; ++b) {
-        formats[b] = smallest_format<T>(double(blocks.reciprocal_condition[b]),
-                                        double(blocks.largest[b]), blocks.accuracy);
-        verdict->formats |= 1u << int(formats[b]);
-    }
-}
-
-void format_starts(const Context&, Index count, const Index* block_offsets,
-                   const BlockFormat* formats, Offset* starts) {
-    starts[0] = 0;
-    for (Index b = 0; b < count; ++b) {
-        starts[b + 1] =
-            starts[b] + stored_units(block_offsets[b + 1] - block_offsets[b], formats[b]);
-    }
-}
-
-void clear(const Context&, void* memory, Offset bytes) {
-    std::memset(memory, 0, std::size_t(bytes));
-}
-
-SetupVerdict take_verdict(const Context&, SetupVerdict* verdict) {
-    return std::exchange(*verdict, {});
+    summary->add({.rows_from_end = rows_from_end});
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                   \
     template void replace_singular<T>(const Context&, const CsrView<T>&, const PackedBlocks<T>&, \
                                       SingularPolicy, const Index*, T*, std::int8_t*,            \
-                                      SetupVerdict*);                                            \
-    template SetupVerdict judge<T>(const Context&, const InvertedBlocks<T>&, const BlockFormat*, \
-                                   SetupVerdict*);                                               \
-    template void choose_formats<T>(const Context&, const InvertedBlocks<T>&, BlockFormat*,      \
-                                    SetupVerdict*);
+                                      SetupSummary*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

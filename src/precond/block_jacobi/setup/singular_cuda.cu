@@ -1,8 +1,8 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/warp.cuh"
-#include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 #include "precond/block_jacobi/kernels.hpp"
+#include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 
 /// What takes the place of the inverse of a singular block: rare, so one warp a block.
 namespace tessera::cuda {
@@ -56,7 +56,7 @@ __device__ int read_block(const CsrView<T>& matrix, Index first, int n, int stri
 template <class T>
 __global__ void __launch_bounds__(32)
     replace_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, SingularPolicy policy,
-                   const Index* info, T* inverses, std::int8_t* shifts, SetupVerdict* verdict) {
+                   const Index* info, T* inverses, std::int8_t* shifts, SetupSummary* summary) {
     extern __shared__ __align__(16) unsigned char replace_memory[];
     const int largest = blocks.largest;
     T* const block = reinterpret_cast<T*>(replace_memory);
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(32)
         T* const inverse = inverses + blocks.entry_offsets[b];
         const int bad = read_block(matrix, row, n, n + 1, block);
         if (bad < n) {
-            if (lane == 0) atomicMax(&verdict->rows_from_end, unsigned(blocks.rows - row - bad));
+            if (lane == 0) atomicMax(&summary->rows_from_end, unsigned(blocks.rows - row - bad));
         } else if (policy != SingularPolicy::stop) {
             const int shift =
                 replace_inverse(WholeWarp(), policy, n, n + 1, block, a, columns, inverse);
@@ -91,21 +91,21 @@ __global__ void __launch_bounds__(32)
 template <class T>
 void replace_singular(const Context& context, const CsrView<T>& matrix,
                       const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
-                      T* inverses, std::int8_t* shifts, SetupVerdict* verdict) {
+                      T* inverses, std::int8_t* shifts, SetupSummary* summary) {
     if (blocks.count == 0) return;
     const int n = blocks.largest;
     const int bytes = 2 * n * (n + 1) * int(sizeof(T)) + 2 * n * int(sizeof(int));
     TESSERA_CUDA(cudaFuncSetAttribute(replace_kernel<T>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     replace_kernel<T><<<blocks_for(blocks.count, 32), 32, bytes, stream_of(context)>>>(
-        matrix, blocks, policy, info, inverses, shifts, verdict);
+        matrix, blocks, policy, info, inverses, shifts, summary);
     TESSERA_CUDA(cudaGetLastError());
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                   \
     template void replace_singular<T>(const Context&, const CsrView<T>&, const PackedBlocks<T>&, \
                                       SingularPolicy, const Index*, T*, std::int8_t*,            \
-                                      SetupVerdict*);
+                                      SetupSummary*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

@@ -5,23 +5,20 @@
 namespace tessera::test {
 namespace {
 
-constexpr BlockFormat all_formats[] = {BlockFormat::f64, BlockFormat::f32,
-                                       BlockFormat::truncated_f64, BlockFormat::bf16,
-                                       BlockFormat::f16};
+constexpr BlockPrecision all_formats[] = {BlockPrecision::f64, BlockPrecision::f32,
+                                          BlockPrecision::bf16, BlockPrecision::f16};
 
 /// Fraction bits and the exponent of the smallest normal number.
 struct Layout {
     int fraction, least;
 };
-Layout layout(BlockFormat format) {
+Layout layout(BlockPrecision format) {
     switch (format) {
-        case BlockFormat::f64:
+        case BlockPrecision::f64:
             return {52, -1022};
-        case BlockFormat::f32:
+        case BlockPrecision::f32:
             return {23, -126};
-        case BlockFormat::truncated_f64:
-            return {20, -1022};
-        case BlockFormat::bf16:
+        case BlockPrecision::bf16:
             return {7, -126};
         default:
             return {10, -14};
@@ -29,7 +26,7 @@ Layout layout(BlockFormat format) {
 }
 
 /// The value of 16 bits, from their definition.
-long double decoded(BlockFormat format, unsigned bits) {
+long double decoded(BlockPrecision format, unsigned bits) {
     const auto [fraction, least] = layout(format);
     const int exponent = int(bits & 0x7fff) >> fraction;
     const int special = 0x7fff >> fraction;
@@ -45,7 +42,7 @@ long double decoded(BlockFormat format, unsigned bits) {
 }
 
 /// The number of the format next to `value`, of two equally near ones the even one.
-long double rounded(BlockFormat format, long double value) {
+long double rounded(BlockPrecision format, long double value) {
     if (!std::isfinite(value) || value == 0) return value;
     const auto [fraction, least] = layout(format);
     const int step = std::max(std::ilogb(value), least) - fraction;
@@ -56,7 +53,7 @@ long double rounded(BlockFormat format, long double value) {
 }
 
 template <class T>
-T through(BlockFormat format, T value) {
+T through(BlockPrecision format, T value) {
     alignas(8) std::byte bytes[16];
     std::memset(bytes, 0xa5, sizeof(bytes));
     store(format, value, bytes);
@@ -65,7 +62,7 @@ T through(BlockFormat format, T value) {
 }
 
 /// Equal as numbers, zeros of equal sign, or both NaN.
-void expect_same(long double got, long double expected, long double given, BlockFormat format) {
+void expect_same(long double got, long double expected, long double given, BlockPrecision format) {
     if (std::isnan(expected)) {
         EXPECT_TRUE(std::isnan(got)) << to_string(format);
         return;
@@ -75,12 +72,12 @@ void expect_same(long double got, long double expected, long double given, Block
 }
 
 template <class T>
-void expect_rounded(BlockFormat format, T value) {
+void expect_rounded(BlockPrecision format, T value) {
     expect_same(through(format, value), rounded(format, value), value, format);
 }
 
 template <class T>
-void check_all_16_bits(BlockFormat format) {
+void check_all_16_bits(BlockPrecision format) {
     for (unsigned bits = 0; bits < 0x10000; ++bits) {
         const auto word = std::uint16_t(bits);
         alignas(8) std::byte bytes[8] = {};
@@ -97,7 +94,7 @@ void check_all_16_bits(BlockFormat format) {
 }
 
 TEST(block_formats, all_16_bit_values_are_read_and_written_exactly) {
-    for (const BlockFormat format : {BlockFormat::bf16, BlockFormat::f16}) {
+    for (const BlockPrecision format : {BlockPrecision::bf16, BlockPrecision::f16}) {
         check_all_16_bits<float>(format);
         check_all_16_bits<double>(format);
     }
@@ -106,8 +103,8 @@ TEST(block_formats, all_16_bit_values_are_read_and_written_exactly) {
 /// Between all pairs of neighbours: the middle goes to the even one, all else to the nearest. The
 /// middle behind the largest finite number is the first to overflow.
 template <class T>
-void check_midpoints(BlockFormat format) {
-    const unsigned infinity = format == BlockFormat::f16 ? 0x7c00 : 0x7f80;
+void check_midpoints(BlockPrecision format) {
+    const unsigned infinity = format == BlockPrecision::f16 ? 0x7c00 : 0x7f80;
     for (unsigned bits = 0; bits < infinity; ++bits) {
         const long double low = decoded(format, bits);
         const long double step = low - (bits > 0 ? decoded(format, bits - 1) : -low);
@@ -128,14 +125,14 @@ void check_midpoints(BlockFormat format) {
 }
 
 TEST(block_formats, rounds_to_nearest_even_around_every_midpoint_of_16_bit_formats) {
-    for (const BlockFormat format : {BlockFormat::bf16, BlockFormat::f16}) {
+    for (const BlockPrecision format : {BlockPrecision::bf16, BlockPrecision::f16}) {
         check_midpoints<float>(format);
         check_midpoints<double>(format);
     }
 }
 
 template <class T>
-void check_random(BlockFormat format, std::mt19937_64& random) {
+void check_random(BlockPrecision format, std::mt19937_64& random) {
     for (int k = 0; k < 20000; ++k) {
         // All bit patterns; then with few bits, where midpoints are; then near the format's limits.
         std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t> bits;
@@ -155,14 +152,14 @@ void check_random(BlockFormat format, std::mt19937_64& random) {
 
 TEST(block_formats, rounds_as_long_double_does) {
     std::mt19937_64 random = generator();
-    for (const BlockFormat format : all_formats) {
+    for (const BlockPrecision format : all_formats) {
         check_random<double>(format, random);
         if (is_format_of<float>(format)) check_random<float>(format, random);
     }
 }
 
 TEST(block_formats, extremes) {
-    for (const BlockFormat format : all_formats) {
+    for (const BlockPrecision format : all_formats) {
         const double infinity = std::numeric_limits<double>::infinity();
         for (const double value :
              {0.0, -0.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN(),

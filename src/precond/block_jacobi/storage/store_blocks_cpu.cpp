@@ -2,8 +2,8 @@
 #define HWY_TARGET_INCLUDE "precond/block_jacobi/storage/store_blocks_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "precond/block_jacobi/kernels.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 #include "simd/dispatch.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -66,26 +66,17 @@ HWY_INLINE hn::Vec<hn::Rebind<float, D>> round_to_odd(D d, hn::Vec<D> value) {
     return hn::BitCast(floats, hn::TruncateTo(words, odd));
 }
 
-template <BlockFormat format, class D>
+template <BlockPrecision format, class D>
 HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec<D> value) {
     const hn::Rebind<StoredBits<format>, D> stored;
-    if constexpr (format == BlockFormat::f64 ||
-                  (format == BlockFormat::f32 && sizeof(hn::TFromD<D>) == 4)) {
+    if constexpr (format == BlockPrecision::f64 ||
+                  (format == BlockPrecision::f32 && sizeof(hn::TFromD<D>) == 4)) {
         return hn::BitCast(stored, value);
-    } else if constexpr (format == BlockFormat::truncated_f64) {
-        const hn::Rebind<std::uint64_t, D> words;
-        const auto bits = hn::BitCast(words, value);
-        const auto tie = hn::And(hn::ShiftRight<32>(bits), hn::Set(words, 1));
-        const auto rounded = hn::Add(bits, hn::Add(hn::Set(words, 0x7fffffff), tie));
-        const auto quiet = hn::Or(bits, hn::Set(words, std::uint64_t(0x80000) << 32));
-        return hn::TruncateTo(
-            stored, hn::ShiftRight<32>(
-                        hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)), quiet, rounded)));
-    } else if constexpr (format == BlockFormat::f32) {
+    } else if constexpr (format == BlockPrecision::f32) {
         return hn::BitCast(stored, hn::DemoteTo(hn::Rebind<float, D>(), value));
     } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
         return narrow_vector<format>(hn::Rebind<float, D>(), round_to_odd(d, value));
-    } else if constexpr (format == BlockFormat::bf16) {
+    } else if constexpr (format == BlockPrecision::bf16) {
         return hn::TruncateTo(stored, words_of_bf16(d, value));
     } else {
         return hn::TruncateTo(stored, words_of_f16(d, value));
@@ -94,12 +85,12 @@ HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec
 
 /// Stores `count` adjacent values; whether one that is finite lies beyond the format's range.
 template <class T>
-bool narrow_values(BlockFormat format, Offset count, const T* from, std::byte* to) {
+bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte* to) {
     const hn::ScalableTag<T> d;
     const Offset lanes = Offset(hn::Lanes(d));
     bool any = false;
     with_format<T>(format, [&](auto known) HWY_ATTR {
-        constexpr BlockFormat in = decltype(known)::value;
+        constexpr BlockPrecision in = decltype(known)::value;
         const hn::Rebind<StoredBits<in>, decltype(d)> stored;
         const auto limit = hn::Set(d, T(largest_finite(in)));
         auto beyond = hn::Zero(d);
@@ -132,27 +123,58 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <atomic>
+#include <cstring>
+#include <utility>
 
-#include "precond/block_jacobi/setup/for_blocks.hpp"
+#include "precond/block_jacobi/for_blocks.hpp"
 
 namespace tessera::cpu {
 
 template <class T>
+void choose_formats(const Context&, const SetupResults<T>& results, BlockPrecision* formats,
+                    SetupSummary* summary) {
+    for (Index b = 0; b < results.count; ++b) {
+        formats[b] = smallest_format<T>(double(results.reciprocal_condition[b]),
+                                        double(results.largest[b]), results.accuracy);
+        summary->formats |= 1u << int(formats[b]);
+    }
+}
+
+void format_starts(const Context&, Index count, const Index* block_offsets,
+                   const BlockPrecision* formats, Offset* starts) {
+    starts[0] = 0;
+    for (Index b = 0; b < count; ++b) {
+        starts[b + 1] =
+            starts[b] + stored_units(block_offsets[b + 1] - block_offsets[b], formats[b]);
+    }
+}
+
+template <class T>
 void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict) {
+                  const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary) {
     const auto narrow_them = TESSERA_SIMD(context, narrow_values<T>);
     std::atomic<bool> overflow{false};
     for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
-        const BlockFormat format = stored.formats != nullptr ? stored.formats[b] : stored.format;
+        const BlockPrecision format = stored.formats != nullptr ? stored.formats[b] : stored.format;
         std::byte* const to = bytes + stored.starts[b] * stored.unit;
         if (narrow_them(format, Offset(n) * n, inverse, to)) overflow = true;
     });
-    verdict->add({.overflow = overflow});
+    summary->add({.overflow = overflow});
 }
 
-#define TESSERA_INSTANTIATE(T)                                                      \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*, \
-                                  const StoredBlocks&, std::byte*, SetupVerdict*);
+SetupSummary fetch_setup_summary(const Context&, SetupSummary* summary) {
+    return std::exchange(*summary, {});
+}
+
+void clear(const Context&, void* memory, Offset bytes) {
+    std::memset(memory, 0, std::size_t(bytes));
+}
+
+#define TESSERA_INSTANTIATE(T)                                                               \
+    template void choose_formats<T>(const Context&, const SetupResults<T>&, BlockPrecision*, \
+                                    SetupSummary*);                                          \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
+                                  const StoredBlocks&, std::byte*, SetupSummary*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

@@ -1,5 +1,5 @@
-#include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/apply/test_stored_blocks.hpp"
+#include "precond/block_jacobi/kernels.hpp"
 
 namespace tessera::test {
 namespace {
@@ -14,7 +14,7 @@ std::vector<T> many_values(std::mt19937_64& random, std::size_t count) {
             values.push_back(same_bits_as<T>(Bits(random())));
             continue;
         }
-        const BlockFormat format = format_of<T>(random() % format_count<T>);
+        const BlockPrecision format = format_of<T>(random() % format_count<T>);
         const T around[] = {0,
                             T(largest_finite(format)),
                             T(smallest_normal(format)),
@@ -33,7 +33,7 @@ std::vector<T> many_values(std::mt19937_64& random, std::size_t count) {
 
 /// Stores blocks in their formats; the bytes, and whether a finite value lay beyond its range.
 template <class T>
-void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockFormat>& formats,
+void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockPrecision>& formats,
            bool mixed) {
     const Context context = test::context();
     const Stored<T> expected = stored(blocks, formats, mixed);
@@ -51,7 +51,7 @@ void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockFor
     const auto starts = copy_to_buffer(context, expected.starts);
     const auto in = copy_to_buffer(context, formats);
     const auto inverses = copy_to_buffer(context, packed);
-    Buffer<SetupVerdict> verdict = copy_to_buffer(context, std::vector<SetupVerdict>(1));
+    Buffer<SetupSummary> summary = copy_to_buffer(context, std::vector<SetupSummary>(1));
     // What lies between and behind the blocks is to stay.
     std::vector<std::byte> before = expected.bytes;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -71,9 +71,10 @@ void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockFor
     to.format = formats[0];
     to.formats = mixed ? in.data() : nullptr;
     select(context, &cpu::store_blocks<T>, TESSERA_IF_CUDA(cuda::store_blocks<T>))(
-        context, from, inverses.data(), to, bytes.data(), verdict.data());
-    const SetupVerdict found = select(context, &cpu::take_verdict,
-                                      TESSERA_IF_CUDA(cuda::take_verdict))(context, verdict.data());
+        context, from, inverses.data(), to, bytes.data(), summary.data());
+    const SetupSummary found =
+        select(context, &cpu::fetch_setup_summary, TESSERA_IF_CUDA(cuda::fetch_setup_summary))(
+            context, summary.data());
     EXPECT_EQ(found.overflow != 0, beyond);
     const std::vector<std::byte> got = copy_to_host(context, bytes);
     const auto differ = std::ranges::mismatch(got, expected.bytes);
@@ -87,7 +88,7 @@ TEST(store_blocks, bits_are_those_of_single_conversions) {
         for (const bool mixed : {false, true}) {
             for (std::size_t f = 0; f < (mixed ? 1 : format_count<T>); ++f) {
                 std::vector<std::vector<T>> blocks;
-                std::vector<BlockFormat> formats;
+                std::vector<BlockPrecision> formats;
                 for (Index n = 1; n <= (fewer_run() ? 9 : 33); ++n) {
                     blocks.push_back(many_values<T>(random, std::size_t(n * n)));
                     formats.push_back(format_of<T>(mixed ? random() % format_count<T> : f));
@@ -104,13 +105,13 @@ TEST(store_blocks, overflow_is_told_for_every_place_in_a_block) {
         using T = decltype(real);
         for (const Index n : {1, 3, 4, 9}) {
             std::vector<T> block(std::size_t(n * n), T(-65504));
-            check<T>({block}, {BlockFormat::f16}, false);
+            check<T>({block}, {BlockPrecision::f16}, false);
             for (T& value : block) {
                 value = T(65505);
-                check<T>({block}, {BlockFormat::f16}, false);
+                check<T>({block}, {BlockPrecision::f16}, false);
                 value = -std::numeric_limits<T>::infinity();
             }
-            check<T>({block}, {BlockFormat::f16}, false);
+            check<T>({block}, {BlockPrecision::f16}, false);
         }
     });
 }
