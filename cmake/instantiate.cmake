@@ -48,7 +48,7 @@ tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_fact
 tessera_instantiate(precond/block_jacobi/apply/apply_pipeline.cuh cuda apply_pipeline float double)
 tessera_instantiate(precond/block_jacobi/setup/setup_any_size.cuh cuda setup_any_size
                     "float, false" "float, true" "double, false" "double, true")
-tessera_instantiate(precond/block_jacobi/setup/setup_one_size.cuh cuda setup_one_size
+tessera_instantiate(precond/block_jacobi/setup/setup_fixed_size.cuh cuda setup_fixed_size
                     "float, false" "float, true" "double, false" "double, true")
 tessera_instantiate(precond/block_ldlt/block_ldlt_solve.cuh block_ldlt::cuda
                     "lower_product;upper_product;solve_by_levels;diagonal_product" float double)

@@ -15,7 +15,7 @@ namespace tessera::cuda {
 /// that 8 of them meet all banks. Blocks lie so that groups that are served together meet different
 /// banks, whether they read rows in units or a column in values: if group g takes block_of(g).
 template <class T, int n, int Lanes>
-struct EqualBlocks {
+struct FixedSizeBlocks {
     static constexpr int blocks = 32 / Lanes;
     static constexpr int unit = 16 / int(sizeof(T));
     static_assert(n % unit == 0 && n <= 32);
@@ -38,7 +38,7 @@ struct EqualBlocks {
     T* value;
     BlockRow* row;
 
-    __device__ explicit EqualBlocks(unsigned char* memory)
+    __device__ explicit FixedSizeBlocks(unsigned char* memory)
         : value(reinterpret_cast<T*>(memory)),
           row(reinterpret_cast<BlockRow*>(memory + value_bytes)) {}
 
@@ -67,8 +67,8 @@ struct EqualBlocks {
 /// sorted and unique, as CsrView says.
 template <class T, int n, int Lanes>
 __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index first,
-                                                 const EqualBlocks<T, n, Lanes>& shared) {
-    using Warp = EqualBlocks<T, n, Lanes>;
+                                                 const FixedSizeBlocks<T, n, Lanes>& shared) {
+    using Warp = FixedSizeBlocks<T, n, Lanes>;
     constexpr int lane_rows = Warp::rows / 32;
     static_assert(Warp::rows % 32 == 0);
     constexpr int looked_at = n <= 16 ? n / 4 : 2;  // Groups of four columns of each row.
@@ -128,10 +128,9 @@ __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index
 
 /// Whatever the blocks store, from rows of any length.
 template <class T, int n, int Lanes>
-__device__ __forceinline__ void extract_equal_blocks(const CsrView<T>& matrix, Index first,
-                                                     int here,
-                                                     const EqualBlocks<T, n, Lanes>& shared) {
-    using Warp = EqualBlocks<T, n, Lanes>;
+__device__ __forceinline__ void extract_fixed_size_blocks(
+    const CsrView<T>& matrix, Index first, int here, const FixedSizeBlocks<T, n, Lanes>& shared) {
+    using Warp = FixedSizeBlocks<T, n, Lanes>;
     constexpr int lane_rows = (Warp::rows + 31) / 32;
     const int lane = int(threadIdx.x % 32);
     RowSearch search[lane_rows];
@@ -151,8 +150,8 @@ __device__ __forceinline__ void extract_equal_blocks(const CsrView<T>& matrix, I
 
 /// a[i] = row lane + Lanes i of `block`.
 template <class T, int n, int Lanes, int Rows>
-__device__ __forceinline__ void take_equal_block(const T* block, T (&a)[Rows][n]) {
-    using Warp = EqualBlocks<T, n, Lanes>;
+__device__ __forceinline__ void take_fixed_size_block(const T* block, T (&a)[Rows][n]) {
+    using Warp = FixedSizeBlocks<T, n, Lanes>;
     using Unit = Pack<T, Warp::unit>;
     const int lane = int(threadIdx.x % Lanes);
 #pragma unroll
@@ -168,11 +167,11 @@ __device__ __forceinline__ void take_equal_block(const T* block, T (&a)[Rows][n]
     }
 }
 
-/// The facts about the block of this group, of which take_equal_block took the rows.
+/// The facts about the block of this group, of which take_fixed_size_block took the rows.
 template <class T, int n, int Lanes, int Rows>
-__device__ __forceinline__ BlockFacts<T> examine_equal_block(const T* block,
-                                                             const T (&a)[Rows][n]) {
-    using Warp = EqualBlocks<T, n, Lanes>;
+__device__ __forceinline__ BlockFacts<T> examine_fixed_size_block(const T* block,
+                                                                  const T (&a)[Rows][n]) {
+    using Warp = FixedSizeBlocks<T, n, Lanes>;
     const int lane = int(threadIdx.x % Lanes);
     T norm = T(0);
 #pragma unroll
@@ -200,10 +199,10 @@ __device__ __forceinline__ BlockFacts<T> examine_equal_block(const T* block,
 /// to its place there, column-major. `again`() takes the rows once more. Returns 0, or k where the
 /// k-th pivot (1-based), or its reciprocal, is zero or not finite; all values are NaN then.
 template <int Lanes, class T, int n, int Rows, class Again>
-__device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n],
-                                                   const EqualBlocks<T, n, Lanes>& shared,
-                                                   int group, Again&& again) {
-    using Warp = EqualBlocks<T, n, Lanes>;
+__device__ __forceinline__ int invert_fixed_size_blocks(T (&a)[Rows][n],
+                                                        const FixedSizeBlocks<T, n, Lanes>& shared,
+                                                        int group, Again&& again) {
+    using Warp = FixedSizeBlocks<T, n, Lanes>;
     const int lane = int(threadIdx.x % Lanes);
     T* const block = shared.value + group * Warp::block_values;
     PivotStep<T>* const table = shared.steps(group);
@@ -246,19 +245,19 @@ __device__ __forceinline__ int invert_equal_blocks(T (&a)[Rows][n],
 /// Adjacent rows of a column that a lane moves at once, so that all lanes of a group have some.
 template <class T, int n, int Lanes>
 constexpr int rows_together() {
-    int rows = EqualBlocks<T, n, Lanes>::unit;
+    int rows = FixedSizeBlocks<T, n, Lanes>::unit;
     while (rows > 1 && n / rows * 2 <= Lanes) rows /= 2;
     return rows;
 }
 
 /// write(column, first of so many adjacent rows, their values) for this lane's part of the inverse
-/// that invert_equal_blocks left in `block`, as (X + X^T) / 2 where `symmetric`, which wants
+/// that invert_fixed_size_blocks left in `block`, as (X + X^T) / 2 where `symmetric`, which wants
 /// MaybeSymmetric; for none of its rows where `rows` is 0, else n. Returns what is known of that
 /// part, `finite` by its sums alone.
 template <int n, int Lanes, bool MaybeSymmetric, bool Largest, class T, class Write>
 __device__ __forceinline__ InverseFacts<T> write_part(const T* block, int rows, bool symmetric,
                                                       Write&& write) {
-    using Warp = EqualBlocks<T, n, Lanes>;
+    using Warp = FixedSizeBlocks<T, n, Lanes>;
     constexpr int together = rows_together<T, n, Lanes>();
     using Part = Pack<T, together>;
     InverseFacts<T> facts{T(0), T(0), true};
@@ -304,8 +303,8 @@ __device__ __forceinline__ InverseFacts<T> write_part(const T* block, int rows, 
 /// output(f) calls f(write) with what write_part calls for the inverse of this group; it may branch
 /// otherwise for other groups. NaN is written instead where an entry is not finite.
 template <int n, int Lanes, bool Largest, class T, class Output>
-__device__ __forceinline__ InverseFacts<T> write_equal_block(const T* block, int rows,
-                                                             bool symmetric, Output&& output) {
+__device__ __forceinline__ InverseFacts<T> write_fixed_size_block(const T* block, int rows,
+                                                                  bool symmetric, Output&& output) {
     constexpr int together = rows_together<T, n, Lanes>();
     const int lane = int(threadIdx.x % Lanes);
     const bool any_symmetric = __any_sync(full_warp, symmetric);
@@ -321,7 +320,7 @@ __device__ __forceinline__ InverseFacts<T> write_equal_block(const T* block, int
     facts.finite = true;  // Perhaps only a sum is not.
     for (int e = lane; e < rows * n; e += Lanes) {
         facts.finite =
-            facts.finite && isfinite(block[e / n * EqualBlocks<T, n, Lanes>::stride + e % n]);
+            facts.finite && isfinite(block[e / n * FixedSizeBlocks<T, n, Lanes>::stride + e % n]);
     }
     facts.finite = !any_of_lanes<Lanes>(!facts.finite);
     Pack<T, together> nothing;

@@ -26,7 +26,7 @@ constexpr SetupShape any_size_shape(int tile) {
 
 /// Blocks that all have n rows, a multiple of 4.
 template <class T>
-constexpr SetupShape one_size_shape(int n) {
+constexpr SetupShape fixed_size_shape(int n) {
     constexpr SetupShape shapes[8][2] = {
         // double, float
         {{2, 2, 20}, {2, 2, 20}},  // 4
@@ -153,7 +153,7 @@ ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes,
         return uniform_apply_launch<T>(n, value_bytes, bytes, vectors);
     }
     if (vectors > 1) return {any_vectors, wide || (mixed && n > 16) ? 1u : 4u};
-    if (layout == BlockLayout::one_size && n >= 7 && n <= (wide ? 16 : 21)) {
+    if (layout == BlockLayout::one_size && n >= 7 && n <= 21) {
         return {one_size, wide && n > 8 && n <= 12 ? 2u : 1u, true};
     }
     if (n * value_bytes <= 24) return {any_four_groups};

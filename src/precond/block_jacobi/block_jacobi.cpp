@@ -64,7 +64,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
     if (!in_place()) scratch = Buffer<T>(where, blocks.entries);
     if (adaptive()) {
         formats = Buffer<BlockPrecision>(where, blocks.count);
-        starts = Buffer<Offset>(where, Offset(blocks.count) + 1);
+        starts = Buffer<Offset>(where, Offset(blocks.count) + 2);
         largest = Buffer<T>(where, blocks.count);
     } else {
         allocate(where, blocks.entries * bytes_of(format));
@@ -110,6 +110,7 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
     view.format = format;
     view.formats = mixed ? formats.data() : nullptr;
     view.bytes = bytes.data();
+    view.chunk_units = chunk_units;
     if (!groups.empty()) {
         view.group_count = Index(groups.size() - 1);
         view.groups = groups.data();
@@ -149,11 +150,13 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
         return allocate(where, blocks.entries * bytes_of(format));
     }
     select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
-        where, blocks.count, blocks.block_offsets.data(), formats.data(), starts.data());
-    Offset units = 0;
-    copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 1),
-                 std::span<Offset>(&units, 1));
-    allocate(where, units * 8);
+        where, blocks.count, blocks.block_offsets.data(), formats.data(),
+        chunk_blocks(blocks.largest), starts.data());
+    Offset units[2];  // Of all blocks, and of a chunk.
+    copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 2),
+                 std::span<Offset>(units));
+    chunk_units = units[1];
+    allocate(where, units[0] * 8);
 }
 
 template <class T>

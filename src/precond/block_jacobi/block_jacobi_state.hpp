@@ -46,7 +46,8 @@ struct BlockJacobi<T>::State {
 
     Buffer<std::byte> bytes;
     Buffer<BlockPrecision> formats;  ///< Adaptive only, as are:
-    Buffer<Offset> starts;           ///< In units of 8 bytes; where mixed.
+    Buffer<Offset> starts;           ///< Where mixed: as format_starts leaves them.
+    Offset chunk_units = 0;          ///< The last of them.
     Buffer<T> largest;               ///< Magnitude in each inverse.
     Buffer<T> scratch;               ///< Where not in place.
 

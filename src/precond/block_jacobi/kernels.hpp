@@ -92,7 +92,8 @@ struct SetupJob {
 /// rows_from_end.
 ///
 /// choose_formats: formats[b] = smallest_format of block b; finds `formats`.
-/// format_starts: where blocks of these formats start, in units of 8 bytes; count + 1 of them.
+/// format_starts: where blocks of these formats start, in units of 8 bytes, count + 1 of them; and
+/// at starts[count + 1] the most units of `each` blocks from block 0 or a multiple of that on.
 /// store_blocks writes the blocks to `bytes` as `stored` says; finds `overflow`.
 /// fetch_setup_summary returns what was found since its last call; waits for all work before.
 /// clear writes zeros.
@@ -107,7 +108,7 @@ struct SetupJob {
     void choose_formats(const Context& context, const SetupResults<T>& results,                    \
                         BlockPrecision* formats, SetupSummary* summary);                           \
     void format_starts(const Context& context, Index count, const Index* block_offsets,            \
-                       const BlockPrecision* formats, Offset* starts);                             \
+                       const BlockPrecision* formats, Index each, Offset* starts);                 \
     template <class T>                                                                             \
     void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,    \
                       const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary);        \
@@ -125,7 +126,7 @@ TESSERA_DECLARE_SETUP
 template <class T, bool Reduced>
 void setup_any_size(const Context& context, const SetupJob<T>& job);
 template <class T, bool Reduced>
-bool setup_one_size(const Context& context, const SetupJob<T>& job);
+bool setup_fixed_size(const Context& context, const SetupJob<T>& job);
 template <class T>
 void setup_large(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda

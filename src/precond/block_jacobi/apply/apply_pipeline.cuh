@@ -26,25 +26,30 @@ __device__ __forceinline__ void for_vectors(Index count, F&& f) {
     }
 }
 
-/// Copies factors to the places, in the order in which they are used: for each chunk all vectors,
+/// Copies factors to the stages, in the order in which they are used: for each chunk all vectors,
 /// some at once.
-template <class T, class Ring, class Shape>
+template <class T, class Pipeline, class Shape>
 class FactorCopies {
   public:
-    __device__ __forceinline__ FactorCopies(const Ring& ring, Index first, Index step,
+    __device__ __forceinline__ FactorCopies(const Pipeline& pipeline, Index first, Index step,
                                             Index vectors, const T* r, Offset leading)
-        : ring_(ring), chunk_(first), step_(step), vectors_(vectors), r_(r), leading_(leading) {}
+        : pipeline_(pipeline),
+          chunk_(first),
+          step_(step),
+          vectors_(vectors),
+          r_(r),
+          leading_(leading) {}
 
-    /// The next ones, to the factors of a place.
+    /// The next ones, to the factors of a stage.
     __device__ __forceinline__ void start(int stage) {
-        if (chunk_ < ring_.chunks()) {
-            T* const to = ring_.template factors<T>(stage);
+        if (chunk_ < pipeline_.chunks()) {
+            T* const to = pipeline_.template factors<T>(stage);
 #pragma unroll
             for (int q = 0; q < Shape::groups; ++q) {
-                const Index row = ring_.row(chunk_, chunk_stage_, q);
+                const Index row = pipeline_.row(chunk_, chunk_stage_, q);
                 if (row < 0) continue;
                 const T* from = r_ + vector_ * leading_ + row;
-                T* const own = to + ring_.factor_place(q);
+                T* const own = to + pipeline_.factor_offset(q);
                 for_vectors<Shape::vectors>(vectors_ - vector_, [&](int v) {
                     start_value_copy(from, own + v * Shape::factor_stride);
                     from += leading_;
@@ -60,7 +65,7 @@ class FactorCopies {
     }
 
   private:
-    const Ring& ring_;
+    const Pipeline& pipeline_;
     Index chunk_, step_;
     int chunk_stage_ = 0;
     Index vector_ = 0, vectors_;
@@ -68,7 +73,7 @@ class FactorCopies {
     Offset leading_;
 };
 
-/// A row of z for some of the vectors: those that `to` begins with, `count` of which there are.
+/// A row of z for some of the vectors: those that `to` begins with, `count` of them.
 template <bool Transposed, class Shape, class T>
 __device__ __forceinline__ void apply_row(const RowShare& share, const T* factors, Index count,
                                           T* to, Offset leading) {
@@ -83,12 +88,12 @@ __device__ __forceinline__ void apply_row(const RowShare& share, const T* factor
 }
 
 /// All rows of a chunk.
-template <bool Transposed, class Shape, class Ring, class T>
-__device__ __forceinline__ void apply_chunk(const Ring& ring, Index chunk, int stage,
+template <bool Transposed, class Shape, class Pipeline, class T>
+__device__ __forceinline__ void apply_chunk(const Pipeline& pipeline, Index chunk, int stage,
                                             const T* factors, Index count, T* to, Offset leading) {
 #pragma unroll
     for (int q = 0; q < Shape::groups; ++q) {
-        const RowShare share = ring.share(chunk, stage, q);
+        const RowShare share = pipeline.share(chunk, stage, q);
         apply_row<Transposed, Shape>(share, factors, count, to, leading);
     }
 }
@@ -105,28 +110,29 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
     const Index first = Index(blockIdx.x) * apply_warps + warp;
     const Index step = Index(gridDim.x) * apply_warps;
     let_dependents_start();
-    using Ring = Chunks<Shape>;
-    Ring ring(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first, step);
-    FactorCopies<T, Ring, Shape> factors(ring, first, step, vectors, r, r_leading);
+    using Pipeline = Chunks<Shape>;
+    Pipeline pipeline(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first,
+                      step);
+    FactorCopies<T, Pipeline, Shape> factors(pipeline, first, step, vectors, r, r_leading);
     // The blocks are not being written (stored_blocks.hpp): they come while kernels before end.
 #pragma unroll 1
-    for (int s = 0; s < Shape::stages; ++s) ring.produce(s);
+    for (int s = 0; s < Shape::stages; ++s) pipeline.produce(s);
     wait_for_kernels_before();
 #pragma unroll 1
     for (int s = 0; s < Shape::stages; ++s) factors.start(s);
     int stage = 0, phase = 0, slot = 0;
 #pragma unroll 1
-    for (Index chunk = first; chunk < ring.chunks(); chunk += step) {
-        ring.wait(stage, phase);
+    for (Index chunk = first; chunk < pipeline.chunks(); chunk += step) {
+        pipeline.wait(stage, phase);
 #pragma unroll 1
         for (Index vector = 0; vector < vectors; vector += Shape::vectors) {
             wait_for_value_copies<Shape::stages - 1>();
             __syncwarp();
             apply_chunk<Shape::shape.transposed, Shape>(
-                ring, chunk, stage, ring.template factors<T>(slot), vectors - vector,
+                pipeline, chunk, stage, pipeline.template factors<T>(slot), vectors - vector,
                 z + vector * z_leading, z_leading);
             __syncwarp();
-            if (Shape::vectors == 1 || vector + Shape::vectors >= vectors) ring.produce(stage);
+            if (Shape::vectors == 1 || vector + Shape::vectors >= vectors) pipeline.produce(stage);
             factors.start(slot);
             slot = slot + 1 < Shape::stages ? slot + 1 : 0;
             if (Shape::vectors == 1) break;

@@ -19,7 +19,7 @@ struct RowShare {
     int n;                   ///< Rows of the block; 0 where the lane has none.
     BlockPrecision format;
     int in_block;  ///< Which of them it is.
-    int factor;    ///< Where the factors of its block begin, in those of the place.
+    int factor;    ///< Where the factors of its block begin, in those of the stage.
     Index row;     ///< Of the matrix.
 };
 
@@ -68,17 +68,17 @@ __device__ __forceinline__ void start_value_copy(const T* from, T* to) {
 __device__ __forceinline__ void end_value_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Until all but the last `Pending` sets of copies, each closed by end_value_copies, are there.
+/// Until all but the last `Pending` sets of copies, each closed by end_value_copies, have arrived.
 template <int Pending>
 __device__ __forceinline__ void wait_for_value_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// Places of a warp: in each values, factors, and something of each lane and group.
+/// The stages of a warp: in each values, factors, and a share of each lane and group.
 template <class Shape>
-class ChunkPlaces {
+class PipelineStages {
   public:
-    __device__ __forceinline__ ChunkPlaces(unsigned char* memory, int value_bytes)
+    __device__ __forceinline__ PipelineStages(unsigned char* memory, int value_bytes)
         : memory_(memory), value_bytes_(value_bytes) {
         if (int(threadIdx.x) % 32 < Shape::stages) barrier(int(threadIdx.x) % 32).init();
         __syncwarp();
@@ -86,34 +86,34 @@ class ChunkPlaces {
     __device__ __forceinline__ CopyBarrier barrier(int stage) const {
         return CopyBarrier(reinterpret_cast<unsigned long long*>(memory_) + stage);
     }
-    __device__ __forceinline__ unsigned char* place(int stage) const {
+    __device__ __forceinline__ unsigned char* values(int stage) const {
         return memory_ + Shape::barrier_bytes +
                stage * (value_bytes_ + Shape::factor_bytes + Shape::share_bytes);
     }
     template <class T>
     __device__ __forceinline__ T* factors(int stage) const {
-        return reinterpret_cast<T*>(place(stage) + value_bytes_);
+        return reinterpret_cast<T*>(values(stage) + value_bytes_);
     }
     __device__ __forceinline__ int2* shares(int stage) const {
-        return reinterpret_cast<int2*>(place(stage) + value_bytes_ + Shape::factor_bytes);
+        return reinterpret_cast<int2*>(values(stage) + value_bytes_ + Shape::factor_bytes);
     }
     __device__ __forceinline__ void wait(int stage, int phase) const { barrier(stage).wait(phase); }
 
-    /// How far into a line of 128 bytes values are, in memory as in their place.
+    /// Offset of values in a line of 128 bytes, in global memory as in their stage.
     static __device__ __forceinline__ unsigned into_line(const std::byte* begin) {
         return unsigned(reinterpret_cast<unsigned long long>(begin)) % 128;
     }
-    /// Starts to copy a run, with up to 15 bytes before it and behind it.
+    /// Starts to copy a run, with up to 15 bytes before and after it.
     __device__ __forceinline__ void copy(int stage, const std::byte* begin, unsigned bytes) const {
         if (threadIdx.x % 32 != 0) return;
         const unsigned skipped = into_line(begin) % 16;
         const unsigned copied = (bytes + skipped + 15) / 16 * 16;
         barrier(stage).expect(int(copied));
-        barrier(stage).copy(begin - skipped, place(stage) + (into_line(begin) - skipped),
+        barrier(stage).copy(begin - skipped, values(stage) + (into_line(begin) - skipped),
                             int(copied));
     }
-    /// What a run of at most so many bytes takes.
-    static int place_bytes(int most) { return (most + 15 + 127) / 128 * 128 + 128; }
+    /// Bytes of a stage for a run of at most so many.
+    static int stage_bytes(int most) { return (most + 15 + 127) / 128 * 128 + 128; }
 
   private:
     unsigned char* memory_;
@@ -122,8 +122,8 @@ class ChunkPlaces {
 
 /// Chunks of any blocks: where the groups and blocks of the next one begin is read ahead.
 template <class Shape>
-class GroupChunks : public ChunkPlaces<Shape> {
-    using Places = ChunkPlaces<Shape>;
+class GroupChunks : public PipelineStages<Shape> {
+    using Stages = PipelineStages<Shape>;
     static constexpr int groups = Shape::groups;
 
   public:
@@ -132,7 +132,7 @@ class GroupChunks : public ChunkPlaces<Shape> {
         const bool mixed = blocks.formats != nullptr;
         const int each = mixed ? int(sizeof(typename Shape::Real)) : bytes_of(blocks.format);
         const int unused = mixed && sizeof(typename Shape::Real) == 4 ? 4 : 0;
-        return Places::place_bytes(Shape::rows * (blocks.largest * each + unused));
+        return Stages::stage_bytes(Shape::rows * (blocks.largest * each + unused));
     }
     static Offset chunks(const StoredBlocks& blocks) {
         return (blocks.group_count + groups - 1) / groups;
@@ -140,7 +140,7 @@ class GroupChunks : public ChunkPlaces<Shape> {
 
     __device__ __forceinline__ GroupChunks(const StoredBlocks& blocks, int value_bytes,
                                            unsigned char* memory, Index first, Index step)
-        : Places(memory, value_bytes),
+        : Stages(memory, value_bytes),
           blocks_(blocks),
           step_(step),
           next_(first),
@@ -154,21 +154,21 @@ class GroupChunks : public ChunkPlaces<Shape> {
     __device__ __forceinline__ Index row(Index, int stage, int q) const {
         return this->shares(stage)[q * 32 + lane_].y;
     }
-    __device__ __forceinline__ int factor_place(int q) const { return q * 32 + lane_; }
+    __device__ __forceinline__ int factor_offset(int q) const { return q * 32 + lane_; }
     __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
         const int in_chunk = q * 32 + lane_;
-        const int2 told = this->shares(stage)[in_chunk];
-        const unsigned packed = unsigned(told.x);
+        const int2 packed_share = this->shares(stage)[in_chunk];
+        const unsigned packed = unsigned(packed_share.x);
         const int in_block = int(packed >> in_block_at);
-        return {reinterpret_cast<const std::byte*>(this->place(stage)) + packed % (1u << size_at),
+        return {reinterpret_cast<const std::byte*>(this->values(stage)) + packed % (1u << size_at),
                 int(packed >> size_at) % (1 << (format_at - size_at)),
                 BlockPrecision((packed >> format_at) % (1 << (in_block_at - format_at))),
                 in_block,
                 in_chunk - in_block,
-                told.y};
+                packed_share.y};
     }
-    /// Starts to copy the next chunk, whose blocks were read before, and tells its rows; reads the
-    /// blocks of the one behind.
+    /// Starts to copy the next chunk, whose blocks were read before, and writes the shares of
+    /// its rows; reads the blocks of the one after it.
     __device__ __forceinline__ void produce(int stage) {
         if (next_ < chunks_) {
             const Offset start = __shfl_sync(full_warp, ahead_.start[0], 0);
@@ -181,9 +181,9 @@ class GroupChunks : public ChunkPlaces<Shape> {
                                           ? __shfl_sync(full_warp, ahead_.row[(q + 1) % groups], 0)
                                           : ahead_.end_row;
                 const unsigned offset = unsigned(int(ahead_.start[q]) - int(start)) * blocks_.unit;
-                tell_rows(stage, q, first_row, end_row,
-                          this->into_line(begin) + offset | unsigned(ahead_.format[q])
-                                                                << format_at);
+                write_shares(stage, q, first_row, end_row,
+                             this->into_line(begin) + offset | unsigned(ahead_.format[q])
+                                                                   << format_at);
                 first_row = end_row;
             }
         }
@@ -219,10 +219,10 @@ class GroupChunks : public ChunkPlaces<Shape> {
         ahead_.end = __ldg(blocks_.starts + block);
     }
 
-    /// Lanes with a block of group q tell all lanes where it begins; those behind the last block
+    /// Lanes with a block of group q tell all lanes where it begins; those after the last block
     /// hold where the next group begins.
-    __device__ __forceinline__ void tell_rows(int stage, int q, Index first_row, Index end_row,
-                                              unsigned own_block) const {
+    __device__ __forceinline__ void write_shares(int stage, int q, Index first_row, Index end_row,
+                                                 unsigned own_block) const {
         const int begin = int(ahead_.row[q] - first_row);
         const unsigned begins = __reduce_or_sync(full_warp, begin < 32 ? 1u << begin : 0);
         const unsigned up_to_here = begins & (~0u >> (31 - lane_));
@@ -236,7 +236,7 @@ class GroupChunks : public ChunkPlaces<Shape> {
             make_int2(int(packed), inside ? first_row + lane_ : -1);
     }
 
-    /// In each lane a block of each group, as long as there are such.
+    /// In each lane a block of each group, up to the last.
     struct Ahead {
         Index row[groups];
         Offset start[groups];

@@ -8,8 +8,8 @@ namespace tessera::cuda {
 
 /// What does not depend on the formats.
 template <class Shape>
-class EqualChunks : public ChunkPlaces<Shape> {
-    using Places = ChunkPlaces<Shape>;
+class EqualChunks : public PipelineStages<Shape> {
+    using Stages = PipelineStages<Shape>;
 
   public:
     static __host__ __device__ constexpr Index blocks_each(Index largest) {
@@ -21,14 +21,14 @@ class EqualChunks : public ChunkPlaces<Shape> {
     }
     __device__ __forceinline__ Index chunks() const { return chunks_; }
     /// Where the factor of this lane's row goes.
-    __device__ __forceinline__ int factor_place(int q) const {
+    __device__ __forceinline__ int factor_offset(int q) const {
         return in_chunk(q) + block_[q] * (factors_each_ - n_);
     }
 
   protected:
     __device__ __forceinline__ EqualChunks(const StoredBlocks& blocks, int value_bytes,
                                            unsigned char* memory, Index first, Index step)
-        : Places(memory, value_bytes),
+        : Stages(memory, value_bytes),
           blocks_(blocks),
           n_(blocks.largest),
           each_(blocks_each(n_)),
@@ -47,7 +47,7 @@ class EqualChunks : public ChunkPlaces<Shape> {
     int n_;
     Index each_;                ///< Blocks of a chunk.
     int block_[Shape::groups];  ///< Of a chunk, of this lane.
-    int factors_each_;          ///< Places of a block.
+    int factors_each_;          ///< Stages of a block.
     Index step_, next_, chunks_;
 };
 
@@ -60,7 +60,7 @@ class UniformChunks : public EqualChunks<Shape> {
 
   public:
     static int value_bytes(const StoredBlocks& blocks) {
-        return Base::place_bytes(Base::blocks_each(blocks.largest) * blocks.largest *
+        return Base::stage_bytes(Base::blocks_each(blocks.largest) * blocks.largest *
                                  blocks.largest * bytes_of(blocks.format));
     }
 
@@ -82,7 +82,7 @@ class UniformChunks : public EqualChunks<Shape> {
         const Index own_row = row_at(chunk, at);
         const int in_block = at - block * n_;
         const int last = blocks_.rows - (own_row - in_block);  // Rows from those of the block on.
-        const unsigned char* const values = this->place(stage) + this->into_line(begin(chunk));
+        const unsigned char* const values = this->values(stage) + this->into_line(begin(chunk));
         return {reinterpret_cast<const std::byte*>(values) + block * block_bytes_,
                 own_row < 0 ? 0 : min(n_, last),
                 blocks_.format,
@@ -114,7 +114,7 @@ class UniformChunks : public EqualChunks<Shape> {
 };
 
 /// Each in its format, of 3 rows or more: a lane reads where a block of the next chunk begins, and
-/// one where the last ends. Those of a chunk take their places in the order of formats, since lanes
+/// one where the last ends. Those of a chunk are taken in the order of formats, since lanes
 /// of a warp with different ones go one after the other.
 template <class Shape>
 class FormatChunks : public EqualChunks<Shape> {
@@ -123,12 +123,11 @@ class FormatChunks : public EqualChunks<Shape> {
         Base::next_, Base::step_, Base::in_chunk;
     using T = typename Shape::Real;
 
-    static_assert(Shape::rows <= 64);
+    static_assert(Shape::rows == 64, "as chunk_blocks has it");
 
   public:
     static int value_bytes(const StoredBlocks& blocks) {
-        const int block = blocks.largest * blocks.largest * int(sizeof(T));
-        return Base::place_bytes(Base::blocks_each(blocks.largest) * ((block + 7) / 8 * 8));
+        return Base::stage_bytes(int(blocks.chunk_units) * blocks.unit);
     }
 
     __device__ __forceinline__ FormatChunks(const StoredBlocks& blocks, int value_bytes,
@@ -145,15 +144,16 @@ class FormatChunks : public EqualChunks<Shape> {
     __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
         const int block = block_[q];
         const int in_block = in_chunk(q) - block * n_;
-        const int2 told = this->shares(stage)[min(block, each_ - 1)];
-        const bool present = block < each_ && told.y >= 0 && told.y + in_block < blocks_.rows;
-        return {reinterpret_cast<const std::byte*>(this->place(stage)) +
-                    unsigned(told.x) % (1u << format_at),
-                present ? min(n_, blocks_.rows - told.y) : 0,
-                BlockPrecision(unsigned(told.x) >> format_at),
+        const int2 packed_share = this->shares(stage)[min(block, each_ - 1)];
+        const bool present =
+            block < each_ && packed_share.y >= 0 && packed_share.y + in_block < blocks_.rows;
+        return {reinterpret_cast<const std::byte*>(this->values(stage)) +
+                    unsigned(packed_share.x) % (1u << format_at),
+                present ? min(n_, blocks_.rows - packed_share.y) : 0,
+                BlockPrecision(unsigned(packed_share.x) >> format_at),
                 in_block,
                 block * factors_each_,
-                told.y + in_block};
+                packed_share.y + in_block};
     }
     __device__ __forceinline__ void produce(int stage) {
         if (next_ < chunks_) {
@@ -161,8 +161,8 @@ class FormatChunks : public EqualChunks<Shape> {
             const Offset end = __shfl_sync(full_warp, start_, each_);
             const std::byte* const begin = blocks_.bytes + start * blocks_.unit;
             this->copy(stage, begin, unsigned(int(end - start) * blocks_.unit));
-            tell_blocks(stage,
-                        this->into_line(begin) + unsigned(int(start_ - start)) * blocks_.unit);
+            write_blocks(stage,
+                         this->into_line(begin) + unsigned(int(start_ - start)) * blocks_.unit);
         }
         next_ += step_;
         if (next_ < chunks_) read_blocks();
@@ -178,25 +178,25 @@ class FormatChunks : public EqualChunks<Shape> {
         format_ = BlockPrecision::f64;
         if (own < blocks_.count) format_ = blocks_.formats[own];
     }
-    /// Tells all lanes where the blocks of the next chunk lie and their first rows, -1 behind the
+    /// Writes where the blocks of the next chunk lie and their first rows, -1 after the
     /// last block; `offset` is that of this lane's.
-    __device__ __forceinline__ void tell_blocks(int stage, unsigned offset) const {
+    __device__ __forceinline__ void write_blocks(int stage, unsigned offset) const {
         constexpr BlockPrecision formats[] = {BlockPrecision::f64, BlockPrecision::f32,
                                               BlockPrecision::bf16, BlockPrecision::f16};
         const int lane = int(threadIdx.x) % 32;
         const Index block = next_ * each_ + lane;
         const bool present = lane < each_ && block < blocks_.count;
-        int place = lane, before = 0;
+        int position = lane, before = 0;
 #pragma unroll
         for (int f = 0; f < 4; ++f) {
             if (!is_format_of<T>(formats[f])) continue;
             const bool same = present && format_ == formats[f];
             const unsigned all = __ballot_sync(full_warp, same);
-            if (same) place = before + __popc(all & ((1u << lane) - 1));
+            if (same) position = before + __popc(all & ((1u << lane) - 1));
             before += __popc(all);
         }
         if (lane < each_) {
-            this->shares(stage)[place] =
+            this->shares(stage)[position] =
                 make_int2(int(offset | unsigned(format_) << format_at), present ? block * n_ : -1);
         }
         __syncwarp();

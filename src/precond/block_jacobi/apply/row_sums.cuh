@@ -47,7 +47,7 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
 }
 
 /// The same for a row of the transpose, a column of the stored block. Where n is even, each row
-/// starts at another place of it, since all would read the same banks.
+/// starts with another entry, since all would read the same banks.
 template <class Shape, BlockPrecision format, class T>
 __device__ __forceinline__ void sum_column(Format<format>, const std::byte* value, int n,
                                            int in_block, const T* factor,

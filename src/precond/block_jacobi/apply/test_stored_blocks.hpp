@@ -101,6 +101,18 @@ inline std::vector<Index> random_sizes(std::mt19937_64& random, int count, Index
     return sizes;
 }
 
+/// Of chunk_blocks blocks together.
+template <class T>
+Offset most_units(const Stored<T>& here) {
+    const Index each = chunk_blocks(here.largest);
+    Offset most = 0;
+    for (Index b = 0; b < here.count(); b += each) {
+        const Index end = std::min(b + each, here.count());
+        most = std::max(most, here.starts[std::size_t(end)] - here.starts[std::size_t(b)]);
+    }
+    return most;
+}
+
 /// Stored blocks in the memory of a Context.
 template <class T>
 class There {
@@ -123,6 +135,7 @@ class There {
         blocks.bytes = bytes_.data();
         blocks.group_count = Index(here.groups.size()) - 1;
         blocks.groups = groups_.data();
+        if (one_size && here.mixed) blocks.chunk_units = most_units(here);
     }
     StoredBlocks blocks;
 

@@ -6,9 +6,9 @@
 #include "base/host_device.hpp"
 #include "tessera/precond.hpp"
 
-/// The inverse, or a generalised one, of a single block by exchange steps with complete pivoting:
-/// for the rare blocks that elimination with partial pivoting cannot invert. The same code, to the
-/// last bit, for a CPU thread and for a warp.
+/// The inverse, or a generalised one, of a single block by principal pivot transforms (exchange
+/// steps, sweeps) with complete pivoting: for the rare blocks that elimination with partial
+/// pivoting cannot invert. The same code, to the last bit, for a CPU thread and for a warp.
 namespace tessera {
 
 /// One CPU thread in the place of a warp.
@@ -48,8 +48,8 @@ TESSERA_HOST_DEVICE inline T largest_free(const Lanes& lanes, int n, int stride,
 /// Exchanges y_p and x_q in y = A x: A then maps (x, with y_p in the place of x_q) to (y, with x_q
 /// in the place of y_p).
 template <class Lanes, class T>
-TESSERA_HOST_DEVICE inline void exchange(const Lanes& lanes, int n, int stride, T* a, int p,
-                                         int q) {
+TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int stride, T* a, int p,
+                                                int q) {
     const T pivot = a[p + q * stride];
     lanes.sync();
     for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
@@ -67,22 +67,22 @@ TESSERA_HOST_DEVICE inline void exchange(const Lanes& lanes, int n, int stride, 
     lanes.sync();
 }
 
-/// Exchange steps on the n x n array A (column-major, leading dimension `stride`), each on the
-/// largest entry that is left, until that is not above `threshold`. Where `symmetric`, entries of
-/// the diagonal come first unless they are less than 0.64 of the largest (Bunch and Parlett), and
-/// the exchange of y_p and x_q is followed by that of y_q and x_p: the same rows and columns are
-/// exchanged. Returns the number of exchanges r. Row p was exchanged with column row_column[p], or
-/// with none (-1), and column q with row column_row[q]; X(row_column[p], column_row[q]) = A(p, q)
-/// over these is the inverse of that r x r part of A as it was.
+/// Principal pivot transforms of the n x n array A (column-major, leading dimension `stride`), each
+/// on the largest entry that is left, until that is not above `threshold`. Where `symmetric`,
+/// entries of the diagonal come first unless they are less than 0.64 of the largest (Bunch and
+/// Parlett), and the exchange of y_p and x_q is followed by that of y_q and x_p: the same rows and
+/// columns are exchanged. Returns the number of exchanges r. Row p was exchanged with column
+/// row_column[p], or with none (-1), and column q with row column_row[q]; X(row_column[p],
+/// column_row[q]) = A(p, q) over these is the inverse of that r x r part of A as it was.
 template <class Lanes, class T>
-TESSERA_HOST_DEVICE inline int exchange_all(const Lanes& lanes, int n, int stride, T* a,
-                                            T threshold, bool symmetric, int* row_column,
-                                            int* column_row) {
+TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int stride, T* a,
+                                                T threshold, bool symmetric, int* row_column,
+                                                int* column_row) {
     for (int i = lanes.lane(); i < n; i += Lanes::lanes) row_column[i] = column_row[i] = -1;
     lanes.sync();
     int done = 0;
     const auto step = [&](int p, int q) {
-        exchange(lanes, n, stride, a, p, q);
+        pivot_transform(lanes, n, stride, a, p, q);
         if (lanes.lane() == 0) {
             row_column[p] = q;
             column_row[q] = p;
@@ -111,12 +111,13 @@ TESSERA_HOST_DEVICE inline int exchange_all(const Lanes& lanes, int n, int strid
     return done;
 }
 
-/// The packed column-major X from what exchange_all left, zero elsewhere; (X + X^T) / 2 where
+/// The packed column-major X from what pivot_transforms left, zero elsewhere; (X + X^T) / 2 where
 /// `symmetric`. Returns whether all values of this lane are finite.
 template <class Lanes, class T>
-TESSERA_HOST_DEVICE inline bool exchanged_inverse(const Lanes& lanes, int n, int stride, const T* a,
-                                                  bool symmetric, const int* row_column,
-                                                  const int* column_row, T* to) {
+TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, int stride,
+                                                    const T* a, bool symmetric,
+                                                    const int* row_column, const int* column_row,
+                                                    T* to) {
     bool finite = true;
     const auto value_of = [&](int i, int j) {
         return column_row[i] < 0 || row_column[j] < 0 ? T(0)
@@ -137,9 +138,9 @@ TESSERA_HOST_DEVICE inline bool exchanged_inverse(const Lanes& lanes, int n, int
     return finite;
 }
 
-/// Puts in the place of the inverse of a finite block what `policy` says: `block` is n x n with
-/// leading dimension `stride`, `a` room for another, `columns` for 2 n numbers. Returns the shift,
-/// -1 without one.
+/// Writes to `to` what `policy` puts in the place of the inverse of a finite block: `block` is n x
+/// n with leading dimension `stride`, `a` room for another, `columns` for 2 n numbers. Returns the
+/// shift, -1 without one.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolicy policy, int n,
                                                int stride, const T* block, T* a, int* columns,
@@ -168,9 +169,9 @@ TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolic
         }
         lanes.sync();
         const int done =
-            exchange_all(lanes, n, stride, a, threshold, symmetric, columns, columns + n);
+            pivot_transforms(lanes, n, stride, a, threshold, symmetric, columns, columns + n);
         const bool finite =
-            exchanged_inverse(lanes, n, stride, a, symmetric, columns, columns + n, to);
+            transformed_inverse(lanes, n, stride, a, symmetric, columns, columns + n, to);
         lanes.sync();
         return lanes.all(finite) && (generalised || done == n);
     };

@@ -121,7 +121,7 @@ TEST(principal_pivot_inverse, unusable_rows_and_columns_are_zero) {
     });
 }
 
-// The exchange of all rows of a regular block is its inverse; the same bits as on a GPU.
+// The same bits on both backends.
 TEST(principal_pivot_inverse, replaces_as_the_host_does) {
     for_reals([](auto real) {
         using T = decltype(real);

@@ -8,7 +8,7 @@ template <class T, bool Reduced>
 void setup_fused(const Context& context, const SetupJob<T>& job) {
     const PackedBlocks<T>& blocks = job.blocks;
     const bool one_size = blocks.rows == Offset(blocks.count) * blocks.largest;
-    if (one_size && setup_one_size<T, Reduced>(context, job)) return;
+    if (one_size && setup_fixed_size<T, Reduced>(context, job)) return;
     setup_any_size<T, Reduced>(context, job);
 }
 

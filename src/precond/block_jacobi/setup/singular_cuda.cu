@@ -4,7 +4,7 @@
 #include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 
-/// What takes the place of the inverse of a singular block: rare, so one warp a block.
+/// Replacements of the inverses of singular blocks: rare, so one warp a block.
 namespace tessera::cuda {
 
 namespace {

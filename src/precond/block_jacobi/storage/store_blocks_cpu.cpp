@@ -122,6 +122,7 @@ bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -141,11 +142,16 @@ void choose_formats(const Context&, const SetupResults<T>& results, BlockPrecisi
 }
 
 void format_starts(const Context&, Index count, const Index* block_offsets,
-                   const BlockPrecision* formats, Offset* starts) {
+                   const BlockPrecision* formats, Index each, Offset* starts) {
     starts[0] = 0;
     for (Index b = 0; b < count; ++b) {
         starts[b + 1] =
             starts[b] + stored_units(block_offsets[b + 1] - block_offsets[b], formats[b]);
+    }
+    starts[count + 1] = 0;
+    for (Index b = 0; b < count; b += each) {
+        starts[count + 1] =
+            std::max(starts[count + 1], starts[std::min(b + each, count)] - starts[b]);
     }
 }
 

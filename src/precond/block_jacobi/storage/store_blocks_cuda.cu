@@ -45,6 +45,15 @@ struct StoredUnits {
     }
 };
 
+__global__ void __launch_bounds__(threads)
+    chunk_units_kernel(Index count, Index each, const Offset* starts, int* most) {
+    const Offset first = (Offset(blockIdx.x) * threads + threadIdx.x) * each;
+    const int units =
+        first < count ? int(starts[min(first + each, Offset(count))] - starts[first]) : 0;
+    const int largest = __reduce_max_sync(full_warp, units);
+    if (threadIdx.x % 32 == 0) atomicMax(most, largest);
+}
+
 template <class T>
 __global__ void __launch_bounds__(threads)
     choose_kernel(SetupResults<T> results, BlockPrecision* formats, SetupSummary* summary) {
@@ -83,8 +92,15 @@ void choose_formats(const Context& context, const SetupResults<T>& results, Bloc
 }
 
 void format_starts(const Context& context, Index count, const Index* block_offsets,
-                   const BlockPrecision* formats, Offset* starts) {
+                   const BlockPrecision* formats, Index each, Offset* starts) {
     exclusive_scan(context, count, StoredUnits{block_offsets, formats}, starts);
+    clear(context, starts + count + 1, sizeof(Offset));
+    if (count == 0) return;
+    // Its low word; a chunk has less than 2^31 units.
+    chunk_units_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
+                         stream_of(context)>>>(count, each, starts,
+                                               reinterpret_cast<int*>(starts + count + 1));
+    TESSERA_CUDA(cudaGetLastError());
 }
 
 template <class T>

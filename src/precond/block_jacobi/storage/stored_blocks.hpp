@@ -27,6 +27,8 @@ struct StoredBlocks {
     BlockPrecision format = BlockPrecision::f64;  ///< Of all blocks, where formats is nullptr.
     const BlockPrecision* formats = nullptr;      ///< count, or nullptr.
     const std::byte* bytes = nullptr;
+    /// Where one_size and mixed: the most units of chunk_blocks blocks from a multiple of that on.
+    Offset chunk_units = 0;
     /// GPU: groups of consecutive blocks that have at most group_rows rows together; group g starts
     /// with block groups[g]. group_count + 1 of them.
     Index group_count = 0;
@@ -35,6 +37,9 @@ struct StoredBlocks {
 
 /// Rows that the blocks of a group have together at most.
 constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
+
+/// Blocks of one size that are taken together where their formats differ.
+constexpr Index chunk_blocks(Index largest) { return 64 / largest; }
 
 /// Products with stored blocks, which are converted to T exactly; T is float or double, and float
 /// takes no f64. The host must have waited for all that wrote them: on a GPU apply begins to read
