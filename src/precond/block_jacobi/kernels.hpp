@@ -120,15 +120,12 @@ TESSERA_DECLARE_SETUP
 namespace cuda {
 TESSERA_DECLARE_SETUP
 
-/// The kernels of setup: for blocks of at most largest_fused_block rows, where all have exactly
-/// `largest` rows (false: there is no kernel for these), and for larger blocks. Reduced: to
-/// job.reduced.
+/// The kernels of setup for blocks of at most largest_fused_block rows of any sizes, and where all
+/// have exactly `largest` rows (false: there is no kernel for these). Reduced: to job.reduced.
 template <class T, bool Reduced>
 void setup_any_size(const Context& context, const SetupJob<T>& job);
 template <class T, bool Reduced>
 bool setup_fixed_size(const Context& context, const SetupJob<T>& job);
-template <class T>
-void setup_large(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda
 #undef TESSERA_DECLARE_SETUP
 
