@@ -5,9 +5,8 @@
 #   layers     include/tessera <- src/base <- src/simd, src/gpu <- src/io, src/sparse/*,
 #              src/batched/*, src/problems <- src/precond/* <- src/krylov
 #   folders    an operation's folder, with its rooms, is its own: another operation calls its
-#              public function, and
-#              shares tiles through src/simd and src/gpu; plain references are free to all, what
-#              lies at the root of a family is free to its operations
+#              public function, and shares tiles through src/simd and src/gpu; plain references are
+#              free to all, what lies at the root of a family is free to its operations
 #   CUDA       headers of the toolkit only in .cu, src/gpu and src/base/*cuda*; no cuBLAS or
 #              cuSPARSE inside the library
 #   public     headers include the standard library and each other
