@@ -41,8 +41,11 @@ constexpr SetupShape fixed_size_shape(int n) {
     return shapes[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
-/// Warps a thread block of the setup of larger blocks.
+/// Warps a thread block of the setup of larger blocks; threads of the replacement of singular blocks
+/// (a warp) and of the kernels that choose and write formats.
 inline constexpr int large_setup_warps = 4;
+inline constexpr int singular_threads = 32;
+inline constexpr int store_threads = 256;
 
 /// What is known of stored blocks.
 enum class BlockLayout {

@@ -1,5 +1,6 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/tuning/block_jacobi_h200.hpp"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
@@ -54,7 +55,7 @@ __device__ int read_block(const CsrView<T>& matrix, Index first, int n, int stri
 
 /// A warp looks at 32 blocks and replaces the inverses of the singular ones, one after the other.
 template <class T>
-__global__ void __launch_bounds__(32)
+__global__ void __launch_bounds__(singular_threads)
     replace_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, SingularPolicy policy,
                    const Index* info, T* inverses, std::int8_t* shifts, SetupSummary* summary) {
     extern __shared__ __align__(16) unsigned char replace_memory[];
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(32)
     T* const a = block + largest * (largest + 1);
     int* const columns = reinterpret_cast<int*>(a + largest * (largest + 1));
     const int lane = int(threadIdx.x);
-    const Offset first = Offset(blockIdx.x) * 32;
+    const Offset first = Offset(blockIdx.x) * singular_threads;
     if (first + lane < blocks.count) shifts[first + lane] = -1;
     unsigned singular =
         __ballot_sync(full_warp, first + lane < blocks.count &&
@@ -97,8 +98,9 @@ void replace_singular(const Context& context, const CsrView<T>& matrix,
     const int bytes = 2 * n * (n + 1) * int(sizeof(T)) + 2 * n * int(sizeof(int));
     TESSERA_CUDA(cudaFuncSetAttribute(replace_kernel<T>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    replace_kernel<T><<<blocks_for(blocks.count, 32), 32, bytes, stream_of(context)>>>(
-        matrix, blocks, policy, info, inverses, shifts, summary);
+    replace_kernel<T>
+        <<<blocks_for(blocks.count, singular_threads), singular_threads, bytes,
+           stream_of(context)>>>(matrix, blocks, policy, info, inverses, shifts, summary);
     TESSERA_CUDA(cudaGetLastError());
 }
 

@@ -3,6 +3,7 @@
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/signal_host.cuh"
+#include "gpu/tuning/block_jacobi_h200.hpp"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/storage/block_formats.hpp"
@@ -12,7 +13,7 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads = store_threads;
 
 /// Writes the blocks in their formats, a warp a block, and reports whether a value overflows.
 template <class T>
