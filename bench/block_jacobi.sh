@@ -9,8 +9,8 @@
 #   block_jacobi_dense_N.json     50,000 dense blocks of 4..32 rows, precisions, 1 and 16 vectors
 #   block_jacobi_wide.json        blocks of 33..64 rows: elasticity, 1.2 million rows of dense ones
 #   block_jacobi_patterns.json    arrow, tridiagonal, random blocks, Laplace; blocks of 1..32 rows;
-#                                 every extraction
-#   block_jacobi_real.json        real matrices, every extraction
+#                                 every extraction of the paper
+#   block_jacobi_real.json        real matrices, every extraction of the paper
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 device=${1:-cuda}
@@ -37,7 +37,7 @@ measure() {
 if [[ $device == cpu ]]; then
     measure block_jacobi elasticity3d:24 --bounds 4,8,16,32 --precisions working,adaptive
 else
-    every=(--extractions "cached,shared_full,shared,shared_multiple,separate")
+    every=(--extractions "cached,shared_full,shared,shared_multiple")
     measure block_jacobi elasticity3d:90 elasticity3d:54,free --bounds 4,8,12,16,20,24,28,32 \
         --type f64,f32 --precisions working,adaptive --paper --seconds 0.03
     for n in 4 8 12 16 24 32; do

@@ -51,7 +51,11 @@ tessera_instantiate(batched/multiply/multiply_ring.cuh batched::cuda multiply_ru
 tessera_instantiate(batched/norm/norm_ring.cuh batched::cuda norm_of_run float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
-tessera_instantiate(precond/block_jacobi/stored_blocks_ring.cuh cuda apply_ring float double)
+tessera_instantiate(precond/block_jacobi/apply/apply_pipeline.cuh cuda apply_pipeline float double)
+tessera_instantiate(precond/block_jacobi/setup/setup_any_size.cuh cuda setup_any_size
+                    "float, false" "float, true" "double, false" "double, true")
+tessera_instantiate(precond/block_jacobi/setup/setup_fixed_size.cuh cuda setup_fixed_size
+                    "float, false" "float, true" "double, false" "double, true")
 tessera_instantiate(precond/block_ldlt/block_ldlt_solve.cuh block_ldlt::cuda
                     "lower_product;upper_product;solve_by_levels;diagonal_product" float double)
 tessera_instantiate(precond/block_ldlt/block_ldlt_runs.cuh block_ldlt::cuda factor_run_with

@@ -16,12 +16,18 @@ BEGIN {
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
     public["tessera/detail/sliced.hpp"] = public["tessera/detail/vector_steps.hpp"] = 2
     public["tessera/precond.hpp"] = 3
+    public["tessera/block_jacobi.hpp"] = 3
     public["tessera/polynomial.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4
     public["tessera/tessera.hpp"] = 5
 }
 function wrong(rule) { printf "%s:%d: %s: %s\n", FILENAME, FNR, target, rule }
+# The folder of an operation, of which the folder may be a room.
+function operation(path,   at) {
+    split(path, at, "/")
+    return at[1] "/" at[2] "/" at[3]
+}
 function is_toolkit(name) {
     return name ~ /^(cuda|cublas|cusparse|cusolver|curand|nvtx|cub\/|thrust\/|cooperative)/ ||
            name ~ /^(nvToolsExt|device_launch|math_constants|mma)/
@@ -99,6 +105,8 @@ part[1] == "apps" {
         next
     else if (folder == "src/" family && part[count] == "registry.cpp" && name ~ /\/config\.hpp$/)
         next  # What a family's registry lists.
+    else if (operation(home) == operation(folder))
+        next
     else if (to[1] == "simd" || to[1] == "gpu") {
         if (rank[family] == 1 && to[1] != family)
             wrong("simd and gpu do not know each other")

@@ -4,9 +4,9 @@
 # Checks who may include whom (ARCHITECTURE.md). Prints "file:line: the include, and the rule".
 #   layers     include/tessera <- src/base <- src/simd, src/gpu <- src/io, src/sparse/*,
 #              src/batched/*, src/problems <- src/precond/* <- src/krylov
-#   folders    an operation's folder is its own: another operation calls its public function, and
-#              shares tiles through src/simd and src/gpu; plain references are free to all, what
-#              lies at the root of a family is free to its operations
+#   folders    an operation's folder, with its rooms, is its own: another operation calls its
+#              public function, and shares tiles through src/simd and src/gpu; plain references are
+#              free to all, what lies at the root of a family is free to its operations
 #   CUDA       headers of the toolkit only in .cu, src/gpu and src/base/*cuda*; no cuBLAS or
 #              cuSPARSE inside the library
 #   public     headers include the standard library and each other

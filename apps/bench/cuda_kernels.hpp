@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "tessera/blocks.hpp"
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"
 #include "tessera/factor.hpp"
@@ -29,6 +30,15 @@ template <class T>
 void paper_single(const Context& context, int n, Offset batch, const T* in, T* out);
 template <class T>
 void paper_multiple(const Context& context, int n, Offset batch, const T* in, T* out);
+
+/// The setup of block Jacobi with the extractions of the paper from CSR, blocks of at most 32 rows;
+/// the inverse of block b is packed and column-major from entry_offsets[b] on, as those of
+/// BlockJacobi.
+enum class PaperExtraction { cached, shared_full, shared };
+template <class T>
+void paper_block_jacobi_setup(const Context& context, PaperExtraction way, const CsrView<T>& matrix,
+                              const BlockPartition& blocks, std::span<const Offset> entry_offsets,
+                              T* inverses);
 
 /// What a kernel takes of a multiprocessor.
 struct KernelUse {

@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
     list("--type", jacobi_options.types, "f64, f32");
     list("--precisions", jacobi_options.precisions, "working, adaptive, f64, f32, bf16, f16");
     list("--extractions", jacobi_options.extractions,
-         "automatic, cached, shared_full, shared, shared_multiple, separate");
+         "automatic (or shared_multiple); of the paper: cached, shared_full, shared");
     list("--vectors", jacobi_options.vectors, "Applied to together");
     jacobi->add_flag("--uniform", jacobi_options.uniform, "Blocks of as many rows as the bound");
     jacobi->add_flag("--sparse", jacobi_options.as_sparse_matrix, "Also apply as a CSR matrix");

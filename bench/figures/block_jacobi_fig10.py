@@ -11,7 +11,7 @@ from measured_results import Figure
 
 figure = Figure(__file__, __doc__, "block_jacobi_real")
 figure.expected()
-ways = ("cached", "shared", "shared_multiple", "shared_full", "separate")
+ways = ("cached", "shared", "shared_multiple", "shared_full")
 panels, ratios = [], {way: [] for way in ways}
 for matrix in figure.values("matrix", op="setup"):
     times = {

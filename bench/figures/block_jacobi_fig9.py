@@ -17,7 +17,7 @@ patterns = {
     "random blocks": "block_diagonal:1000000,{n}",
     "Laplace": "poisson2d:1000",
 }
-ways = ("cached", "shared", "shared_multiple", "shared_full", "separate")
+ways = ("cached", "shared", "shared_multiple", "shared_full")
 panels = []
 curves = {}
 for label, matrix in patterns.items():
@@ -53,9 +53,8 @@ for label, times in curves.items():
         f"behind: {behind or 'nowhere'}",
     )
 default = {
-    n: min(curves["arrow"][way][n] for way in ("shared_multiple", "separate"))
-    / min(curves["tridiagonal"][way][n] for way in ("shared_multiple", "separate"))
-    for n in common(curves["arrow"]["separate"], curves["tridiagonal"]["separate"])
+    n: curves["arrow"]["shared_multiple"][n] / curves["tridiagonal"]["shared_multiple"][n]
+    for n in common(curves["arrow"]["shared_multiple"], curves["tridiagonal"]["shared_multiple"])
 }
 figure.claim(
     "the arrow takes at most twice the time of the tridiagonal",

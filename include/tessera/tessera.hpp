@@ -2,6 +2,7 @@
 
 /// All of Tessera's public API.
 #include "tessera/batched.hpp"
+#include "tessera/block_jacobi.hpp"
 #include "tessera/block_ldlt.hpp"
 #include "tessera/blocks.hpp"
 #include "tessera/context.hpp"

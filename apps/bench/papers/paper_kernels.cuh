@@ -31,21 +31,15 @@ __device__ int find_pivot(T size, int lane) {
 }
 
 /// Gauss-Jordan inversion with implicit pivoting as in Fig. 2 of Anzt et al. (2019): one row a
-/// thread in registers, every loop unrolled, the pivot found and its row spread by shuffles, the
-/// permutations undone when the inverse is written. Sub-warps of Lanes threads hold matrices of at
-/// most N rows; n <= N of their steps are run. In the transposed reading of column-major data, as
-/// the paper's extraction has it.
+/// thread in registers, every loop unrolled, the pivot found and its row spread by shuffles.
+/// Sub-warps of Lanes threads hold matrices of at most N rows; n <= N of their steps are run.
+/// Afterwards row[k] of a thread is the element of the inverse in the row `step` and in the column
+/// that is `chosen` in lane k.
 template <class T, int N, int Lanes>
-__device__ void invert(int n, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
+__device__ void eliminate(int n, T (&row)[N], int& step, int& chosen) {
     const int lane = int(threadIdx.x) % Lanes;
-    const Offset problem = (Offset(blockIdx.x) * threads_a_block + threadIdx.x) / Lanes;
-    const T* const from = in + min(problem, batch - 1) * n * n;
-    const bool mine = lane < n;
-    T row[N];
-#pragma unroll
-    for (int j = 0; j < N; ++j) row[j] = mine && j < n ? from[j * n + lane] : T(0);
-    int step = mine ? -1 : Lanes;  // In which step this thread's row was the pivot.
-    int chosen = 0;                // The pivot row of step `lane`.
+    step = lane < n ? -1 : Lanes;  // In which step this thread's row was the pivot.
+    chosen = 0;                    // The pivot row of step `lane`.
 #pragma unroll
     for (int k = 0; k < N; ++k) {
         if (k >= n) break;
@@ -61,6 +55,21 @@ __device__ void invert(int n, Offset batch, const T* __restrict__ in, T* __restr
         }
         row[k] = lane == pivot ? d : factor;
     }
+}
+
+/// The permutations are undone when the inverse is written. In the transposed reading of
+/// column-major data, as the paper's extraction has it.
+template <class T, int N, int Lanes>
+__device__ void invert(int n, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
+    const int lane = int(threadIdx.x) % Lanes;
+    const Offset problem = (Offset(blockIdx.x) * threads_a_block + threadIdx.x) / Lanes;
+    const T* const from = in + min(problem, batch - 1) * n * n;
+    const bool mine = lane < n;
+    T row[N];
+#pragma unroll
+    for (int j = 0; j < N; ++j) row[j] = mine && j < n ? from[j * n + lane] : T(0);
+    int step, chosen;
+    eliminate<T, N, Lanes>(n, row, step, chosen);
     T* const to = out + problem * n * n;
 #pragma unroll
     for (int k = 0; k < N; ++k) {

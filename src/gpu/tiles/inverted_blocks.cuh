@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "gpu/pack.cuh"
 #include "gpu/tiles/diagonal_blocks.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 
@@ -212,40 +213,46 @@ __device__ __forceinline__ bool entries_finite(const WarpBlocks<T, Tile, Lanes>&
     return __all_sync(group, all) != 0;
 }
 
-/// Writes the inverses that invert_blocks left to `out`, column-major, as (X + X^T) / 2 where
-/// `symmetric`; NaN instead where an entry is not finite.
-template <class T, int Tile, int Lanes>
+/// output(f) calls f(write) with write(column, row, pack of one value) for the inverse that
+/// invert_blocks left, as (X + X^T) / 2 where `symmetric`; NaN is written instead where an entry is
+/// not finite. It may branch otherwise for other groups. Unrolled: more instructions, fewer steps.
+template <bool Unrolled, class T, int Tile, int Lanes, class Output>
 __device__ __forceinline__ InverseFacts<T> store_inverses(const WarpBlocks<T, Tile, Lanes>& shared,
                                                           int n, bool symmetric, bool want_largest,
-                                                          T* out) {
+                                                          Output&& output) {
     using Warp = WarpBlocks<T, Tile, Lanes>;
     constexpr int rows = (Tile + Lanes - 1) / Lanes;
     const int lane = int(threadIdx.x) % Lanes;
     const T* const block = shared.value + int(threadIdx.x) % 32 / Lanes * Warp::block_values;
     InverseFacts<T> facts{T(0), T(0), true};
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-        const int row = lane + Lanes * i;
-        if (row >= n) continue;
-        T sum = T(0);
-#pragma unroll
-        for (int c = 0; c < Tile; ++c) {
-            if (c >= n) continue;
-            T x = block[row * Warp::stride + c];
-            if (symmetric && c != row) x = middle_of(x, block[c * Warp::stride + row]);
-            out[c * n + row] = x;
-            sum += fabs(x);
-            if (want_largest) facts.largest = fmax(facts.largest, fabs(x));
+    output([&](auto&& write) {
+#pragma unroll(Unrolled ? rows : 1)
+        for (int i = 0; i < rows; ++i) {
+            const int row = lane + Lanes * i;
+            if (row >= n) continue;
+            T sum = T(0);
+#pragma unroll(Unrolled ? Tile : 2)
+            for (int c = 0; c < (Unrolled ? Tile : n); ++c) {
+                if (c >= n) continue;
+                T x = block[row * Warp::stride + c];
+                if (symmetric && c != row) x = middle_of(x, block[c * Warp::stride + row]);
+                write(c, row, Pack<T, 1>{{x}});
+                sum += fabs(x);
+                if (want_largest) facts.largest = fmax(facts.largest, fabs(x));
+            }
+            facts.norm = fmax(facts.norm, sum);
+            facts.finite = facts.finite && sum <= std::numeric_limits<T>::max();
         }
-        facts.norm = fmax(facts.norm, sum);
-        facts.finite = facts.finite && sum <= std::numeric_limits<T>::max();
-    }
+    });
+    __syncwarp();
     facts.finite = !any_of_lanes<Lanes>(!facts.finite);
     if (!facts.finite) {  // An entry is not, or only the sum.
         facts.finite = entries_finite(shared, n);
-        for (int e = lane; !facts.finite && e < n * n; e += Lanes) {
-            out[e] = std::numeric_limits<T>::quiet_NaN();
-        }
+        output([&](auto&& write) {
+            for (int e = lane; !facts.finite && e < n * n; e += Lanes) {
+                write(e / n, e % n, Pack<T, 1>{{std::numeric_limits<T>::quiet_NaN()}});
+            }
+        });
     }
     facts.norm = lanes_max<Lanes>(facts.norm);
     facts.largest = want_largest ? lanes_max<Lanes>(facts.largest) : T(0);

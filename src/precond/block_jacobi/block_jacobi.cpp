@@ -4,52 +4,21 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "precond/block_jacobi/block_formats.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
 #include "tessera/detail/blocks.hpp"
 
 namespace tessera {
 
-const char* to_string(BlockFormat format) {
-    static constexpr const char* names[] = {"f64", "f32", "truncated_f64", "bf16", "f16"};
-    return names[int(format)];
-}
-
 const char* to_string(BlockPrecision precision) {
-    static constexpr const char* names[] = {"working", "adaptive", "f64", "f32", "bf16", "f16"};
+    static constexpr const char* names[] = {"f64", "f32", "bf16", "f16", "working", "adaptive"};
     return names[int(precision)];
-}
-
-const char* to_string(BlockExtraction extraction) {
-    static constexpr const char* names[] = {"automatic", "cached",          "shared_full",
-                                            "shared",    "shared_multiple", "separate"};
-    return names[int(extraction)];
 }
 
 namespace {
 
-/// The faster way, as measured (docs/decisions/block-jacobi-setup.md): blocks of 1 or 2 rows leave
-/// most lanes of a merged kernel idle, and there is none for more than 32.
-BlockExtraction fastest(Index largest) {
-    return largest <= 2 || largest > 32 ? BlockExtraction::separate
-                                        : BlockExtraction::shared_multiple;
-}
-
 template <class T>
-BlockFormat format_of(BlockPrecision precision) {
-    switch (precision) {
-        case BlockPrecision::f64:
-            return BlockFormat::f64;
-        case BlockPrecision::f32:
-            return BlockFormat::f32;
-        case BlockPrecision::bf16:
-            return BlockFormat::bf16;
-        case BlockPrecision::f16:
-            return BlockFormat::f16;
-        default:
-            return sizeof(T) == 8 ? BlockFormat::f64 : BlockFormat::f32;
-    }
-}
+constexpr BlockPrecision working_precision = sizeof(T) == 8 ? BlockPrecision::f64
+                                                            : BlockPrecision::f32;
 
 template <class T>
 void check_options(const BlockPartition& blocks, const BlockJacobiOptions& options) {
@@ -58,59 +27,59 @@ void check_options(const BlockPartition& blocks, const BlockJacobiOptions& optio
             "block Jacobi: precision f64 needs a matrix in f64");
     require(options.accuracy > 0 && std::isfinite(options.accuracy),
             "block Jacobi: the accuracy must be positive");
-    require(blocks.largest <= 32 || options.extraction == BlockExtraction::automatic ||
-                options.extraction == BlockExtraction::separate,
-            "block Jacobi: blocks of more than 32 rows need extraction automatic or separate");
 }
 
-/// Whether no more than one block is smaller than the largest, by the sum of their squares: of all
-/// blocks with that many rows together, such have the largest sum.
-bool one_block_may_be_smaller(const BlockPartition& blocks) {
-    const Offset full = Offset(blocks.count) - 1;
-    const Offset rest = blocks.rows - full * blocks.largest;
-    return rest >= 0 && blocks.entries == full * blocks.largest * blocks.largest + rest * rest;
+/// Whether all blocks but the last have `largest` rows. Of all blocks with as many rows together,
+/// those of which at most one is smaller have the largest sum of squares: it remains to look where
+/// the last one starts. May wait.
+bool have_one_size(const Context& context, const BlockPartition& blocks) {
+    if (blocks.count == 0) return true;
+    const Offset full = Offset(blocks.count - 1) * blocks.largest;
+    const Offset last = blocks.rows - full;
+    if (last < 0 || blocks.entries != full * blocks.largest + last * last) return false;
+    if (last == blocks.largest) return true;
+    Index start = 0;
+    copy_to_host(context, std::span<const Index>(blocks.block_offsets.data() + blocks.count - 1, 1),
+                 std::span<Index>(&start, 1));
+    return start == full;
 }
 
 }  // namespace
 
 template <class T>
 BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
-                             const BlockJacobiOptions& wanted)
+                             const BlockJacobiOptions& requested)
     : context(where),
-      options(wanted),
+      options(requested),
       blocks(std::move(partition)),
-      format(format_of<T>(wanted.precision)),
+      format(requested.precision <= BlockPrecision::f16 ? requested.precision
+                                                        : working_precision<T>),
       entry_offsets(where, Offset(blocks.count) + 1),
       info(where, blocks.count),
       shifts(where, blocks.count),
       reciprocal_condition(where, blocks.count),
-      verdict(where, 1) {
-    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, verdict.data(),
-                                                             sizeof(SetupVerdict));
+      summary(where, 1) {
+    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, summary.data(),
+                                                             sizeof(SetupSummary));
     block_entry_offsets(where, blocks, entry_offsets.view());
     if (!in_place()) scratch = Buffer<T>(where, blocks.entries);
     if (adaptive()) {
-        formats = Buffer<BlockFormat>(where, blocks.count);
-        starts = Buffer<Offset>(where, Offset(blocks.count) + 1);
+        formats = Buffer<BlockPrecision>(where, blocks.count);
+        starts = Buffer<Offset>(where, Offset(blocks.count) + 2);
         largest = Buffer<T>(where, blocks.count);
     } else {
-        make_room(where, blocks.entries * bytes_of(format));
+        allocate(where, blocks.entries * bytes_of(format));
     }
     if (!where.on_gpu()) return;
     groups = group_blocks(where, blocks, group_rows(blocks.largest));
-    if (one_block_may_be_smaller(blocks)) {
-        one_size = select(where, &cpu::have_one_size, TESSERA_IF_CUDA(cuda::have_one_size))(
-            where, stored());
-    }
-    if (options.extraction == BlockExtraction::automatic) {
-        options.extraction = fastest(blocks.largest);
-    }
-    if (options.extraction != BlockExtraction::separate) return;
+    one_size = have_one_size(where, blocks);
+    if (blocks.largest <= largest_fused_block) return;
     symmetric = Buffer<std::uint8_t>(where, blocks.count);
     if (blocks.entries == Offset(blocks.count) * blocks.largest * blocks.largest) return;
-    sizes = Buffer<Index>(where, blocks.count);
-    select(where, &cpu::block_sizes, TESSERA_IF_CUDA(cuda::block_sizes))(
-        where, blocks.count, blocks.block_offsets.data(), sizes.data());
+    std::vector<Index> rows = copy_to_host(where, blocks.block_offsets);
+    for (std::size_t b = 0; b + 1 < rows.size(); ++b) rows[b] = rows[b + 1] - rows[b];
+    rows.pop_back();
+    sizes = copy_to_buffer(where, rows);
     plan = batched::Plan(where, blocks.count, sizes.data());
 }
 
@@ -121,9 +90,12 @@ PackedBlocks<T> BlockJacobi<T>::State::packed() const {
 }
 
 template <class T>
-InvertedBlocks<T> BlockJacobi<T>::State::inverted() const {
-    return {blocks.count, info.data(), reciprocal_condition.data(), largest.data(),
-            options.accuracy};
+SetupResults<T> BlockJacobi<T>::State::results() {
+    return {.count = blocks.count,
+            .info = info.data(),
+            .reciprocal_condition = reciprocal_condition.data(),
+            .largest = largest.data(),
+            .accuracy = options.accuracy};
 }
 
 template <class T>
@@ -139,7 +111,7 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
     view.format = format;
     view.formats = mixed ? formats.data() : nullptr;
     view.bytes = bytes.data();
-    view.most_units = mixed ? most_units : 0;
+    view.chunk_units = chunk_units;
     if (!groups.empty()) {
         view.group_count = Index(groups.size() - 1);
         view.groups = groups.data();
@@ -149,60 +121,55 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
 
 template <class T>
 void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool in_formats,
-                                   const CountedBlocks& counted) {
+                                   bool counted, bool first) {
     SetupJob<T> job;
     job.matrix = matrix;
     job.blocks = packed();
-    job.extraction = options.extraction;
-    job.uniform = sizes.empty();
+    job.inverses = inverses();
+    if (in_formats) job.reduced = {stored(), bytes.data(), summary.data()};
+    job.results = results();
+    if (counted) {
+        job.results.formats = first ? nullptr : formats.data();
+        job.results.summary = summary.data();
+    }
     job.sizes = sizes.data();
     job.plan = sizes.empty() ? nullptr : &plan;
     job.symmetric = symmetric.data();
-    job.group_count = stored().group_count;
-    job.groups = groups.data();
-    job.inverses = inverses();
-    if (in_formats) job.narrow = {stored(), bytes.data(), verdict.data()};
-    job.counted = counted;
-    job.info = info.data();
-    job.reciprocal_condition = reciprocal_condition.data();
-    job.largest = largest.data();
     select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(where, job);
 }
 
 template <class T>
-void BlockJacobi<T>::State::choose(const Context& where) {
+void BlockJacobi<T>::State::choose_formats(const Context& where) {
     select(where, &cpu::choose_formats<T>, TESSERA_IF_CUDA(cuda::choose_formats<T>))(
-        where, inverted(), formats.data(), verdict.data());
-    take_verdict(where);
+        where, results(), formats.data(), summary.data());
+    fetch_summary(where);
     bytes = Buffer<std::byte>();  // Its memory may be taken again.
     // Blocks of one format are packed without gaps, and faster to apply.
     mixed = std::popcount(found.formats) > 1;
     if (!mixed) {
-        if (found.formats != 0) format = BlockFormat(std::countr_zero(found.formats));
-        return make_room(where, blocks.entries * bytes_of(format));
+        if (found.formats != 0) format = BlockPrecision(std::countr_zero(found.formats));
+        return allocate(where, blocks.entries * bytes_of(format));
     }
     select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
-        where, blocks.count, blocks.block_offsets.data(), formats.data(), starts.data());
-    Offset units = 0;
-    copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 1),
-                 std::span<Offset>(&units, 1));
-    make_room(where, units * 8);
-    if (one_size) {
-        most_units =
-            select(where, &cpu::most_units, TESSERA_IF_CUDA(cuda::most_units))(where, stored());
-    }
+        where, blocks.count, blocks.block_offsets.data(), formats.data(),
+        chunk_blocks(blocks.largest), starts.data());
+    Offset units[2];  // Of all blocks, and of a chunk.
+    copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 2),
+                 std::span<Offset>(units));
+    chunk_units = units[1];
+    allocate(where, units[0] * 8);
 }
 
 template <class T>
-void BlockJacobi<T>::State::make_room(const Context& where, Offset size) {
+void BlockJacobi<T>::State::allocate(const Context& where, Offset size) {
     bytes = Buffer<std::byte>(where, size + 16);
     select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, bytes.data() + size, 16);
 }
 
 template <class T>
-void BlockJacobi<T>::State::take_verdict(const Context& where) {
-    found.add(select(where, &cpu::take_verdict, TESSERA_IF_CUDA(cuda::take_verdict))(
-        where, verdict.data()));
+void BlockJacobi<T>::State::fetch_summary(const Context& where) {
+    found.add(select(where, &cpu::fetch_setup_summary, TESSERA_IF_CUDA(cuda::fetch_setup_summary))(
+        where, summary.data()));
 }
 
 template <class T>
@@ -212,49 +179,37 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
-    // Most updates fit the formats that are there: the host's verdict is not waited for. Where no
-    // inverse had to be replaced the last time, none is kept as computed, either.
+    // Most updates fit the formats in use: the kernels write these before the host knows. Where no
+    // inverse had to be replaced the last time, none is stored as computed, either.
     const bool ready = !in_place() && !(adaptive() && first);
-    const bool at_once = ready && where.on_gpu() && found.singular == 0 &&
-                         options.extraction == BlockExtraction::shared_multiple;
-    CountedBlocks counted;
-    if (where.on_gpu() && options.extraction != BlockExtraction::separate) {
-        counted = {verdict.data(), first ? nullptr : formats.data(), options.accuracy};
-    }
-    invert(where, matrix, at_once, counted);
+    const bool at_once =
+        ready && where.on_gpu() && found.singular == 0 && blocks.largest <= largest_fused_block;
+    invert(where, matrix, at_once, true, first);
     if (ready && !at_once) store(where);
-    judge(where, first, counted.verdict != nullptr);
+    found = {};
+    fetch_summary(where);
     const bool anew = adaptive() && (first || found.misfits > 0);
-    if (at_once && (anew || found.singular > 0)) invert(where, matrix, false, {});
+    if (at_once && (anew || found.singular > 0)) invert(where, matrix, false, false, first);
     if (found.singular > 0) {
         select(where, &cpu::replace_singular<T>, TESSERA_IF_CUDA(cuda::replace_singular<T>))(
             where, matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
-            verdict.data());
-        take_verdict(where);
+            summary.data());
+        fetch_summary(where);
     }
     if (anew) {
         if (!first) ++rebuilds;
-        choose(where);
+        choose_formats(where);
     }
-    const bool replaced = !in_place() && found.singular > 0;
-    if (anew || replaced) {
+    if (anew || (!in_place() && found.singular > 0)) {
         store(where);
-        take_verdict(where);  // What stands in for inverses may overflow; apply does not wait.
+        fetch_summary(where);  // What replaces inverses may overflow; apply does not wait.
     }
-}
-
-template <class T>
-void BlockJacobi<T>::State::judge(const Context& where, bool first, bool counted) {
-    found = {};
-    if (counted) return take_verdict(where);
-    found = select(where, &cpu::judge<T>, TESSERA_IF_CUDA(cuda::judge<T>))(
-        where, inverted(), first ? nullptr : formats.data(), verdict.data());
 }
 
 template <class T>
 void BlockJacobi<T>::State::store(const Context& where) {
     select(where, &cpu::store_blocks<T>, TESSERA_IF_CUDA(cuda::store_blocks<T>))(
-        where, packed(), inverses(), stored(), bytes.data(), verdict.data());
+        where, packed(), inverses(), stored(), bytes.data(), summary.data());
 }
 
 template <class T>
@@ -311,12 +266,6 @@ Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
 }
 
 template <class T>
-CsrMatrix<T> BlockJacobi<T>::to_csr(const Context& context) const {
-    return select(context, &cpu::to_csr<T>, TESSERA_IF_CUDA(cuda::to_csr<T>))(context,
-                                                                              state_->stored());
-}
-
-template <class T>
 void BlockJacobi<T>::update(const Context& context, const CsrView<T>& matrix) {
     require(matrix.rows == rows() && matrix.columns == rows(),
             "block Jacobi: update needs a matrix of the size that it was set up with");
@@ -367,7 +316,7 @@ std::span<const T> BlockJacobi<T>::reciprocal_conditions() const {
 }
 
 template <class T>
-std::span<const BlockFormat> BlockJacobi<T>::formats() const {
+std::span<const BlockPrecision> BlockJacobi<T>::formats() const {
     return std::as_const(state_->formats).view();
 }
 

@@ -3,8 +3,8 @@
 #include <limits>
 #include <numeric>
 
-#include "precond/block_jacobi/block_formats.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
 
 namespace tessera {
 

@@ -6,57 +6,56 @@ namespace tessera {
 
 template <class T>
 struct BlockJacobi<T>::State {
-    State(const Context& where, BlockPartition partition, const BlockJacobiOptions& wanted);
+    State(const Context& where, BlockPartition partition, const BlockJacobiOptions& requested);
 
-    /// Sets up for the values of `matrix`; `first` where nothing is kept yet.
+    /// Sets up for the values of `matrix`; `first` where no block has a format yet.
     void setup(const Context& where, const CsrView<T>& matrix, bool first);
-    /// Extraction and inversion; the inverses go to inverses(), or only to `bytes`.
-    void invert(const Context& where, const CsrView<T>& matrix, bool in_formats,
-                const CountedBlocks& counted);
-    /// The verdict on what `invert` left, which it has counted if that is so.
-    void judge(const Context& where, bool first, bool counted);
-    /// Chooses the formats and makes room for them.
-    void choose(const Context& where);
-    /// Room for stored values of `size` bytes, and 16 zeros that are read with the last of them.
-    void make_room(const Context& where, Offset size);
-    /// Waits for the verdict and copies it to `found`.
-    void take_verdict(const Context& where);
+    /// Extraction and inversion; the inverses go to inverses(), or where `in_formats` only to
+    /// `bytes`. `counted`: singular blocks and misfits are counted.
+    void invert(const Context& where, const CsrView<T>& matrix, bool in_formats, bool counted,
+                bool first);
+    /// Chooses the formats and allocates the memory of the stored blocks.
+    void choose_formats(const Context& where);
+    /// Memory for stored values of `size` bytes, and 16 more that are read with the last of them.
+    void allocate(const Context& where, Offset size);
+    /// Waits, and adds to `found`.
+    void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
-    /// Whether the inverses are kept as they are computed.
+    /// Whether the inverses are stored as they are computed.
     bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }
     T* inverses() { return in_place() ? reinterpret_cast<T*>(bytes.data()) : scratch.data(); }
     PackedBlocks<T> packed() const;
-    InvertedBlocks<T> inverted() const;
+    SetupResults<T> results();
     StoredBlocks stored() const;
 
     Context context;
     BlockJacobiOptions options;
     BlockPartition blocks;
-    BlockFormat format;  ///< Of all blocks unless mixed.
-    bool mixed = false;  ///< Formats differ from block to block.
+    BlockPrecision format;  ///< Of all blocks unless mixed.
+    bool mixed = false;     ///< Formats differ from block to block.
     Buffer<Offset> entry_offsets;
     Buffer<Index> groups;   ///< GPU only, as is:
-    bool one_size = false;  ///< As StoredBlocks tells it.
+    bool one_size = false;  ///< See StoredBlocks.
 
-    // BlockExtraction::separate only.
+    // GPU, blocks of more than largest_fused_block rows only.
     Buffer<Index> sizes;
     batched::Plan plan;
     Buffer<std::uint8_t> symmetric;
 
     Buffer<std::byte> bytes;
-    Buffer<BlockFormat> formats;  ///< Adaptive only, as is:
-    Buffer<Offset> starts;        ///< In units of 8 bytes; where mixed.
-    Index most_units = 0;         ///< As StoredBlocks tells it, of `starts`.
-    Buffer<T> largest;            ///< Magnitude in each inverse.
-    Buffer<T> scratch;            ///< Where not in place.
+    Buffer<BlockPrecision> formats;  ///< Adaptive only, as are:
+    Buffer<Offset> starts;           ///< Where mixed: as format_starts leaves them.
+    Offset chunk_units = 0;          ///< The last of them.
+    Buffer<T> largest;               ///< Magnitude in each inverse.
+    Buffer<T> scratch;               ///< Where not in place.
 
     Buffer<Index> info;
     Buffer<std::int8_t> shifts;  ///< Written where a block is singular.
     Buffer<T> reciprocal_condition;
-    Buffer<SetupVerdict> verdict;
-    SetupVerdict found{};
+    Buffer<SetupSummary> summary;
+    SetupSummary found{};
     Index rebuilds = 0;
 };
 

@@ -100,7 +100,7 @@ PreconditionerReport BlockJacobi<T>::make_report() const {
     report.unusable = singular_blocks_sentence(options().singular, found.singular, report.blocks);
     std::vector<Fact> formats, decades, worst;
     for (std::size_t k = 0; k < found.formats.size(); ++k) {
-        formats.push_back({to_string(BlockFormat(k)), found.formats[k]});
+        formats.push_back({to_string(BlockPrecision(k)), found.formats[k]});
     }
     for (const Index count : found.conditions) decades.push_back({"", count});
     for (const BlockJacobiReport::Block& block : found.worst) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/precond.hpp"
+#include "tessera/block_jacobi.hpp"
 
 namespace tessera {
 

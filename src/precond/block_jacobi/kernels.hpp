@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
-#include "precond/block_jacobi/stored_blocks.hpp"
+#include "precond/block_jacobi/storage/stored_blocks.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera {
 
 /// Rows of the largest block that can be set up.
 inline constexpr Index largest_stored_block = 64;
+
+/// Rows of the largest block that one kernel extracts, inverts and stores on a GPU.
+inline constexpr Index largest_fused_block = 32;
 
 /// A block-diagonal matrix of packed column-major blocks; all arrays in the memory of a Context.
 template <class T>
@@ -20,17 +23,16 @@ struct PackedBlocks {
     const Offset* entry_offsets = nullptr;  ///< count + 1 positions in the values.
 };
 
-/// The outcome of a setup. That in the memory of a Context gathers what the functions below find
-/// until take_verdict.
-struct SetupVerdict {
+/// The outcome of a setup. The one in the memory of a Context gathers what the functions below
+/// find until fetch_setup_summary.
+struct SetupSummary {
     Index singular = 0;          ///< Blocks whose info is not 0.
-    Index misfits = 0;           ///< Blocks that do not fit the format that they are kept in.
+    Index misfits = 0;           ///< Blocks that do not fit the format that they are stored in.
     Index overflow = 0;          ///< Not 0 where a finite value is infinite in its format.
-    unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity in its block on.
-    unsigned formats = 0;        ///< Bit f: a block was given BlockFormat(f).
-    unsigned judged = 0;         ///< GPU: thread blocks that have judged theirs.
+    unsigned rows_from_end = 0;  ///< Rows after and with the first one with NaN or infinity.
+    unsigned formats = 0;        ///< Bit f: a block was given BlockPrecision(f).
 
-    void add(const SetupVerdict& more) {
+    void add(const SetupSummary& more) {
         singular += more.singular;
         misfits += more.misfits;
         overflow |= more.overflow;
@@ -39,18 +41,23 @@ struct SetupVerdict {
     }
 };
 
-/// Where inverses go that are not kept as they are computed.
-struct NarrowStore {
-    StoredBlocks blocks;
-    std::byte* bytes = nullptr;       ///< Those of the blocks, to be written; null: nowhere.
-    SetupVerdict* verdict = nullptr;  ///< Gathers `overflow`.
+/// What a setup finds about each of `count` blocks.
+template <class T>
+struct SetupResults {
+    Index count = 0;
+    Index* info = nullptr;
+    T* reciprocal_condition = nullptr;
+    T* largest = nullptr;  ///< The largest magnitude in each inverse; null: not requested.
+    double accuracy = 0;   ///< As in BlockJacobiOptions.
+    const BlockPrecision* formats = nullptr;  ///< That the blocks are stored in; null: no misfits.
+    SetupSummary* summary = nullptr;          ///< Gathers singular and misfits; null: nothing does.
 };
 
-/// What the kernels that invert count, as judge does.
-struct CountedBlocks {
-    SetupVerdict* verdict = nullptr;    ///< Gathers `singular` and `misfits`; null: nothing does.
-    const BlockFormat* kept = nullptr;  ///< The format of each block; null: no misfits.
-    double accuracy = 0;
+/// Where inverses go that are not stored as they are computed.
+struct ReducedStore {
+    StoredBlocks blocks;
+    std::byte* bytes = nullptr;       ///< Those of the blocks, to be written; null: nowhere.
+    SetupSummary* summary = nullptr;  ///< Gathers `overflow`.
 };
 
 /// Extraction and inversion of the diagonal blocks of `matrix`.
@@ -58,115 +65,68 @@ template <class T>
 struct SetupJob {
     CsrView<T> matrix;
     PackedBlocks<T> blocks;
-    BlockExtraction extraction = BlockExtraction::automatic;
-    /// BlockExtraction::separate only: whether all blocks have `largest` rows, else the rows of
-    /// each and their plan; room for `count` flags; groups of at most group_rows(largest) rows.
-    bool uniform = false;
+    T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
+    /// GPU, blocks of at most largest_fused_block rows: in their formats instead, if there is room.
+    ReducedStore reduced;
+    SetupResults<T> results;
+    /// GPU, larger blocks: the rows of each and their plan, null where all have `largest`; room
+    /// for `count` flags.
     const Index* sizes = nullptr;
     const batched::Plan* plan = nullptr;
     std::uint8_t* symmetric = nullptr;
-    Index group_count = 0;
-    const Index* groups = nullptr;
-
-    T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
-    /// BlockExtraction::shared_multiple only: in their formats instead, if there is room.
-    NarrowStore narrow;
-    CountedBlocks counted;  ///< GPU, all but BlockExtraction::separate.
-    Index* info = nullptr;
-    T* reciprocal_condition = nullptr;
-    T* largest = nullptr;  ///< The largest magnitude in each inverse; null where not wanted.
 };
 
-/// What a setup tells about the inverses, and the accuracy that is asked for.
-template <class T>
-struct InvertedBlocks {
-    Index count = 0;
-    const Index* info = nullptr;
-    const T* reciprocal_condition = nullptr;
-    const T* largest = nullptr;
-    double accuracy = 0;
-};
-
-namespace cpu {
-/// Extracts the diagonal blocks, inverts each by Gauss-Jordan elimination with implicit partial
-/// pivoting (Anzt et al., Fig. 2) and stores the inverses:
+/// setup extracts the diagonal blocks, inverts each by Gauss-Jordan elimination with implicit
+/// partial pivoting (Anzt et al., Fig. 2) and stores the inverses:
 ///   info  per block 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not finite;
 ///         or the block's rows where only an entry of its inverse is not finite. The inverse is
 ///         then NaN;
 ///   reciprocal_condition  1 / (||B||_inf ||X||_inf), 0 where info is not 0.
 /// Where B is exactly symmetric, (X + X^T) / 2 is stored in place of X. The left residual
 /// ||X B - I|| is below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or on
-/// threads. No wait.
-template <class T>
-void setup(const Context& context, const SetupJob<T>& job);
-
-/// sizes[b] = rows of block b.
-void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
-
-/// take_verdict, having counted `singular`, and, where formats are given, the `misfits` that no
-/// longer fit theirs.
-template <class T>
-SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
-                   const BlockFormat* formats, SetupVerdict* verdict);
-
-/// What the policy says in the place of the inverses of all blocks whose info is not 0 (see
-/// SingularPolicy; a block with NaN or infinity stays NaN under every policy, a zero block counts
-/// as norm 1), and the shift that was used or -1 for every block. Finds rows_from_end.
-template <class T>
-void replace_singular(const Context& context, const CsrView<T>& matrix,
-                      const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
-                      T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
-
-/// formats[b] = smallest_format of block b; finds `formats`.
-template <class T>
-void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats,
-                    SetupVerdict* verdict);
-/// Where blocks of these formats start, in units of 8 bytes; count + 1 of them.
-void format_starts(const Context& context, Index count, const Index* block_offsets,
-                   const BlockFormat* formats, Offset* starts);
-/// Writes the blocks to `bytes` as `stored` says; finds `overflow`.
-template <class T>
-void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
-
-/// Zeros.
-void clear(const Context& context, void* memory, Offset bytes);
-/// What was found since the last call; waits for it, and so for all work before.
-SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict);
-}  // namespace cpu
+/// threads. Asynchronous on a GPU.
+///
+/// replace_singular writes what the policy says in the place of the inverses of all blocks whose
+/// info is not 0 (see SingularPolicy; a block with NaN or infinity stays NaN under every policy, a
+/// zero block counts as norm 1), and the shift that was used or -1 for every block. Finds
+/// rows_from_end.
+///
+/// choose_formats: formats[b] = smallest_format of block b; finds `formats`.
+/// format_starts: where blocks of these formats start, in units of 8 bytes, count + 1 of them; and
+/// at starts[count + 1] the most units of `each` blocks from block 0 or a multiple of that on.
+/// store_blocks writes the blocks to `bytes` as `stored` says; finds `overflow`.
+/// fetch_setup_summary returns what was found since its last call; waits for all work before.
+/// clear writes zeros.
+#define TESSERA_DECLARE_SETUP                                                                      \
+    template <class T>                                                                             \
+    void setup(const Context& context, const SetupJob<T>& job);                                    \
+    template <class T>                                                                             \
+    void replace_singular(const Context& context, const CsrView<T>& matrix,                        \
+                          const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info, \
+                          T* inverses, std::int8_t* shifts, SetupSummary* summary);                \
+    template <class T>                                                                             \
+    void choose_formats(const Context& context, const SetupResults<T>& results,                    \
+                        BlockPrecision* formats, SetupSummary* summary);                           \
+    void format_starts(const Context& context, Index count, const Index* block_offsets,            \
+                       const BlockPrecision* formats, Index each, Offset* starts);                 \
+    template <class T>                                                                             \
+    void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,    \
+                      const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary);        \
+    SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);               \
+    void clear(const Context& context, void* memory, Offset bytes);
+namespace cpu {
+TESSERA_DECLARE_SETUP
+}
 namespace cuda {
-template <class T>
-void setup(const Context& context, const SetupJob<T>& job);
-void block_sizes(const Context& context, Index count, const Index* block_offsets, Index* sizes);
-template <class T>
-SetupVerdict judge(const Context& context, const InvertedBlocks<T>& blocks,
-                   const BlockFormat* formats, SetupVerdict* verdict);
-template <class T>
-void replace_singular(const Context& context, const CsrView<T>& matrix,
-                      const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info,
-                      T* inverses, std::int8_t* shifts, SetupVerdict* verdict);
-template <class T>
-void choose_formats(const Context& context, const InvertedBlocks<T>& blocks, BlockFormat* formats,
-                    SetupVerdict* verdict);
-void format_starts(const Context& context, Index count, const Index* block_offsets,
-                   const BlockFormat* formats, Offset* starts);
-template <class T>
-void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
-                  const StoredBlocks& stored, std::byte* bytes, SetupVerdict* verdict);
-void clear(const Context& context, void* memory, Offset bytes);
-SetupVerdict take_verdict(const Context& context, SetupVerdict* verdict);
+TESSERA_DECLARE_SETUP
 
-/// Blocks of at most 32 rows: BlockExtraction::shared_multiple, and the other merged kernels.
-template <class T>
-void setup_merged(const Context& context, const SetupJob<T>& job);
-template <class T>
-void setup_compared(const Context& context, const SetupJob<T>& job);
-/// As setup_merged if all blocks have `largest` rows and there is a kernel for these; else false.
-template <class T>
-bool setup_equal(const Context& context, const SetupJob<T>& job);
-/// BlockExtraction::separate.
-template <class T>
-void setup_separate(const Context& context, const SetupJob<T>& job);
+/// The kernels of setup for blocks of at most largest_fused_block rows of any sizes, and where all
+/// have exactly `largest` rows (false: there is no kernel for these). Reduced: to job.reduced.
+template <class T, bool Reduced>
+void setup_any_size(const Context& context, const SetupJob<T>& job);
+template <class T, bool Reduced>
+bool setup_fixed_size(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda
+#undef TESSERA_DECLARE_SETUP
 
 }  // namespace tessera

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "tessera/batched.hpp"
+#include "tessera/blocks.hpp"
+#include "tessera/precond.hpp"
+
+namespace tessera {
+
+/// The format of the values of a stored inverse, each rounded to nearest. Options may also ask for
+/// the last two.
+enum class BlockPrecision : std::uint8_t {
+    f64,
+    f32,
+    bf16,
+    f16,
+    working,   ///< The type of the matrix.
+    adaptive,  ///< Block by block the first of f16, bf16, f32, f64 that is accurate enough.
+};
+TESSERA_API const char* to_string(BlockPrecision precision);
+
+struct BlockJacobiOptions {
+    SingularPolicy singular = SingularPolicy::stop;
+    BlockPrecision precision = BlockPrecision::working;
+    /// Adaptive: unit roundoff times condition number stays below this.
+    double accuracy = 0.1;
+};
+
+/// What a setup of block Jacobi found.
+struct BlockJacobiReport {
+    /// Blocks stored as f64, f32, bf16, f16.
+    std::array<Index, 4> formats{};
+    /// conditions[d]: blocks with 10^d <= ||B|| ||B^-1|| < 10^(d+1) in the infinity norm, beyond
+    /// 10^19 in the last; those that are singular as given are left out.
+    std::array<Index, 20> conditions{};
+    struct Block {
+        Index block = 0;
+        Index first_row = 0;
+        Index rows = 0;
+        double condition = 0;  ///< Infinity where singular.
+        BlockPrecision format = BlockPrecision::f64;
+    };
+    std::vector<Block> worst;  ///< The ten largest condition numbers, in descending order.
+    Offset stored_bytes = 0;   ///< Of the inverses as they are stored.
+    Offset working_bytes = 0;  ///< Of the inverses in the type of the matrix.
+    Index singular = 0;
+    Index near_singular = 0;  ///< Condition number above 1 / (10 n eps), but not singular.
+    Index rebuilds = 0;       ///< Updates whose values did not fit the formats in use.
+    bool overflow = false;    ///< A finite value is infinite in the format asked for.
+    /// The first row of the matrix with NaN or infinity in its diagonal block; -1: none.
+    Index first_non_finite_row = -1;
+};
+
+/// Block Jacobi: z_b = B_b^-1 r_b for the diagonal blocks B_b of a partition, inverses stored
+/// explicitly, packed, column-major, unpadded. Where B_b is exactly symmetric, so is its inverse:
+/// (X + X^T) / 2.
+template <class T>
+class TESSERA_API BlockJacobi final : public Preconditioner<T> {
+  public:
+    /// Extracts, inverts and stores the blocks of `matrix`, of at most 64 rows; waits until it is
+    /// known which are singular. Throws InvalidArgument on precision f64 for a matrix in float.
+    BlockJacobi(const Context& context, const CsrView<T>& matrix, BlockPartition blocks,
+                const BlockJacobiOptions& options = {});
+    ~BlockJacobi() override;
+    Index rows() const override;
+    Index columns() const override { return rows(); }
+    void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    /// z_b = X_b r_b, or X_b^T r_b, for each of `vectors` columns of r and z with leading
+    /// dimensions of at least rows(); no overlap. The inverses are read once for several vectors; a
+    /// vector's result does not depend on the others, to the last bit.
+    void apply(const Context& context, batched::Transpose transpose, Index vectors,
+               std::span<const T> r, Offset r_leading, std::span<T> z, Offset z_leading) const;
+    /// With BlockPrecision::adaptive formats are kept; where a block no longer fits its own (by its
+    /// new condition number or range), all are chosen anew, which allocates and is reported.
+    void update(const Context& context, const CsrView<T>& matrix) override;
+    std::string describe() const override;
+    Index singular_blocks() const override;
+    std::vector<SingularBlock> first_singular() const;
+    /// Waits, and copies a few numbers a block to the host.
+    BlockJacobiReport report() const;
+
+    const BlockPartition& blocks() const;
+    const BlockJacobiOptions& options() const;
+    /// The inverses as they are stored, packed (sum of size^2 values), in the memory of `context`.
+    Buffer<T> copy_inverses(const Context& context) const;
+    /// Where each starts there (count + 1 offsets), per block 0 or what SingularBlock::info says,
+    /// and 1 / (||B|| ||B^-1||) in the infinity norm, 0 for singular blocks.
+    std::span<const Offset> inverse_offsets() const;
+    std::span<const Index> info() const;
+    std::span<const T> reciprocal_conditions() const;
+    /// The format of each block; empty where all have the same.
+    std::span<const BlockPrecision> formats() const;
+
+  private:
+    PreconditionerReport make_report() const override;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tessera

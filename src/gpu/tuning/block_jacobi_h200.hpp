@@ -1,0 +1,172 @@
+#pragma once
+
+/// Launch shapes of block Jacobi as measured on an H200 (docs/decisions/block-jacobi-setup.md and
+/// block-jacobi-apply.md).
+namespace tessera::cuda {
+
+/// How a setup kernel spreads diagonal blocks over lanes.
+struct SetupShape {
+    int lanes;          ///< A block; 0: no kernel.
+    int warps;          ///< A thread block.
+    int thread_blocks;  ///< A multiprocessor that registers are limited for.
+};
+
+/// Blocks of any sizes up to `tile`, a multiple of 4. With more thread blocks a multiprocessor
+/// registers spill, with fewer less latency is hidden.
+template <class T>
+constexpr SetupShape any_size_shape(int tile) {
+    constexpr bool wide = sizeof(T) == 8;
+    constexpr int warps = 4;
+    if (tile <= 8) return {tile, warps, 8};
+    if (tile == 12) return wide ? SetupShape{16, warps, 8} : SetupShape{8, warps, 6};
+    if (tile == 16) return {16, warps, wide ? 7 : 8};
+    if (tile <= 24) return {8, warps, !wide ? 4 : tile == 20 ? 3 : 2};
+    return {wide ? 32 : 16, warps, 4};
+}
+
+/// Blocks that all have n rows, a multiple of 4.
+template <class T>
+constexpr SetupShape fixed_size_shape(int n) {
+    constexpr SetupShape shapes[8][2] = {
+        // double, float
+        {{2, 2, 20}, {2, 2, 20}},  // 4
+        {{4, 2, 12}, {4, 2, 16}},  // 8
+        {{4, 2, 6}, {4, 4, 6}},    // 12
+        {{8, 2, 8}, {8, 2, 12}},   // 16
+        {{4, 1, 7}, {4, 2, 6}},    // 20
+        {{8, 2, 4}, {8, 2, 8}},    // 24
+        {{0, 0, 0}, {0, 0, 0}},    // 28
+        {{16, 2, 6}, {8, 1, 10}},  // 32
+    };
+    return shapes[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
+}
+
+/// Warps a thread block of the setup of larger blocks; threads of the replacement of singular blocks
+/// (a warp) and of the kernels that choose and write formats.
+inline constexpr int large_setup_warps = 4;
+inline constexpr int singular_threads = 32;
+inline constexpr int store_threads = 256;
+
+/// What is known of stored blocks.
+enum class BlockLayout {
+    any,       ///< Nothing.
+    one_size,  ///< All but the last have one size.
+    uniform,   ///< And all have one format.
+};
+
+/// How warps take stored blocks: in chunks of `groups` groups of up to 32 rows, through `stages`
+/// stages of shared memory, for `vectors` vectors at once.
+struct ApplyShape {
+    BlockLayout layout;
+    int groups;  ///< 0: no kernel.
+    int stages;
+    int vectors;
+    int thread_blocks;  ///< A multiprocessor that registers are limited for.
+    bool transposed = false;
+};
+
+enum class ApplyKernel {
+    uniform_one_group,
+    uniform_two_groups,
+    uniform_four_groups,
+    uniform_two_stages,
+    uniform_vectors,
+    uniform_vectors_two_groups,
+    one_size,
+    any_one_group,
+    any_two_groups,
+    any_four_groups,
+    any_vectors,
+    transposed,
+    transposed_vectors,
+};
+inline constexpr int apply_kernels = int(ApplyKernel::transposed_vectors) + 1;
+
+template <class T>
+constexpr ApplyShape apply_shape(ApplyKernel kernel) {
+    using enum BlockLayout;
+    constexpr bool wide = sizeof(T) == 8;
+    constexpr ApplyShape shapes[apply_kernels] = {
+        {uniform, 1, 1, 1, 12},
+        {uniform, 2, 1, 1, 8},
+        {uniform, 4, 1, 1, 8},
+        {uniform, wide ? 2 : 0, 2, 1, 8},
+        {uniform, 1, 2, 8, wide ? 4 : 5},
+        {uniform, 2, wide ? 1 : 2, 8, 4},
+        {one_size, 2, 1, 1, wide ? 8 : 12},
+        {any, 1, 1, 1, 12},
+        {any, 2, 1, 1, 12},
+        {any, 4, 1, 1, 8},
+        {any, 1, wide ? 1 : 2, 8, 5},
+        {any, 1, 2, 1, 8, true},
+        {any, 1, 2, 8, 4, true},
+    };
+    return shapes[int(kernel)];
+}
+
+/// A kernel and its thread blocks: `rounds` times as many as the GPU holds at once, or as many as
+/// have work, if that is less. Even: the largest power of two below, in the place of a last round
+/// of a few thread blocks; from 8 times on as many as have work.
+struct ApplyLaunch {
+    ApplyKernel kernel;
+    unsigned rounds = 1;
+    bool even = false;
+};
+inline constexpr unsigned all_rounds = 1u << 16;  ///< More than are ever made.
+
+/// Blocks of one size n and one format of `value_bytes` bytes, with `bytes` bytes of values and
+/// vectors. A chunk is worth its instructions from some bytes on, and two or four groups fill lanes
+/// that one leaves idle. Thread blocks that end after a chunk share the memory best; small chunks
+/// are not worth starting one.
+template <class T>
+ApplyLaunch uniform_apply_launch(int n, int value_bytes, double bytes, int vectors) {
+    using enum ApplyKernel;
+    constexpr bool wide = sizeof(T) == 8;
+    if (vectors > 1) {
+        const bool thirds = 64 / n == 3;  // Of two groups.
+        if (wide && (thirds || n <= 12)) return {uniform_vectors_two_groups, all_rounds};
+        if (thirds) return {uniform_vectors_two_groups};
+        return {uniform_vectors, 4};
+    }
+    if (value_bytes == 8) {
+        const ApplyKernel kernel = n <= 3   ? uniform_four_groups
+                                   : n <= 6 ? uniform_two_groups
+                                            : uniform_one_group;
+        return {kernel, all_rounds, true};
+    }
+    if (value_bytes == 4) {
+        if (n <= 7) return {uniform_four_groups, n <= 4 ? 1 : all_rounds, true};
+        return {n <= 20 ? uniform_two_groups : uniform_one_group, all_rounds, true};
+    }
+    // More than the second-level cache keeps from one application to the next.
+    const bool streams = bytes > (n >= 12 && n <= 23 ? 3e7 : 4e7);
+    if (wide && streams && (n < 24 || n > 26)) return {uniform_two_stages};
+    if (n <= 26) return {uniform_four_groups, n <= 11 ? 1u : 4u, true};
+    return {wide ? uniform_two_groups : uniform_one_group, wide ? 2u : 1u, true};
+}
+
+/// Blocks of up to n rows; `value_bytes`: of the widest format that they may have.
+template <class T>
+ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes, double bytes,
+                         int vectors, bool transpose) {
+    using enum ApplyKernel;
+    constexpr bool wide = sizeof(T) == 8;
+    if (transpose) return {vectors > 1 ? transposed_vectors : transposed};
+    if (layout == BlockLayout::uniform) {
+        return uniform_apply_launch<T>(n, value_bytes, bytes, vectors);
+    }
+    if (vectors > 1) return {any_vectors, wide || (mixed && n > 16) ? 1u : 4u};
+    if (layout == BlockLayout::one_size && n >= 7 && n <= 21) {
+        return {one_size, wide && n > 8 && n <= 12 ? 2u : 1u, true};
+    }
+    if (n * value_bytes <= 24) return {any_four_groups};
+    if (n * value_bytes <= 80) return {any_two_groups};
+    return {any_one_group, mixed ? 1u : 4u};
+}
+
+/// Warps a thread block of these kernels, and threads a thread block, and a group of up to 64 rows,
+/// of those for blocks of more than 32 rows.
+inline constexpr int apply_warps = 4;
+inline constexpr int large_apply_threads = 128;
+
+}  // namespace tessera::cuda

@@ -1,0 +1,136 @@
+#include "base/check_cuda.hpp"
+#include "gpu/launch.cuh"
+#include "precond/block_jacobi/apply/block_pipeline.cuh"
+
+namespace tessera::cuda {
+
+/// In apply_pipeline.cuh: blocks of up to 32 rows, by bulk copies.
+template <class T>
+void apply_pipeline(const Context& context, const StoredBlocks& blocks,
+                    batched::Transpose transpose, Index vectors, const T* r, Offset r_leading, T* z,
+                    Offset z_leading);
+
+namespace {
+
+constexpr int threads = large_apply_threads;
+constexpr int team = 64;  ///< Threads of a group.
+constexpr int warps = threads / 32;
+
+/// z_b = X_b r_b, a thread a row, straight from global memory. The sums are those of the pipeline.
+template <class T, int Vectors, bool Transposed>
+__global__ void __launch_bounds__(threads)
+    apply_rows_kernel(StoredBlocks blocks, Index vectors, const T* r, Offset r_leading, T* z,
+                      Offset z_leading) {
+    constexpr int together = 8;
+    const Index group = Index(blockIdx.x) * (threads / team) + Index(threadIdx.x) / team;
+    if (group >= blocks.group_count) return;
+    Index block = __ldg(blocks.groups + group);
+    Index end = __ldg(blocks.groups + group + 1);
+    const Index row = __ldg(blocks.block_offsets + block) + Index(threadIdx.x) % team;
+    if (row >= __ldg(blocks.block_offsets + end)) return;
+    while (end - block > 1) {
+        const Index middle = block + (end - block) / 2;
+        (__ldg(blocks.block_offsets + middle) <= row ? block : end) = middle;
+    }
+    const Index first_row = __ldg(blocks.block_offsets + block);
+    const int n = __ldg(blocks.block_offsets + block + 1) - first_row;
+    const int in_block = row - first_row;
+    const std::byte* const bytes = blocks.bytes + __ldg(blocks.starts + block) * blocks.unit;
+    with_format<T>(blocks.formats == nullptr ? blocks.format : blocks.formats[block], [&](auto f) {
+        constexpr BlockPrecision format = decltype(f)::value;
+        for (Index vector = 0; vector < vectors; vector += Vectors) {
+            T sum[Vectors] = {};
+            int column = Transposed ? first_column(n, in_block) : 0;
+            for (int done = 0; done < n; done += together) {
+                T x[together];
+                int j[together];
+#pragma unroll
+                for (int u = 0; u < together; ++u) {
+                    j[u] = column;
+                    const int entry = Transposed ? in_block * n + column : column * n + in_block;
+                    if (done + u < n) {
+                        x[u] =
+                            widen<T, format>(stored_bits<format>(bytes + entry * bytes_of(format)));
+                    }
+                    column = column + 1 < n ? column + 1 : 0;
+                }
+#pragma unroll
+                for (int v = 0; v < Vectors; ++v) {
+                    if (vector + v >= vectors) break;
+                    const T* const factor = r + (vector + v) * r_leading + first_row;
+#pragma unroll
+                    for (int u = 0; u < together; ++u) {
+                        if (done + u < n) sum[v] = fma(x[u], __ldg(factor + j[u]), sum[v]);
+                    }
+                }
+            }
+#pragma unroll
+            for (int v = 0; v < Vectors; ++v) {
+                if (vector + v < vectors) z[(vector + v) * z_leading + row] = sum[v];
+            }
+        }
+    });
+}
+
+template <class T, int Vectors, bool Transposed>
+void launch_apply_rows(const Context& context, const StoredBlocks& blocks, Index vectors,
+                       const T* r, Offset r_leading, T* z, Offset z_leading) {
+    apply_rows_kernel<T, Vectors, Transposed>
+        <<<blocks_for(blocks.group_count, threads / team), threads, 0, stream_of(context)>>>(
+            blocks, vectors, r, r_leading, z, z_leading);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+/// A warp a block.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    expand_kernel(StoredBlocks blocks, const Offset* entry_offsets, T* values) {
+    const Index block = Index(blockIdx.x) * warps + Index(threadIdx.x) / 32;
+    if (block >= blocks.count) return;
+    const Offset start = entry_offsets[block];
+    const int entries = int(entry_offsets[block + 1] - start);
+    const std::byte* const bytes = blocks.bytes + blocks.starts[block] * blocks.unit;
+    with_format<T>(blocks.formats == nullptr ? blocks.format : blocks.formats[block], [&](auto f) {
+        constexpr BlockPrecision format = decltype(f)::value;
+        for (int e = int(threadIdx.x) % 32; e < entries; e += 32) {
+            values[start + e] = widen<T, format>(stored_bits<format>(bytes + e * bytes_of(format)));
+        }
+    });
+}
+
+}  // namespace
+
+template <class T>
+void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
+           Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
+    if (blocks.count == 0 || vectors <= 0) return;
+    if (blocks.largest <= 32 && bulk_copies()) {
+        apply_pipeline(context, blocks, transpose, vectors, r, r_leading, z, z_leading);
+        return;
+    }
+    const bool transposed = transpose == batched::Transpose::yes;
+    const auto launch =
+        vectors == 1 ? transposed ? launch_apply_rows<T, 1, true> : launch_apply_rows<T, 1, false>
+        : transposed ? launch_apply_rows<T, 4, true>
+                     : launch_apply_rows<T, 4, false>;
+    launch(context, blocks, vectors, r, r_leading, z, z_leading);
+}
+
+template <class T>
+void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets,
+            T* values) {
+    if (blocks.count == 0) return;
+    expand_kernel<T><<<blocks_for(blocks.count, warps), threads, 0, stream_of(context)>>>(
+        blocks, entry_offsets, values);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+#define TESSERA_INSTANTIATE(T)                                                             \
+    template void apply<T>(const Context&, const StoredBlocks&, batched::Transpose, Index, \
+                           const T*, Offset, T*, Offset);                                  \
+    template void expand<T>(const Context&, const StoredBlocks&, const Offset*, T*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cuda

@@ -1,0 +1,282 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check_cuda.hpp"
+#include "gpu/dependent.cuh"
+#include "gpu/launch.cuh"
+#include "gpu/pack.cuh"
+#include "precond/block_jacobi/apply/block_pipeline_one_size.cuh"
+
+/// z_b = X_b r_b for blocks of up to 32 rows, by warps that each take chunks of them.
+namespace tessera::cuda {
+
+/// f(v) for the first `count` of `Most` vectors.
+template <int Most, class F>
+__device__ __forceinline__ void for_vectors(Index count, F&& f) {
+    if (Most == 1 || count >= Most) {
+#pragma unroll
+        for (int v = 0; v < Most; ++v) f(v);
+    } else {
+#pragma unroll
+        for (int v = 0; v < Most; ++v) {
+            if (v < count) f(v);
+        }
+    }
+}
+
+/// Copies factors to the stages, in the order in which they are used: for each chunk all vectors,
+/// some at once.
+template <class T, class Pipeline, class Shape>
+class FactorCopies {
+  public:
+    __device__ __forceinline__ FactorCopies(const Pipeline& pipeline, Index first, Index step,
+                                            Index vectors, const T* r, Offset leading)
+        : pipeline_(pipeline),
+          chunk_(first),
+          step_(step),
+          vectors_(vectors),
+          r_(r),
+          leading_(leading) {}
+
+    /// The next ones, to the factors of a stage.
+    __device__ __forceinline__ void start(int stage) {
+        if (chunk_ < pipeline_.chunks()) {
+            T* const to = pipeline_.template factors<T>(stage);
+#pragma unroll
+            for (int q = 0; q < Shape::groups; ++q) {
+                const Index row = pipeline_.row(chunk_, chunk_stage_, q);
+                if (row < 0) continue;
+                const T* from = r_ + vector_ * leading_ + row;
+                T* const own = to + pipeline_.factor_offset(q);
+                for_vectors<Shape::vectors>(vectors_ - vector_, [&](int v) {
+                    start_value_copy(from, own + v * Shape::factor_stride);
+                    from += leading_;
+                });
+            }
+        }
+        end_value_copies();
+        vector_ += Shape::vectors;
+        if (Shape::vectors > 1 && vector_ < vectors_) return;
+        vector_ = 0;
+        chunk_ += step_;
+        chunk_stage_ = chunk_stage_ + 1 < Shape::stages ? chunk_stage_ + 1 : 0;
+    }
+
+  private:
+    const Pipeline& pipeline_;
+    Index chunk_, step_;
+    int chunk_stage_ = 0;
+    Index vector_ = 0, vectors_;
+    const T* r_;
+    Offset leading_;
+};
+
+/// Adds the products of a row with the factors of its block, column by column; these begin at a
+/// multiple of `Width`.
+template <int Width, class Shape, BlockPrecision format, class T>
+__device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, int n,
+                                        const T* factor, T (&sum)[Shape::vectors]) {
+    constexpr int together = 4;
+    const int step = n * bytes_of(format);
+    const auto add = [&](auto columns, auto width, int count) {
+        constexpr int most = decltype(columns)::value;
+        constexpr int wide = decltype(width)::value;
+        T x[most];
+#pragma unroll
+        for (int u = 0; u < most; ++u) {
+            if (u < count) x[u] = widen<T, format>(stored_bits<format>(value + u * step));
+        }
+#pragma unroll
+        for (int v = 0; v < Shape::vectors; ++v) {
+#pragma unroll
+            for (int u = 0; u < most; u += wide) {
+                if (u >= count) continue;
+                const auto run =
+                    *reinterpret_cast<const Pack<T, wide>*>(factor + v * Shape::factor_stride + u);
+#pragma unroll
+                for (int w = 0; w < wide; ++w) sum[v] = fma(x[u + w], run.value[w], sum[v]);
+            }
+        }
+    };
+    int left = n;
+#pragma unroll 1
+    for (; left >= together; left -= together) {
+        add(std::integral_constant<int, together>(), std::integral_constant<int, Width>(),
+            together);
+        value += together * step;
+        factor += together;
+    }
+    if (left > 0) {
+        add(std::integral_constant<int, together - 1>(), std::integral_constant<int, 1>(), left);
+    }
+}
+
+/// The same for a row of the transpose, a column of the stored block. Where n is even, each row
+/// starts with another entry, since all would read the same banks.
+template <class Shape, BlockPrecision format, class T>
+__device__ __forceinline__ void sum_column(Format<format>, const std::byte* value, int n,
+                                           int in_block, const T* factor,
+                                           T (&sum)[Shape::vectors]) {
+    int j = first_column(n, in_block);
+#pragma unroll 4
+    for (int left = n; left > 0; --left) {
+        const T x = widen<T, format>(stored_bits<format>(value + j * bytes_of(format)));
+#pragma unroll
+        for (int v = 0; v < Shape::vectors; ++v) {
+            sum[v] = fma(x, factor[v * Shape::factor_stride + j], sum[v]);
+        }
+        j = j + 1 < n ? j + 1 : 0;
+    }
+}
+
+template <bool Transposed, class Shape, class T>
+__device__ __forceinline__ void sum_share(const RowShare& share, const T* factors,
+                                          T (&sum)[Shape::vectors]) {
+    const T* const factor = factors + share.factor;
+    if constexpr (Transposed) {
+        with_format<T>(share.format, [&](auto format) {
+            const int skipped = share.in_block * share.n * bytes_of(decltype(format)::value);
+            sum_column<Shape>(format, share.block + skipped, share.n, share.in_block, factor, sum);
+        });
+    } else {
+        const auto sum_by = [&](auto width) {
+            with_format<T>(share.format, [&](auto format) {
+                const int skipped = share.in_block * bytes_of(decltype(format)::value);
+                sum_row<decltype(width)::value, Shape>(format, share.block + skipped, share.n,
+                                                       factor, sum);
+            });
+        };
+        // 0 for a lane without a row.
+        const bool wide = share.factor % Shape::widest == 0 || share.n == 0;
+        if (__all_sync(full_warp, wide)) {
+            sum_by(std::integral_constant<int, Shape::widest>());
+        } else {
+            sum_by(std::integral_constant<int, 1>());
+        }
+    }
+}
+
+/// All rows of a chunk, for the first `count` vectors from `to` on.
+template <bool Transposed, class Shape, class Pipeline, class T>
+__device__ __forceinline__ void apply_chunk(const Pipeline& pipeline, Index chunk, int stage,
+                                            const T* factors, Index count, T* to, Offset leading) {
+#pragma unroll
+    for (int q = 0; q < Shape::groups; ++q) {
+        const RowShare share = pipeline.share(chunk, stage, q);
+        T sum[Shape::vectors] = {};
+        sum_share<Transposed, Shape>(share, factors, sum);
+        if (share.n == 0) continue;
+        T* own = to + share.row;
+        for_vectors<Shape::vectors>(count, [&](int v) {
+            *own = sum[v];
+            own += leading;
+        });
+    }
+}
+
+/// z_b = X_b r_b, or X_b^T r_b: a warp takes chunks of blocks from its pipeline, a lane a row of
+/// each group; the sum of a row runs over its columns in ascending order.
+template <class T, ApplyKernel Kernel>
+__global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).thread_blocks)
+    apply_pipeline_kernel(StoredBlocks blocks, int value_bytes, Index vectors, const T* r,
+                          Offset r_leading, T* z, Offset z_leading) {
+    using Shape = ChunkShape<T, Kernel>;
+    extern __shared__ __align__(128) unsigned char memory[];
+    const int warp = int(threadIdx.x) / 32;
+    const Index first = Index(blockIdx.x) * apply_warps + warp;
+    const Index step = Index(gridDim.x) * apply_warps;
+    let_dependents_start();
+    using Pipeline = Chunks<Shape>;
+    Pipeline pipeline(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first,
+                      step);
+    FactorCopies<T, Pipeline, Shape> factors(pipeline, first, step, vectors, r, r_leading);
+    // The blocks are not being written (stored_blocks.hpp): they come while kernels before end.
+#pragma unroll 1
+    for (int s = 0; s < Shape::stages; ++s) pipeline.produce(s);
+    wait_for_kernels_before();
+#pragma unroll 1
+    for (int s = 0; s < Shape::stages; ++s) factors.start(s);
+    int stage = 0, phase = 0, slot = 0;
+#pragma unroll 1
+    for (Index chunk = first; chunk < pipeline.chunks(); chunk += step) {
+        pipeline.wait(stage, phase);
+#pragma unroll 1
+        for (Index vector = 0; vector < vectors; vector += Shape::vectors) {
+            wait_for_value_copies<Shape::stages - 1>();
+            __syncwarp();
+            apply_chunk<Shape::shape.transposed, Shape>(
+                pipeline, chunk, stage, pipeline.template factors<T>(slot), vectors - vector,
+                z + vector * z_leading, z_leading);
+            __syncwarp();
+            if (Shape::vectors == 1 || vector + Shape::vectors >= vectors) pipeline.produce(stage);
+            factors.start(slot);
+            slot = slot + 1 < Shape::stages ? slot + 1 : 0;
+            if (Shape::vectors == 1) break;
+        }
+        if (++stage == Shape::stages) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+}
+
+/// Thread blocks of a launch of which `needed` have work and the GPU holds `held` at once.
+inline unsigned thread_blocks_of(const ApplyLaunch& launch, unsigned needed, unsigned held) {
+    unsigned rounds = launch.rounds;
+    if (launch.even) {
+        rounds = 1;
+        while (2 * rounds <= launch.rounds && Offset(2) * rounds * held <= needed) rounds *= 2;
+        if (rounds >= 8) return needed;
+    }
+    return unsigned(std::min(Offset(needed), Offset(rounds) * held));
+}
+
+template <class T, ApplyKernel Kernel>
+void launch_apply(const Context& context, const StoredBlocks& blocks, const ApplyLaunch& launch,
+                  Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
+    using Shape = ChunkShape<T, Kernel>;
+    const int value_bytes = Chunks<Shape>::value_bytes(blocks);
+    const int bytes = apply_warps * Shape::warp_bytes(value_bytes);
+    int multiprocessors = 0, memory = 0;
+    TESSERA_CUDA(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, context.device()));
+    TESSERA_CUDA(cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                        context.device()));
+    constexpr int reserved = 1024;  // Of each thread block by the system.
+    const int each = std::clamp(memory / (bytes + reserved), 1, Shape::shape.thread_blocks);
+    const unsigned needed = blocks_for(Chunks<Shape>::chunks(blocks), apply_warps);
+    launch_dependent(apply_pipeline_kernel<T, Kernel>,
+                     thread_blocks_of(launch, needed, unsigned(multiprocessors * each)),
+                     32 * apply_warps, bytes, stream_of(context), blocks, value_bytes, vectors, r,
+                     r_leading, z, z_leading);
+}
+
+template <class T>
+void apply_pipeline(const Context& context, const StoredBlocks& blocks,
+                    batched::Transpose transpose, Index vectors, const T* r, Offset r_leading, T* z,
+                    Offset z_leading) {
+    const bool mixed = blocks.formats != nullptr;
+    const BlockLayout layout = !blocks.one_size ? BlockLayout::any
+                               : mixed          ? BlockLayout::one_size
+                                                : BlockLayout::uniform;
+    const int n = blocks.largest;
+    const int value_bytes = mixed ? int(sizeof(T)) : bytes_of(blocks.format);
+    const double bytes = double(blocks.count) * n * n * value_bytes + 2.0 * blocks.rows * sizeof(T);
+    const ApplyLaunch launch = apply_launch<T>(layout, mixed, n, value_bytes, bytes, int(vectors),
+                                               transpose == batched::Transpose::yes);
+    const auto launch_if = [&](auto constant) {
+        constexpr ApplyKernel kernel = ApplyKernel(decltype(constant)::value);
+        if constexpr (apply_shape<T>(kernel).groups > 0) {
+            if (launch.kernel != kernel) return;
+            launch_apply<T, kernel>(context, blocks, launch, vectors, r, r_leading, z, z_leading);
+        }
+    };
+    [&]<int... Kernel>(std::integer_sequence<int, Kernel...>) {
+        (launch_if(std::integral_constant<int, Kernel>()), ...);
+    }
+    (std::make_integer_sequence<int, apply_kernels>());
+}
+
+}  // namespace tessera::cuda

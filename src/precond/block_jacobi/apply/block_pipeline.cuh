@@ -1,0 +1,254 @@
+#pragma once
+
+#include <type_traits>
+
+#include "gpu/bulk_copy.cuh"
+#include "gpu/tuning/block_jacobi_h200.hpp"
+#include "gpu/warp.cuh"
+#include "precond/block_jacobi/storage/block_formats.hpp"
+
+/// A pipeline of asynchronous bulk copies that brings stored blocks to shared memory, one a warp. A
+/// warp takes chunks, at a stride: some groups of whole blocks with at most 32 rows each, whose
+/// values are one run of bytes. While it works on one stage, the others are being filled. A lane
+/// takes a row of each group.
+namespace tessera::cuda {
+
+/// What a lane needs of a row.
+struct RowShare {
+    const std::byte* block;  ///< The values of its block.
+    int n;                   ///< Rows of the block; 0 where the lane has none.
+    BlockPrecision format;
+    int in_block;  ///< Which of them it is.
+    int factor;    ///< Where the factors of its block begin, in those of the stage.
+    Index row;     ///< Of the matrix.
+};
+
+/// Column of a transposed block with which the sum of a row begins.
+__device__ __forceinline__ int first_column(int n, int in_block) {
+    return n % 2 == 0 ? in_block : 0;
+}
+
+/// How a warp of T takes chunks.
+template <class T, ApplyKernel Kernel>
+struct ChunkShape {
+    using Real = T;
+    static constexpr ApplyShape shape = apply_shape<T>(Kernel);
+    static constexpr BlockLayout layout = shape.layout;
+    static constexpr int groups = shape.groups;
+    static constexpr int stages = shape.stages;
+    static constexpr int vectors = shape.vectors;
+    static constexpr int rows = 32 * groups;
+    static constexpr int widest = 16 / int(sizeof(T));  ///< Factors read at once.
+    /// Several vectors read them so often that blocks of more than `widest` rows, where they have
+    /// one size, have theirs begin at multiples of it. That takes 42 (T of 8 bytes) or 48 a group.
+    static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
+    static constexpr int padded_from = padded ? widest + 1 : 33;
+    /// From a vector's factors to the next one's.
+    static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * groups : rows;
+    static_assert(vectors == 1 || groups <= 2);
+    static constexpr int factor_bytes = vectors * factor_stride * int(sizeof(T));
+    static constexpr int share_bytes =
+        layout == BlockLayout::uniform ? 0 : rows * int(sizeof(int2));
+    static constexpr int barrier_bytes = 128;
+    static_assert(stages * 8 <= barrier_bytes);
+
+    static __host__ __device__ constexpr int warp_bytes(int value_bytes) {
+        return barrier_bytes + stages * (value_bytes + factor_bytes + share_bytes);
+    }
+};
+
+/// Copies of single values to shared memory, by each thread for itself.
+template <class T>
+__device__ __forceinline__ void start_value_copy(const T* from, T* to) {
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))),
+        "l"(from), "n"(sizeof(T))
+        : "memory");
+}
+__device__ __forceinline__ void end_value_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Until all but the last `Pending` sets of copies, each closed by end_value_copies, have arrived.
+template <int Pending>
+__device__ __forceinline__ void wait_for_value_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+/// The stages of a warp: in each values, factors, and a share of each lane and group.
+template <class Shape>
+class PipelineStages {
+  public:
+    __device__ __forceinline__ PipelineStages(unsigned char* memory, int value_bytes)
+        : memory_(memory), value_bytes_(value_bytes) {
+        if (int(threadIdx.x) % 32 < Shape::stages) barrier(int(threadIdx.x) % 32).init();
+        __syncwarp();
+    }
+    __device__ __forceinline__ CopyBarrier barrier(int stage) const {
+        return CopyBarrier(reinterpret_cast<unsigned long long*>(memory_) + stage);
+    }
+    __device__ __forceinline__ unsigned char* values(int stage) const {
+        return memory_ + Shape::barrier_bytes +
+               stage * (value_bytes_ + Shape::factor_bytes + Shape::share_bytes);
+    }
+    template <class T>
+    __device__ __forceinline__ T* factors(int stage) const {
+        return reinterpret_cast<T*>(values(stage) + value_bytes_);
+    }
+    __device__ __forceinline__ int2* shares(int stage) const {
+        return reinterpret_cast<int2*>(values(stage) + value_bytes_ + Shape::factor_bytes);
+    }
+    __device__ __forceinline__ void wait(int stage, int phase) const { barrier(stage).wait(phase); }
+
+    /// Offset of values in a line of 128 bytes, in global memory as in their stage.
+    static __device__ __forceinline__ unsigned into_line(const std::byte* begin) {
+        return unsigned(reinterpret_cast<unsigned long long>(begin)) % 128;
+    }
+    /// Starts to copy a run, with up to 15 bytes before and after it.
+    __device__ __forceinline__ void copy(int stage, const std::byte* begin, unsigned bytes) const {
+        if (threadIdx.x % 32 != 0) return;
+        const unsigned skipped = into_line(begin) % 16;
+        const unsigned copied = (bytes + skipped + 15) / 16 * 16;
+        barrier(stage).expect(int(copied));
+        barrier(stage).copy(begin - skipped, values(stage) + (into_line(begin) - skipped),
+                            int(copied));
+    }
+    /// Bytes of a stage for a run of at most so many.
+    static int stage_bytes(int most) { return (most + 15 + 127) / 128 * 128 + 128; }
+
+  private:
+    unsigned char* memory_;
+    int value_bytes_;
+};
+
+/// Chunks of any blocks: where the groups and blocks of the next one begin is read ahead.
+template <class Shape>
+class GroupChunks : public PipelineStages<Shape> {
+    using Stages = PipelineStages<Shape>;
+    static constexpr int groups = Shape::groups;
+
+  public:
+    /// Where formats differ, blocks of an odd number of floats end with an unused one.
+    static int value_bytes(const StoredBlocks& blocks) {
+        const bool mixed = blocks.formats != nullptr;
+        const int each = mixed ? int(sizeof(typename Shape::Real)) : bytes_of(blocks.format);
+        const int unused = mixed && sizeof(typename Shape::Real) == 4 ? 4 : 0;
+        return Stages::stage_bytes(Shape::rows * (blocks.largest * each + unused));
+    }
+    static Offset chunks(const StoredBlocks& blocks) {
+        return (blocks.group_count + groups - 1) / groups;
+    }
+
+    __device__ __forceinline__ GroupChunks(const StoredBlocks& blocks, int value_bytes,
+                                           unsigned char* memory, Index first, Index step)
+        : Stages(memory, value_bytes),
+          blocks_(blocks),
+          step_(step),
+          next_(first),
+          chunks_((blocks.group_count + groups - 1) / groups),
+          lane_(int(threadIdx.x) % 32) {
+        bounds_ = group_bounds(first);
+        read_blocks();
+        bounds_ = group_bounds(first + step);
+    }
+    __device__ __forceinline__ Index chunks() const { return chunks_; }
+    __device__ __forceinline__ Index row(Index, int stage, int q) const {
+        return this->shares(stage)[q * 32 + lane_].y;
+    }
+    __device__ __forceinline__ int factor_offset(int q) const { return q * 32 + lane_; }
+    __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
+        const int in_chunk = q * 32 + lane_;
+        const int2 packed_share = this->shares(stage)[in_chunk];
+        const unsigned packed = unsigned(packed_share.x);
+        const int in_block = int(packed >> in_block_at);
+        return {reinterpret_cast<const std::byte*>(this->values(stage)) + packed % (1u << size_at),
+                int(packed >> size_at) % (1 << (format_at - size_at)),
+                BlockPrecision((packed >> format_at) % (1 << (in_block_at - format_at))),
+                in_block,
+                in_chunk - in_block,
+                packed_share.y};
+    }
+    /// Starts to copy the next chunk, whose blocks were read before, and writes the shares of
+    /// its rows; reads the blocks of the one after it.
+    __device__ __forceinline__ void produce(int stage) {
+        if (next_ < chunks_) {
+            const Offset start = __shfl_sync(full_warp, ahead_.start[0], 0);
+            const std::byte* const begin = blocks_.bytes + start * blocks_.unit;
+            this->copy(stage, begin, unsigned(int(ahead_.end - start) * blocks_.unit));
+            Index first_row = __shfl_sync(full_warp, ahead_.row[0], 0);
+#pragma unroll
+            for (int q = 0; q < groups; ++q) {
+                const Index end_row = q + 1 < groups
+                                          ? __shfl_sync(full_warp, ahead_.row[(q + 1) % groups], 0)
+                                          : ahead_.end_row;
+                const unsigned offset = unsigned(int(ahead_.start[q]) - int(start)) * blocks_.unit;
+                write_shares(stage, q, first_row, end_row,
+                             this->into_line(begin) + offset | unsigned(ahead_.format[q])
+                                                                   << format_at);
+                first_row = end_row;
+            }
+        }
+        next_ += step_;
+        if (next_ < chunks_) {
+            read_blocks();
+            bounds_ = group_bounds(next_ + step_);
+        }
+    }
+
+  private:
+    static constexpr int size_at = 15, format_at = 21, in_block_at = 24;
+
+    /// In lane q the first block of group q.
+    __device__ __forceinline__ Index group_bounds(Index chunk) const {
+        return __ldg(blocks_.groups +
+                     min(chunk * groups + min(lane_, groups), blocks_.group_count));
+    }
+
+    __device__ __forceinline__ void read_blocks() {
+        Index block = __shfl_sync(full_warp, bounds_, 0);
+#pragma unroll
+        for (int q = 0; q < groups; ++q) {
+            const Index end = __shfl_sync(full_warp, bounds_, q + 1);
+            const Index own = min(block + lane_, end);
+            ahead_.row[q] = __ldg(blocks_.block_offsets + own);
+            ahead_.start[q] = __ldg(blocks_.starts + own);
+            ahead_.format[q] = blocks_.format;
+            if (blocks_.formats != nullptr && own < end) ahead_.format[q] = blocks_.formats[own];
+            block = end;
+        }
+        ahead_.end_row = __ldg(blocks_.block_offsets + block);
+        ahead_.end = __ldg(blocks_.starts + block);
+    }
+
+    /// Lanes with a block of group q tell all lanes where it begins; those after the last block
+    /// hold where the next group begins.
+    __device__ __forceinline__ void write_shares(int stage, int q, Index first_row, Index end_row,
+                                                 unsigned own_block) const {
+        const int begin = int(ahead_.row[q] - first_row);
+        const unsigned begins = __reduce_or_sync(full_warp, begin < 32 ? 1u << begin : 0);
+        const unsigned up_to_here = begins & (~0u >> (31 - lane_));
+        const int first = 31 - __clz(int(up_to_here));
+        const int end = __clz(int(__brev(begins & (~1u << lane_))));
+        const unsigned block = __shfl_sync(full_warp, own_block, __popc(up_to_here) - 1);
+        const bool inside = lane_ < end_row - first_row;
+        const unsigned packed = block | unsigned(inside ? end - first : 0) << size_at |
+                                unsigned(inside ? lane_ - first : 0) << in_block_at;
+        this->shares(stage)[q * 32 + lane_] =
+            make_int2(int(packed), inside ? first_row + lane_ : -1);
+    }
+
+    /// In each lane a block of each group, up to the last.
+    struct Ahead {
+        Index row[groups];
+        Offset start[groups];
+        BlockPrecision format[groups];
+        Index end_row;  ///< Of the chunk.
+        Offset end;
+    };
+    const StoredBlocks& blocks_;
+    Index step_, next_, chunks_;
+    int lane_;
+    Index bounds_;
+    Ahead ahead_;
+};
+
+}  // namespace tessera::cuda

@@ -1,0 +1,285 @@
+#include "precond/block_jacobi/test_cases.hpp"
+
+namespace tessera::test {
+
+TEST(block_jacobi, every_size) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (Index n = 1; n <= 32; ++n) {
+            expect_all_inverted(context(), make_case(random, random_blocks<T>(random, 37, n, n)));
+        }
+    });
+}
+
+TEST(block_jacobi, mixed_sizes) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        expect_all_inverted(context(), make_case(random, random_blocks<T>(random, 2500, 1, 32)));
+        expect_all_inverted(context(), make_case(random, random_blocks<T>(random, 5000, 1, 5)));
+    });
+}
+
+TEST(block_jacobi, pivots_and_grading) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        std::vector<std::vector<T>> blocks;
+        for (Index n = 1; n <= 32; ++n) {
+            std::vector<Index> order(static_cast<std::size_t>(n));
+            std::iota(order.begin(), order.end(), 0);
+            std::shuffle(order.begin(), order.end(), random);
+            blocks.push_back(
+                block_of<T>(n, [&](Index i, Index j) { return order[std::size_t(i)] == j; }));
+            const auto noise = random_block<T>(random, n);
+            blocks.push_back(block_of<T>(n, [&](Index i, Index j) {
+                return std::ldexp(noise[std::size_t(i + j * n)], -i - j);
+            }));
+        }
+        for (Index n = 1; n <= (sizeof(T) == 4 ? 6 : 11); ++n) {
+            blocks.push_back(block_of<T>(n, [](Index i, Index j) { return 1.0 / (i + j + 1); }));
+        }
+        expect_all_inverted(context(), make_case(random, blocks));
+    });
+}
+
+TEST(block_jacobi, no_rows_and_one_block) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Case<T> nothing = make_case<T>(random, {});
+        const BlockJacobi<T> jacobi = invert(context(), nothing);
+        EXPECT_EQ(jacobi.rows(), 0);
+        EXPECT_EQ(jacobi.copy_inverses(context()).size(), 0);
+        EXPECT_EQ(to_host(context(), jacobi.inverse_offsets()), std::vector<Offset>{0});
+        jacobi.apply(context(), {}, {});
+        for (const Index n : {1, 2, 17, 32}) {
+            expect_all_inverted(context(), make_case<T>(random, {random_block<T>(random, n)}));
+        }
+    });
+}
+
+TEST(block_jacobi, update_takes_new_values) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        auto blocks = random_blocks<T>(random, 300, 1, 32);
+        std::vector<std::vector<T>> next;
+        for (const auto& block : blocks) next.push_back(random_vector<T>(random, block.size()));
+        blocks[7].assign(blocks[7].size(), T(0));
+        const Case<T> before = make_case(random, blocks), after = make_case(random, next);
+        BlockJacobi<T> jacobi = invert(there, before);
+        EXPECT_EQ(jacobi.singular_blocks(), 1);
+        const CsrMatrix<T> matrix = copy_to(there, after.matrix.view());
+        jacobi.update(there, matrix.view());
+        EXPECT_EQ(jacobi.singular_blocks(), 0);
+        const auto updated = inverses(there, jacobi), fresh = inverses(there, invert(there, after));
+        for (std::size_t b = 0; b < fresh.size(); ++b) EXPECT_TRUE(same_bits(updated[b], fresh[b]));
+    });
+}
+
+TEST(block_jacobi, independent_of_order) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        const auto blocks = random_blocks<T>(random, 1500, 1, 32);
+        std::vector<std::size_t> order(blocks.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::shuffle(order.begin(), order.end(), random);
+        std::vector<std::vector<T>> permuted;
+        for (const std::size_t b : order) permuted.push_back(blocks[b]);
+        const auto here = inverses(there, invert(there, make_case(random, blocks)));
+        const auto moved = inverses(there, invert(there, make_case(random, permuted)));
+        for (std::size_t b = 0; b < order.size(); ++b) {
+            ASSERT_TRUE(same_bits(moved[b], here[order[b]]));
+        }
+    });
+}
+
+TEST(block_jacobi, independent_of_threads) {
+    if (context().on_gpu()) GTEST_SKIP() << "the CPU backend's threads";
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        auto blocks = random_blocks<T>(random, 1500, 1, 32);
+        blocks[700].assign(blocks[700].size(), T(0));
+        const Case<T> given = make_case(random, blocks);
+        const auto r = random_vector<T>(random, std::size_t(given.offsets.back()));
+        std::vector<T> first_values, first_z;
+        for (const int threads : {1, 2, 7}) {
+            const Context there = host(threads);
+            const BlockJacobi<T> jacobi = invert(there, given);
+            std::vector<T> z(r.size());
+            jacobi.apply(there, r, z);
+            const auto values = copy_to_host(there, jacobi.copy_inverses(there));
+            if (threads == 1) {
+                first_values = values;
+                first_z = z;
+            }
+            EXPECT_TRUE(same_bits(values, first_values));
+            EXPECT_TRUE(same_bits(z, first_z));
+        }
+    });
+}
+
+// |z_i - sum_j x_ij r_j| <= gamma_n sum_j |x_ij| |r_j|, also beside blocks of NaN.
+TEST(block_jacobi, apply_is_bounded) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        for (const Index largest : {1, 2, 3, 5, 8, 17, 32}) {
+            for (const Index count : {1, 2, 33, 1200}) {
+                auto blocks = random_blocks<T>(random, count, 1, largest);
+                blocks[std::size_t(count / 2)].assign(blocks[std::size_t(count / 2)].size(), T(0));
+                const Case<T> given = make_case(random, blocks);
+                const BlockJacobi<T> jacobi = invert(there, given);
+                const auto x = inverses(there, jacobi);
+                const auto r = random_vector<T>(random, std::size_t(given.offsets.back()));
+                const Buffer<T> r_there = copy_to_buffer(there, r);
+                Buffer<T> z_there(there, Offset(r.size()));
+                jacobi.apply(there, r_there.view(), z_there.view());
+                const auto z = copy_to_host(there, z_there);
+                for (Index b = 0; b < count; ++b) {
+                    const Index n = given.size(b), first = given.offsets[std::size_t(b)];
+                    for (Index i = 0; i < n; ++i) {
+                        const T found = z[std::size_t(first + i)];
+                        if (b == count / 2) {
+                            EXPECT_TRUE(std::isnan(found));
+                            continue;
+                        }
+                        long double sum = 0, size = 0;
+                        for (Index j = 0; j < n; ++j) {
+                            const long double term =
+                                (long double)x[std::size_t(b)][std::size_t(i + j * n)] *
+                                r[std::size_t(first + j)];
+                            sum += term;
+                            size += std::abs(term);
+                        }
+                        ASSERT_LE(double(std::abs(sum - found)), gamma<T>(n) * double(size))
+                            << "block " << b << " of " << count << ", row " << i << " of " << n;
+                    }
+                }
+            }
+        }
+    });
+}
+
+// Of every precision: the inverses as stored, applied as they are and transposed to several
+// vectors.
+TEST(block_jacobi, applies_what_is_kept) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        const Case<T> given = make_case(random, random_blocks<T>(random, 150, 1, 40));
+        const std::size_t rows = std::size_t(given.offsets.back());
+        constexpr Index vectors = 3;
+        const std::size_t leading = rows + 5;
+        const auto r = random_vector<T>(random, leading * vectors);
+        const Buffer<T> r_there = copy_to_buffer(there, r);
+        for (const auto precision : {BlockPrecision::working, BlockPrecision::adaptive,
+                                     BlockPrecision::f32, BlockPrecision::bf16}) {
+            const BlockJacobi<T> jacobi = invert(there, given, {.precision = precision});
+            const auto x = inverses(there, jacobi);
+            for (const bool transposed : {false, true}) {
+                Buffer<T> z_there(there, Offset(r.size()));
+                fill(there, T(0), z_there.view());  // What lies between vectors is copied, too.
+                jacobi.apply(there, transposed ? batched::Transpose::yes : batched::Transpose::no,
+                             vectors, r_there.view(), Offset(leading), z_there.view(),
+                             Offset(leading));
+                const auto z = copy_to_host(there, z_there);
+                for (Index b = 0; b < given.count(); ++b) {
+                    const Index n = given.size(b), first = given.offsets[std::size_t(b)];
+                    for (Index i = 0; i < n; ++i) {
+                        for (Index v = 0; v < vectors; ++v) {
+                            long double sum = 0, size = 0;
+                            for (Index j = 0; j < n; ++j) {
+                                const Index e = transposed ? j + i * n : i + j * n;
+                                const long double term =
+                                    (long double)x[std::size_t(b)][std::size_t(e)] *
+                                    r[std::size_t(first + j) + std::size_t(v) * leading];
+                                sum += term;
+                                size += std::abs(term);
+                            }
+                            const T found = z[std::size_t(first + i) + std::size_t(v) * leading];
+                            ASSERT_LE(double(std::abs(sum - found)), gamma<T>(n) * double(size));
+                        }
+                    }
+                }
+            }
+        }
+    });
+}
+
+// All but one of one size: the same bits as of each block alone, wherever the smaller one is.
+TEST(block_jacobi, applies_with_one_smaller_block) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context there = context();
+        const auto applied = [&](const Case<T>& given, const std::vector<T>& r) {
+            Buffer<T> z(there, Offset(r.size()));
+            invert(there, given).apply(there, copy_to_buffer(there, r).view(), z.view());
+            return copy_to_host(there, z);
+        };
+        for (const std::size_t smaller : {0, 1, 6, 7}) {
+            std::vector<std::vector<T>> blocks;
+            for (std::size_t b = 0; b < 8; ++b) {
+                blocks.push_back(random_block<T>(random, b == smaller ? 2 : 5));
+            }
+            const auto r = random_vector<T>(random, 7 * 5 + 2);
+            const std::vector<T> z = applied(make_case(random, blocks), r);
+            auto at = r.begin();
+            auto found = z.begin();
+            for (const auto& block : blocks) {
+                const Index n = block.size() == 4 ? 2 : 5;
+                const std::vector<T> own(at, at + n), expected(found, found + n);
+                EXPECT_TRUE(same_bits(applied(make_case<T>(random, {block}, 0), own), expected));
+                at += n;
+                found += n;
+            }
+        }
+    });
+}
+
+TEST(block_jacobi, refuses_misuse) {
+    auto random = generator();
+    const Context there = context();
+    const Case<double> given = make_case(random, random_blocks<double>(random, 5, 3, 3));
+    const CsrMatrix<double> matrix = copy_to(there, given.matrix.view());
+    EXPECT_THROW(BlockJacobi<double>(there, matrix.view(), uniform_blocks(there, 14, 3)),
+                 InvalidArgument);
+    BlockJacobi<double> jacobi(there, matrix.view(), uniform_blocks(there, 15, 3));
+    EXPECT_EQ(jacobi.describe(), "block_jacobi:3,blocks=uniform:3,singular=stop");
+    Buffer<double> r(there, 15), z(there, 14);
+    EXPECT_THROW(jacobi.apply(there, std::as_const(r).view(), z.view()), InvalidArgument);
+    EXPECT_THROW(
+        jacobi.apply(there, batched::Transpose::no, 2, std::as_const(r).view(), 15, r.view(), 15),
+        InvalidArgument);
+    CsrView<double> smaller = matrix.view();
+    smaller.rows = smaller.columns = 14;
+    EXPECT_THROW(jacobi.update(there, smaller), InvalidArgument);
+}
+
+TEST(block_jacobi, phases) {
+    auto random = generator();
+    const Context there = context();
+    there.time_phases();
+    const Case<double> given = make_case(random, random_blocks<double>(random, 5, 3, 3));
+    const CsrMatrix<double> matrix = copy_to(there, given.matrix.view());
+    const BlockJacobi<double> jacobi(there, matrix.view(), find_blocks(there, matrix.view(), 32));
+    Buffer<double> r = copy_to_buffer(there, std::vector<double>(15, 1.0)), z(there, 15);
+    jacobi.apply(there, std::as_const(r).view(), z.view());
+    std::vector<std::string> names;
+    for (const PhaseRecord& phase : there.phases()) {
+        names.push_back(phase.name);
+        EXPECT_GT(phase.bytes, 0);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"find_blocks", "setup", "apply"}));
+}
+
+}  // namespace tessera::test

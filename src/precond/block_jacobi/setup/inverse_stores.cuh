@@ -1,0 +1,98 @@
+#pragma once
+
+#include "gpu/pack.cuh"
+#include "precond/block_jacobi/kernels.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
+
+/// Where the setup kernels write: inverses as they are computed or in their formats, and what was
+/// found about each block.
+namespace tessera::cuda {
+
+/// Inverses as they are computed.
+template <class T>
+struct PlainStore {
+    static constexpr bool reduced = false;
+    T* inverses;
+    bool want_largest;
+
+    /// f(write) for a block of n rows, whose values start at `entry`: write(column, row, pack)
+    /// writes adjacent rows of a column.
+    template <class F>
+    __device__ __forceinline__ void operator()(Index, Offset entry, int n, F&& f) const {
+        T* const to = inverses + entry;
+        f([&](int column, int row, auto pack) {
+            *reinterpret_cast<decltype(pack)*>(to + column * n + row) = pack;
+        });
+    }
+    __device__ __forceinline__ void report_overflow(Index, T) const {}
+};
+
+/// Inverses in their formats; `stored` of block b says where and how.
+template <class T>
+struct FormatStore {
+    static constexpr bool reduced = true;
+    static constexpr bool want_largest = true;
+    ReducedStore store;
+
+    __device__ __forceinline__ BlockPrecision format(Index b) const {
+        return store.blocks.formats == nullptr ? store.blocks.format : store.blocks.formats[b];
+    }
+    template <class F>
+    __device__ __forceinline__ void operator()(Index b, Offset, int n, F&& f) const {
+        std::byte* const to = store.bytes + store.blocks.starts[b] * store.blocks.unit;
+        with_format<T>(format(b), [&](auto known) {
+            constexpr BlockPrecision in = decltype(known)::value;
+            auto* const values = reinterpret_cast<StoredBits<in>*>(to);
+            f([&](int column, int row, const auto& pack) {
+                constexpr int count = int(sizeof(pack.value) / sizeof(T));
+                Pack<StoredBits<in>, count> bits;
+#pragma unroll
+                for (int j = 0; j < count; ++j) bits.value[j] = narrow<in>(pack.value[j]);
+                *reinterpret_cast<decltype(bits)*>(values + column * n + row) = bits;
+            });
+        });
+    }
+    /// `largest`: the largest magnitude in a finite inverse.
+    __device__ __forceinline__ void report_overflow(Index b, T largest) const {
+        if (double(largest) > largest_finite(format(b))) atomicOr(&store.summary->overflow, 1);
+    }
+};
+
+/// Reports block b: info, reciprocal condition number and the largest magnitude in its inverse.
+template <class T>
+__device__ __forceinline__ void report_block(const SetupResults<T>& results, Offset b, int info,
+                                             T reciprocal_condition, T largest) {
+    results.info[b] = info;
+    results.reciprocal_condition[b] = reciprocal_condition;
+    if (results.largest != nullptr) results.largest[b] = largest;
+    if (results.summary == nullptr) return;
+    if (info != 0) atomicAdd(&results.summary->singular, 1);
+    if (results.formats != nullptr &&
+        !keeps_format<T>(results.formats[b], double(reciprocal_condition), double(largest),
+                         results.accuracy)) {
+        atomicAdd(&results.summary->misfits, 1);
+    }
+}
+
+/// The same from what the kernels know: the norm of the block, and norm, largest magnitude and
+/// finiteness of its inverse of n rows.
+template <class T, class Block, class Inverse>
+__device__ __forceinline__ void report_inverse(const SetupResults<T>& results, Offset b, int n,
+                                               int info, const Block& block,
+                                               const Inverse& inverse) {
+    if (info == 0 && !inverse.finite) info = n;
+    report_block(results, b, info, info == 0 ? T(1) / block.norm / inverse.norm : T(0),
+                 info == 0 ? inverse.largest : T(0));
+}
+
+/// f(store) with the one that a job asks for.
+template <bool Reduced, class T, class F>
+void with_store(const SetupJob<T>& job, F&& f) {
+    if constexpr (Reduced) {
+        f(FormatStore<T>{job.reduced});
+    } else {
+        f(PlainStore<T>{job.inverses, job.results.largest != nullptr});
+    }
+}
+
+}  // namespace tessera::cuda

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "base/host_device.hpp"
+#include "tessera/precond.hpp"
+
+/// The inverse, or a generalised one, of a single block by principal pivot transforms (exchange
+/// steps, sweeps) with complete pivoting: for the rare blocks that elimination with partial
+/// pivoting cannot invert. The same code, to the last bit, for a CPU thread and for a warp.
+namespace tessera {
+
+/// One CPU thread in the place of a warp.
+struct OneThread {
+    static constexpr int lanes = 1;
+    int lane() const { return 0; }
+    void sync() const {}
+    /// The largest magnitude among all lanes and its element; the first one where there are more.
+    template <class T>
+    void largest(T&, int&) const {}
+    bool all(bool holds) const { return holds; }
+};
+
+/// The entry with the largest magnitude among rows and columns that are free (order[i] < 0), the
+/// first one in memory; element -1 where there are only zeros. On the diagonal only where
+/// `diagonal`.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline T largest_free(const Lanes& lanes, int n, int stride, const T* a,
+                                          const int* row_column, const int* column_row,
+                                          bool diagonal, int& element) {
+    T magnitude = 0;
+    element = -1;
+    for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
+        if (column_row[j] >= 0) continue;
+        for (int i = diagonal ? j : 0; i < (diagonal ? j + 1 : n); ++i) {
+            const T value = std::abs(a[i + j * stride]);
+            if (row_column[i] < 0 && value > magnitude) {
+                magnitude = value;
+                element = i + j * stride;
+            }
+        }
+    }
+    lanes.largest(magnitude, element);
+    return magnitude;
+}
+
+/// Exchanges y_p and x_q in y = A x: A then maps (x, with y_p in the place of x_q) to (y, with x_q
+/// in the place of y_p).
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int stride, T* a, int p,
+                                                int q) {
+    const T pivot = a[p + q * stride];
+    lanes.sync();
+    for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
+        if (j == q) continue;
+        const T factor = a[p + j * stride] / pivot;
+        for (int i = 0; i < n; ++i) {
+            if (i != p) a[i + j * stride] = std::fma(-a[i + q * stride], factor, a[i + j * stride]);
+        }
+        a[p + j * stride] = -factor;
+    }
+    lanes.sync();
+    for (int i = lanes.lane(); i < n; i += Lanes::lanes) {
+        a[i + q * stride] = (i == p ? T(1) : a[i + q * stride]) / pivot;
+    }
+    lanes.sync();
+}
+
+/// Principal pivot transforms of the n x n array A (column-major, leading dimension `stride`), each
+/// on the largest entry that is left, until that is not above `threshold`. Where `symmetric`,
+/// entries of the diagonal come first unless they are less than 0.64 of the largest (Bunch and
+/// Parlett), and the exchange of y_p and x_q is followed by that of y_q and x_p: the same rows and
+/// columns are exchanged. Returns the number of exchanges r. Row p was exchanged with column
+/// row_column[p], or with none (-1), and column q with row column_row[q]; X(row_column[p],
+/// column_row[q]) = A(p, q) over these is the inverse of that r x r part of A as it was.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int stride, T* a,
+                                                T threshold, bool symmetric, int* row_column,
+                                                int* column_row) {
+    for (int i = lanes.lane(); i < n; i += Lanes::lanes) row_column[i] = column_row[i] = -1;
+    lanes.sync();
+    int done = 0;
+    const auto step = [&](int p, int q) {
+        pivot_transform(lanes, n, stride, a, p, q);
+        if (lanes.lane() == 0) {
+            row_column[p] = q;
+            column_row[q] = p;
+        }
+        lanes.sync();
+        ++done;
+    };
+    while (done < n) {
+        int element = -1;
+        const T magnitude =
+            largest_free(lanes, n, stride, a, row_column, column_row, false, element);
+        // Also where it, or its reciprocal, is not finite.
+        constexpr T most = std::numeric_limits<T>::max();
+        if (!(magnitude > threshold) || !(magnitude <= most) || !(1 / magnitude <= most)) break;
+        int p = element % stride;
+        int q = element / stride;
+        if (symmetric && p != q) {
+            int on_diagonal = -1;
+            const T diagonal =
+                largest_free(lanes, n, stride, a, row_column, column_row, true, on_diagonal);
+            if (diagonal >= T(0.6403882) * magnitude) p = q = on_diagonal % stride;
+        }
+        step(p, q);
+        if (symmetric && p != q) step(q, p);
+    }
+    return done;
+}
+
+/// The packed column-major X from what pivot_transforms left, zero elsewhere; (X + X^T) / 2 where
+/// `symmetric`. Returns whether all values of this lane are finite.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, int stride,
+                                                    const T* a, bool symmetric,
+                                                    const int* row_column, const int* column_row,
+                                                    T* to) {
+    bool finite = true;
+    const auto value_of = [&](int i, int j) {
+        return column_row[i] < 0 || row_column[j] < 0 ? T(0)
+                                                      : a[column_row[i] + row_column[j] * stride];
+    };
+    for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
+        for (int i = 0; i < n; ++i) {
+            T value = value_of(i, j);
+            if (symmetric && i != j) {
+                const T other = value_of(j, i);
+                value = i < j ? std::fma(T(0.5), value, T(0.5) * other)
+                              : std::fma(T(0.5), other, T(0.5) * value);
+            }
+            finite = finite && std::abs(value) <= std::numeric_limits<T>::max();
+            to[i + j * n] = value;
+        }
+    }
+    return finite;
+}
+
+/// Writes to `to` what `policy` puts in the place of the inverse of a finite block: `block` is n x
+/// n with leading dimension `stride`, `a` room for another, `columns` for 2 n numbers. Returns the
+/// shift, -1 without one.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolicy policy, int n,
+                                               int stride, const T* block, T* a, int* columns,
+                                               T* to) {
+    bool symmetric = true;
+    T norm = 0;
+    T largest = 0;
+    for (int i = 0; i < n; ++i) {
+        T sum = 0;
+        for (int j = 0; j < n; ++j) {
+            const T value = block[i + j * stride];
+            symmetric = symmetric && value == block[j + i * stride];
+            sum += std::abs(value);
+            largest = std::abs(value) > largest ? std::abs(value) : largest;
+        }
+        norm = sum > norm ? sum : norm;
+    }
+    if (norm == T(0)) norm = 1;
+    constexpr T epsilon = std::numeric_limits<T>::epsilon();
+    const bool generalised = policy == SingularPolicy::generalised;
+    const auto attempt = [&](T shift, T threshold) {
+        for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
+            for (int i = 0; i < n; ++i) {
+                a[i + j * stride] = block[i + j * stride] + (i == j ? shift : T(0));
+            }
+        }
+        lanes.sync();
+        const int done =
+            pivot_transforms(lanes, n, stride, a, threshold, symmetric, columns, columns + n);
+        const bool finite =
+            transformed_inverse(lanes, n, stride, a, symmetric, columns, columns + n, to);
+        lanes.sync();
+        return lanes.all(finite) && (generalised || done == n);
+    };
+    const auto fill = [&](T on_diagonal, T elsewhere) {
+        for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
+            for (int i = 0; i < n; ++i) to[i + j * n] = i == j ? on_diagonal : elsewhere;
+        }
+        return -1;
+    };
+    if (policy == SingularPolicy::identity) return fill(1, 0);
+    if (policy == SingularPolicy::shift) {
+        for (int k = 0; k <= 60; ++k) {
+            if (attempt(std::ldexp(std::sqrt(epsilon), k) * norm, T(0))) return k;
+        }
+    }
+    if (generalised && attempt(0, T(n) * epsilon * largest)) return -1;
+    return fill(std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::quiet_NaN());
+}
+
+}  // namespace tessera

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "base/host_device.hpp"
+#include "base/small_floats.hpp"
+#include "precond/block_jacobi/storage/stored_blocks.hpp"
+
+/// The formats of stored blocks: their limits, which of them a block may have, and conversions
+/// between T (float, double) and them, equal to the last bit on CPU and GPU. Those from T round to
+/// nearest, ties to even, as if once: beyond the largest finite number comes infinity, below the
+/// smallest normal one subnormal numbers, NaN stays NaN. Those to T are exact.
+namespace tessera {
+
+template <BlockPrecision format>
+using Format = std::integral_constant<BlockPrecision, format>;
+
+/// The unsigned integer that holds the bits of a value.
+template <BlockPrecision format>
+using StoredBits =
+    std::conditional_t<bytes_of(format) == 8, std::uint64_t,
+                       std::conditional_t<bytes_of(format) == 4, std::uint32_t, std::uint16_t>>;
+
+/// Whether every value of the format is one of T.
+template <class T>
+TESSERA_HOST_DEVICE constexpr bool is_format_of(BlockPrecision format) {
+    return sizeof(T) == 8 || format != BlockPrecision::f64;
+}
+
+/// The largest |fl(x) - x| / |x| where neither overflow nor underflow happens, rounded up.
+TESSERA_HOST_DEVICE constexpr double unit_roundoff(BlockPrecision format) {
+    return format == BlockPrecision::f64    ? 0x1p-53
+           : format == BlockPrecision::f32  ? 0x1p-24
+           : format == BlockPrecision::bf16 ? 0x1p-8
+                                            : 0x1p-11;
+}
+
+TESSERA_HOST_DEVICE constexpr double largest_finite(BlockPrecision format) {
+    return format == BlockPrecision::f64    ? 0x1.fffffffffffffp1023
+           : format == BlockPrecision::f32  ? 0x1.fffffep127
+           : format == BlockPrecision::bf16 ? 0x1.fep127
+                                            : 0x1.ffcp15;
+}
+
+TESSERA_HOST_DEVICE constexpr double smallest_normal(BlockPrecision format) {
+    return format == BlockPrecision::f64   ? 0x1p-1022
+           : format == BlockPrecision::f16 ? 0x1p-14
+                                           : 0x1p-126;
+}
+
+template <BlockPrecision format>
+TESSERA_HOST_DEVICE inline StoredBits<format> narrow(float value) {
+    if constexpr (format == BlockPrecision::f32) {
+        return same_bits_as<std::uint32_t>(value);
+    } else if constexpr (format == BlockPrecision::bf16) {
+        return bits_of_bf16(value);
+    } else {
+        static_assert(format == BlockPrecision::f16);
+        return bits_of_f16(value);
+    }
+}
+
+template <BlockPrecision format>
+TESSERA_HOST_DEVICE inline StoredBits<format> narrow(double value) {
+    if constexpr (format == BlockPrecision::f64) {
+        return same_bits_as<std::uint64_t>(value);
+    } else if constexpr (format == BlockPrecision::f32) {
+        return same_bits_as<std::uint32_t>(float(value));
+    } else {
+        return narrow<format>(round_to_odd(value));
+    }
+}
+
+template <class T, BlockPrecision format>
+TESSERA_HOST_DEVICE inline T widen(StoredBits<format> bits) {
+    static_assert(is_format_of<T>(format));
+    if constexpr (format == BlockPrecision::f64) {
+        return same_bits_as<double>(bits);
+    } else if constexpr (format == BlockPrecision::f32) {
+        return same_bits_as<float>(bits);
+    } else if constexpr (format == BlockPrecision::bf16) {
+        return float_of_bf16(bits);
+    } else {
+        return float_of_f16(bits);
+    }
+}
+
+/// What is stored at `at`, which is aligned as its format needs.
+template <BlockPrecision format>
+TESSERA_HOST_DEVICE inline StoredBits<format> stored_bits(const std::byte* at) {
+#ifdef __CUDA_ARCH__
+    return *reinterpret_cast<const StoredBits<format>*>(at);
+#else
+    StoredBits<format> bits;
+    memcpy(&bits, at, sizeof(bits));
+    return bits;
+#endif
+}
+
+/// f(Format<format>()) for a format that is_format_of<T>.
+template <class T, class F>
+TESSERA_HOST_DEVICE inline auto with_format(BlockPrecision format, F&& f) {
+    if constexpr (sizeof(T) == 8) {
+        if (format == BlockPrecision::f64) return f(Format<BlockPrecision::f64>());
+    }
+    if (format == BlockPrecision::f32) return f(Format<BlockPrecision::f32>());
+    if (format == BlockPrecision::bf16) return f(Format<BlockPrecision::bf16>());
+    return f(Format<BlockPrecision::f16>());
+}
+
+/// Writes the value in a format that is_format_of<T>; `at` is aligned as the format needs.
+template <class T>
+TESSERA_HOST_DEVICE inline void store(BlockPrecision format, T value, std::byte* at) {
+    with_format<T>(format, [&](auto known) {
+        const auto bits = narrow<known.value>(value);
+#ifdef __CUDA_ARCH__
+        *reinterpret_cast<StoredBits<known.value>*>(at) = bits;
+#else
+        memcpy(at, &bits, sizeof(bits));
+#endif
+    });
+}
+
+template <class T>
+TESSERA_HOST_DEVICE inline T load(BlockPrecision format, const std::byte* at) {
+    return with_format<T>(
+        format, [&](auto known) { return widen<T, known.value>(stored_bits<known.value>(at)); });
+}
+
+/// Whether an inverse whose largest magnitude is `largest` may be kept in `format`: its rounding
+/// errors, at most unit_roundoff ||X||, change the preconditioned matrix by at most
+/// unit_roundoff / reciprocal_condition, which stays below `accuracy`; and the largest value is in
+/// the range of normal numbers, so that no error exceeds unit_roundoff * largest.
+TESSERA_HOST_DEVICE inline bool fits_format(BlockPrecision format, double reciprocal_condition,
+                                            double largest, double accuracy) {
+    return unit_roundoff(format) < accuracy * reciprocal_condition &&
+           largest >= smallest_normal(format) && largest <= largest_finite(format);
+}
+
+/// The first of f16, bf16, f32 that fits, else T itself.
+template <class T>
+TESSERA_HOST_DEVICE inline BlockPrecision smallest_format(double reciprocal_condition,
+                                                          double largest, double accuracy) {
+    constexpr BlockPrecision candidates[] = {BlockPrecision::f16, BlockPrecision::bf16,
+                                             BlockPrecision::f32};
+    for (const BlockPrecision format : candidates) {
+        if (fits_format(format, reciprocal_condition, largest, accuracy)) return format;
+    }
+    return sizeof(T) == 8 ? BlockPrecision::f64 : BlockPrecision::f32;
+}
+
+/// Whether a block may stay in the format that it is kept in; T itself always does.
+template <class T>
+TESSERA_HOST_DEVICE inline bool keeps_format(BlockPrecision format, double reciprocal_condition,
+                                             double largest, double accuracy) {
+    constexpr BlockPrecision working = sizeof(T) == 8 ? BlockPrecision::f64 : BlockPrecision::f32;
+    return format == working || fits_format(format, reciprocal_condition, largest, accuracy);
+}
+
+/// Units of 8 bytes that a block of `rows` rows takes.
+TESSERA_HOST_DEVICE inline Offset stored_units(Index rows, BlockPrecision format) {
+    return (Offset(rows) * rows * bytes_of(format) + 7) / 8;
+}
+
+}  // namespace tessera

@@ -1,0 +1,189 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "precond/block_jacobi/storage/store_blocks_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "precond/block_jacobi/kernels.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
+#include "simd/dispatch.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The bits of vectors: what narrow() makes of each element, by the same steps.
+template <class D>
+using Words = hn::Rebind<std::uint32_t, D>;
+
+template <class D>
+HWY_INLINE hn::Vec<Words<D>> words_of_bf16(D, hn::Vec<D> value) {
+    const Words<D> words;
+    const auto bits = hn::BitCast(words, value);
+    const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(hn::Set(words, 0x7fff), tie)));
+    const auto quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(words, 0x40));
+    return hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)), quiet, rounded);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<Words<D>> words_of_f16(D d, hn::Vec<D> value) {
+    const Words<D> words;
+    const auto bits = hn::BitCast(words, value);
+    const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 0x8000));
+    const auto magnitude = hn::And(bits, hn::Set(words, 0x7fffffff));
+    const auto tie = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(words, 1));
+    constexpr std::uint32_t less_exponent = (127 - 15) << 23;
+    const auto normal =
+        hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, hn::Set(words, less_exponent - 0xfff)), tie));
+    // Next to 1/2 floats are as far apart as subnormal numbers here.
+    const auto half = hn::Set(d, 0.5f);
+    const auto rounded = hn::Add(hn::BitCast(d, magnitude), half);
+    const auto subnormal = hn::Sub(hn::BitCast(words, rounded), hn::BitCast(words, half));
+    const auto special = hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)),
+                                        hn::Set(words, 0x7e00), hn::Set(words, 0x7c00));
+    const auto is_small = hn::Lt(hn::BitCast(d, magnitude), hn::Set(d, 0x1p-14f));
+    const auto is_finite = hn::Lt(hn::BitCast(d, magnitude), hn::Set(d, 0x1p16f));
+    const auto finite = hn::IfThenElse(hn::RebindMask(words, is_small), subnormal, normal);
+    return hn::Or(sign, hn::IfThenElse(hn::RebindMask(words, is_finite), finite, special));
+}
+
+/// The neighbours in float whose last bit is 1; exact numbers, NaN and infinity stay.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> round_to_odd(D d, hn::Vec<D> value) {
+    const hn::Rebind<float, D> floats;
+    const Words<D> words;
+    const hn::Rebind<std::uint64_t, D> long_words;
+    const auto nearest = hn::DemoteTo(floats, value);
+    const auto back = hn::PromoteTo(d, nearest);
+    const auto bits = hn::PromoteTo(long_words, hn::BitCast(words, nearest));
+    const auto one = hn::Set(long_words, 1);
+    const auto further = hn::RebindMask(long_words, hn::Lt(hn::Abs(back), hn::Abs(value)));
+    const auto neighbour = hn::IfThenElse(further, hn::Add(bits, one), hn::Sub(bits, one));
+    const auto is_even = hn::Eq(hn::And(bits, one), hn::Zero(long_words));
+    const auto inexact =
+        hn::RebindMask(long_words, hn::AndNot(hn::IsNaN(value), hn::Ne(back, value)));
+    const auto odd = hn::IfThenElse(hn::And(inexact, is_even), neighbour, bits);
+    return hn::BitCast(floats, hn::TruncateTo(words, odd));
+}
+
+template <BlockPrecision format, class D>
+HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec<D> value) {
+    const hn::Rebind<StoredBits<format>, D> stored;
+    if constexpr (format == BlockPrecision::f64 ||
+                  (format == BlockPrecision::f32 && sizeof(hn::TFromD<D>) == 4)) {
+        return hn::BitCast(stored, value);
+    } else if constexpr (format == BlockPrecision::f32) {
+        return hn::BitCast(stored, hn::DemoteTo(hn::Rebind<float, D>(), value));
+    } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
+        return narrow_vector<format>(hn::Rebind<float, D>(), round_to_odd(d, value));
+    } else if constexpr (format == BlockPrecision::bf16) {
+        return hn::TruncateTo(stored, words_of_bf16(d, value));
+    } else {
+        return hn::TruncateTo(stored, words_of_f16(d, value));
+    }
+}
+
+/// Stores `count` adjacent values; whether one that is finite lies beyond the format's range.
+template <class T>
+bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte* to) {
+    const hn::ScalableTag<T> d;
+    const Offset lanes = Offset(hn::Lanes(d));
+    bool any = false;
+    with_format<T>(format, [&](auto known) HWY_ATTR {
+        constexpr BlockPrecision in = decltype(known)::value;
+        const hn::Rebind<StoredBits<in>, decltype(d)> stored;
+        const auto limit = hn::Set(d, T(largest_finite(in)));
+        auto beyond = hn::Zero(d);
+        Offset e = 0;
+        for (; e + lanes <= count; e += lanes) {
+            const auto value = hn::LoadU(d, from + e);
+            hn::StoreU(narrow_vector<in>(d, value), stored,
+                       reinterpret_cast<StoredBits<in>*>(to + e * bytes_of(in)));
+            const auto magnitude = hn::Abs(value);
+            beyond = hn::IfThenElse(hn::And(hn::Gt(magnitude, limit), hn::IsFinite(value)),
+                                    magnitude, beyond);
+        }
+        any = !hn::AllTrue(d, hn::Eq(beyond, hn::Zero(d)));
+        if (e == count) return;
+        // Zeros fill the last vector.
+        T last[hn::MaxLanes(d)] = {};
+        for (Offset i = 0; e + i < count; ++i) last[i] = from[e + i];
+        StoredBits<in> bits[hn::MaxLanes(d)];
+        const auto value = hn::LoadU(d, last);
+        hn::StoreU(narrow_vector<in>(d, value), stored, bits);
+        memcpy(to + e * bytes_of(in), bits, std::size_t(count - e) * sizeof(bits[0]));
+        const auto outside = hn::And(hn::Gt(hn::Abs(value), limit), hn::IsFinite(value));
+        any = any || !hn::AllFalse(d, outside);
+    });
+    return any;
+}
+
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "precond/block_jacobi/for_blocks.hpp"
+
+namespace tessera::cpu {
+
+template <class T>
+void choose_formats(const Context&, const SetupResults<T>& results, BlockPrecision* formats,
+                    SetupSummary* summary) {
+    for (Index b = 0; b < results.count; ++b) {
+        formats[b] = smallest_format<T>(double(results.reciprocal_condition[b]),
+                                        double(results.largest[b]), results.accuracy);
+        summary->formats |= 1u << int(formats[b]);
+    }
+}
+
+void format_starts(const Context&, Index count, const Index* block_offsets,
+                   const BlockPrecision* formats, Index each, Offset* starts) {
+    starts[0] = 0;
+    for (Index b = 0; b < count; ++b) {
+        starts[b + 1] =
+            starts[b] + stored_units(block_offsets[b + 1] - block_offsets[b], formats[b]);
+    }
+    starts[count + 1] = 0;
+    for (Index b = 0; b < count; b += each) {
+        starts[count + 1] =
+            std::max(starts[count + 1], starts[std::min(b + each, count)] - starts[b]);
+    }
+}
+
+template <class T>
+void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                  const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary) {
+    const auto narrow_them = TESSERA_SIMD(context, narrow_values<T>);
+    std::atomic<bool> overflow{false};
+    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
+        const BlockPrecision format = stored.formats != nullptr ? stored.formats[b] : stored.format;
+        std::byte* const to = bytes + stored.starts[b] * stored.unit;
+        if (narrow_them(format, Offset(n) * n, inverse, to)) overflow = true;
+    });
+    summary->add({.overflow = overflow});
+}
+
+SetupSummary fetch_setup_summary(const Context&, SetupSummary* summary) {
+    return std::exchange(*summary, {});
+}
+
+void clear(const Context&, void* memory, Offset bytes) {
+    std::memset(memory, 0, std::size_t(bytes));
+}
+
+#define TESSERA_INSTANTIATE(T)                                                               \
+    template void choose_formats<T>(const Context&, const SetupResults<T>&, BlockPrecision*, \
+                                    SetupSummary*);                                          \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
+                                  const StoredBlocks&, std::byte*, SetupSummary*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cpu
+#endif

@@ -1,0 +1,145 @@
+#include "base/check_cuda.hpp"
+#include "base/host_signal.hpp"
+#include "gpu/launch.cuh"
+#include "gpu/scan.cuh"
+#include "gpu/signal_host.cuh"
+#include "gpu/tuning/block_jacobi_h200.hpp"
+#include "gpu/warp.cuh"
+#include "precond/block_jacobi/kernels.hpp"
+#include "precond/block_jacobi/storage/block_formats.hpp"
+
+/// Inverses to their storage formats, and the summary of a setup to the host.
+namespace tessera::cuda {
+
+namespace {
+
+constexpr int threads = store_threads;
+
+/// Writes the blocks in their formats, a warp a block, and reports whether a value overflows.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    store_kernel(PackedBlocks<T> blocks, const T* inverses, StoredBlocks stored, std::byte* bytes,
+                 SetupSummary* summary) {
+    const Offset b = (Offset(blockIdx.x) * threads + threadIdx.x) / 32;
+    if (b >= blocks.count) return;
+    const int n = blocks.block_offsets[b + 1] - blocks.block_offsets[b];
+    const T* const from = inverses + blocks.entry_offsets[b];
+    bool overflow = false;
+    with_format<T>(stored.formats == nullptr ? stored.format : stored.formats[b], [&](auto known) {
+        constexpr BlockPrecision in = decltype(known)::value;
+        auto* const to = reinterpret_cast<StoredBits<in>*>(bytes + stored.starts[b] * stored.unit);
+#pragma unroll 4
+        for (int e = int(threadIdx.x) % 32; e < n * n; e += 32) {
+            const T value = from[e];
+            overflow = overflow || (isfinite(value) && fabs(double(value)) > largest_finite(in));
+            to[e] = narrow<in>(value);
+        }
+    });
+    if (overflow) atomicOr(&summary->overflow, 1);
+}
+
+struct StoredUnits {
+    const Index* block_offsets;
+    const BlockPrecision* formats;
+    __device__ Offset operator()(Offset b) const {
+        return stored_units(block_offsets[b + 1] - block_offsets[b], formats[b]);
+    }
+};
+
+__global__ void __launch_bounds__(threads)
+    chunk_units_kernel(Index count, Index each, const Offset* starts, int* most) {
+    const Offset first = (Offset(blockIdx.x) * threads + threadIdx.x) * each;
+    const int units =
+        first < count ? int(starts[min(first + each, Offset(count))] - starts[first]) : 0;
+    const int largest = __reduce_max_sync(full_warp, units);
+    if (threadIdx.x % 32 == 0) atomicMax(most, largest);
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+    choose_kernel(SetupResults<T> results, BlockPrecision* formats, SetupSummary* summary) {
+    unsigned chosen = 0;
+    for_elements<4>(results.count, [&](Offset b) {
+        formats[b] = smallest_format<T>(double(results.reciprocal_condition[b]),
+                                        double(results.largest[b]), results.accuracy);
+        chosen |= 1u << int(formats[b]);
+    });
+    chosen = __reduce_or_sync(full_warp, chosen);
+    if (threadIdx.x % 32 == 0 && chosen != 0) atomicOr(&summary->formats, chosen);
+}
+
+/// One thread: the summary in two words of pinned host memory, which the host sees some
+/// microseconds before the end of the stream; clears the one in the memory of the GPU.
+__global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbox) {
+    begin_dependent();
+    const SetupSummary found{__ldcg(&summary->singular), __ldcg(&summary->misfits),
+                             __ldcg(&summary->overflow), __ldcg(&summary->rows_from_end),
+                             __ldcg(&summary->formats)};
+    tell_host(mailbox, std::uint64_t(found.singular) | std::uint64_t(found.misfits) << 31);
+    tell_host(mailbox + 1, std::uint64_t(found.rows_from_end) | std::uint64_t(found.formats) << 32 |
+                               std::uint64_t(found.overflow != 0) << 62);
+    *summary = {};
+}
+
+}  // namespace
+
+template <class T>
+void choose_formats(const Context& context, const SetupResults<T>& results, BlockPrecision* formats,
+                    SetupSummary* summary) {
+    if (results.count == 0) return;
+    choose_kernel<<<blocks_for(results.count, 4 * threads), threads, 0, stream_of(context)>>>(
+        results, formats, summary);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+void format_starts(const Context& context, Index count, const Index* block_offsets,
+                   const BlockPrecision* formats, Index each, Offset* starts) {
+    exclusive_scan(context, count, StoredUnits{block_offsets, formats}, starts);
+    clear(context, starts + count + 1, sizeof(Offset));
+    if (count == 0) return;
+    // Its low word; a chunk has less than 2^31 units.
+    chunk_units_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
+                         stream_of(context)>>>(count, each, starts,
+                                               reinterpret_cast<int*>(starts + count + 1));
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+template <class T>
+void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
+                  const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary) {
+    if (blocks.count == 0) return;
+    store_kernel<T><<<blocks_for(blocks.count, threads / 32), threads, 0, stream_of(context)>>>(
+        blocks, inverses, stored, bytes, summary);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary) {
+    constexpr int words = 2;
+    std::uint64_t* const mailbox = expect_words(context, words);
+    launch_dependent(send_summary_kernel, 1, 1, 0, stream_of(context), summary, mailbox);
+    wait_for_words(context, words);
+    const std::uint64_t blocks = told_word(context, 0);
+    const std::uint64_t rest = told_word(context, 1);
+    SetupSummary found;
+    found.singular = Index(blocks & 0x7fffffff);
+    found.misfits = Index(blocks >> 31);
+    found.rows_from_end = unsigned(rest);
+    found.formats = unsigned(rest >> 32 & 0x3fffffff);
+    found.overflow = Index(rest >> 62);
+    return found;
+}
+
+void clear(const Context& context, void* memory, Offset bytes) {
+    TESSERA_CUDA(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream_of(context)));
+}
+
+#define TESSERA_INSTANTIATE(T)                                                               \
+    template void choose_formats<T>(const Context&, const SetupResults<T>&, BlockPrecision*, \
+                                    SetupSummary*);                                          \
+    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
+                                  const StoredBlocks&, std::byte*, SetupSummary*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera::cuda

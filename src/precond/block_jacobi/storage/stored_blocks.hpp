@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+
+#include "tessera/block_jacobi.hpp"
+
+namespace tessera {
+
+/// Bytes of a value in a format: any but working and adaptive.
+constexpr int bytes_of(BlockPrecision format) {
+    return format == BlockPrecision::f64 ? 8 : format == BlockPrecision::f32 ? 4 : 2;
+}
+
+/// A block-diagonal matrix as block Jacobi stores it: block b column-major, without gaps between
+/// its columns, from byte starts[b] * unit on; all arrays in the memory of a Context. Where formats
+/// differ from block to block the unit is 8, so that a block may end with up to 7 unused bytes;
+/// where all are the same it is a value, and nothing is unused. The bytes are 16 bytes aligned, and
+/// 16 more than starts[count] * unit may be read.
+struct StoredBlocks {
+    Index rows = 0;
+    Index count = 0;
+    Index largest = 0;      ///< Rows of the largest block, 0..64.
+    bool one_size = false;  ///< GPU: all blocks but the last are known to have `largest` rows.
+    const Index* block_offsets = nullptr;         ///< count + 1 rows.
+    const Offset* starts = nullptr;               ///< count + 1, in units.
+    int unit = 0;                                 ///< Bytes.
+    BlockPrecision format = BlockPrecision::f64;  ///< Of all blocks, where formats is nullptr.
+    const BlockPrecision* formats = nullptr;      ///< count, or nullptr.
+    const std::byte* bytes = nullptr;
+    /// Where one_size and mixed: the most units of chunk_blocks blocks from a multiple of that on.
+    Offset chunk_units = 0;
+    /// GPU: groups of consecutive blocks that have at most group_rows rows together; group g starts
+    /// with block groups[g]. group_count + 1 of them.
+    Index group_count = 0;
+    const Index* groups = nullptr;
+};
+
+/// Rows that the blocks of a group have together at most.
+constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
+
+/// Blocks of one size that are taken together where their formats differ.
+constexpr Index chunk_blocks(Index largest) { return 64 / largest; }
+
+/// Products with stored blocks, which are converted to T exactly; T is float or double, and float
+/// takes no f64. The host must have waited for all that wrote them: on a GPU apply begins to read
+/// them before the work given to the stream before has ended.
+///   apply   z_b = X_b r_b, or X_b^T r_b, for each block and each of `vectors` columns of r and z,
+///           whose leading dimensions are at least `rows`. They do not overlap. The error of an
+///           element is at most gamma_n sum_j |x_ij| |r_j| in T. Sums have an order that depends on
+///           nothing but the block's size, its row and the transpose, so that results are bitwise
+///           equal whatever the other blocks and vectors are.
+///   expand  the values of block b column-major from values[entry_offsets[b]] on.
+/// Asynchronous on a GPU.
+#define TESSERA_DECLARE_PRODUCTS                                                                 \
+    template <class T>                                                                           \
+    void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose, \
+               Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading);             \
+    template <class T>                                                                           \
+    void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets, \
+                T* values);
+namespace cpu {
+TESSERA_DECLARE_PRODUCTS
+}
+namespace cuda {
+TESSERA_DECLARE_PRODUCTS
+}
+#undef TESSERA_DECLARE_PRODUCTS
+
+}  // namespace tessera
