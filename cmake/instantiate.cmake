@@ -46,11 +46,11 @@ tessera_instantiate(batched/norm/norm_ring.cuh batched::cuda norm_of_run float d
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
 tessera_instantiate(precond/block_jacobi/stored_blocks_ring.cuh cuda apply_ring float double)
-tessera_instantiate(precond/block_ldlt/block_ldlt_solve.cuh block_ldlt::cuda
+tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
                     "lower_product;upper_product;solve_by_levels;diagonal_product" float double)
-tessera_instantiate(precond/block_ldlt/block_ldlt_runs.cuh block_ldlt::cuda factor_run_with
+tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_run_with
                     ${fixed} ${bunch_kaufman} ${rook} ${full})
-tessera_instantiate(precond/block_ldlt/block_ldlt_schur.cuh block_ldlt::cuda
+tessera_instantiate(precond/block_ldlt/numeric/schur.cuh block_ldlt::cuda
                     "schur_diagonals;schur_blocks" float double)
 tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda multiply_stored ${value_pairs})
 tessera_instantiate(sparse/spmv_sliced/spmv_sliced_offsets.cuh cuda multiply_offsets ${value_pairs})

@@ -91,9 +91,10 @@ part[1] == "apps" {
     }
     home = "src/" name
     sub(/\/[^\/]*$/, "", home)
+    same_operation = to[1] == family && to[2] == part[3]  # Also in its rooms.
     if (rank[to[1]] > rank[family])
         wrong("a header of a higher layer")
-    else if (to[1] == "base" || home == folder || home == "src/" family || name ~ /_reference\.hpp$/)
+    else if (to[1] == "base" || same_operation || home == "src/" family || name ~ /_reference\.hpp$/)
         next
     else if (to[1] == "simd" || to[1] == "gpu") {
         if (rank[family] == 1 && to[1] != family)

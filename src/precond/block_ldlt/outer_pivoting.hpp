@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "precond/block_ldlt/block_pattern.hpp"
+#include "precond/block_ldlt/symbolic/block_pattern.hpp"
 
 namespace tessera::block_ldlt {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_ldlt/block_factor.hpp"
+#include "precond/block_ldlt/numeric/block_factor.hpp"
 
 namespace tessera::block_ldlt {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_ldlt/block_factor.hpp"
+#include "precond/block_ldlt/numeric/block_factor.hpp"
 #include "precond/block_ldlt/test_symmetric.hpp"
 
 // A factor taken apart into dense matrices, for the tests of the block LDL^T preconditioner.

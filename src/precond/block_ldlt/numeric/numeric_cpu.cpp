@@ -1,8 +1,8 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "precond/block_ldlt/block_ldlt_cpu.cpp"
+#define HWY_TARGET_INCLUDE "precond/block_ldlt/numeric/numeric_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 #include "simd/dispatch.hpp"
 
 HWY_BEFORE_NAMESPACE();

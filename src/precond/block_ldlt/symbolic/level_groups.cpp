@@ -1,9 +1,9 @@
-#include "precond/block_ldlt/level_runs.hpp"
+#include "precond/block_ldlt/symbolic/level_groups.hpp"
 
 #include <algorithm>
 
 #include "base/dispatch.hpp"
-#include "precond/block_ldlt/long_lists.hpp"
+#include "precond/block_ldlt/symbolic/split_rows.hpp"
 
 namespace tessera::block_ldlt {
 

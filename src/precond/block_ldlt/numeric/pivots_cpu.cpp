@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/parallel.hpp"
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 
 namespace tessera::block_ldlt::cpu {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "precond/block_ldlt/block_pattern.hpp"
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
+#include "precond/block_ldlt/symbolic/block_pattern.hpp"
 #include "tessera/factor.hpp"
 
 namespace tessera::block_ldlt {

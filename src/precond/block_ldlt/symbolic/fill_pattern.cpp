@@ -5,7 +5,7 @@
 
 #include "base/parallel.hpp"
 #include "base/prefetch_rows.hpp"
-#include "precond/block_ldlt/block_pattern.hpp"
+#include "precond/block_ldlt/symbolic/block_pattern.hpp"
 
 namespace tessera::block_ldlt {
 

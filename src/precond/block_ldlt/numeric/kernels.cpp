@@ -1,4 +1,4 @@
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 
 #include "base/dispatch.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 
 namespace tessera::block_ldlt {
 

@@ -1,8 +1,8 @@
 #include <limits>
 
 #include "gpu/launch.cuh"
-#include "precond/block_ldlt/block_tiles.cuh"
-#include "precond/block_ldlt/launch_items.cuh"
+#include "precond/block_ldlt/numeric/block_tiles.cuh"
+#include "precond/block_ldlt/numeric/launch_items.cuh"
 
 namespace tessera::block_ldlt::cuda {
 

@@ -1,7 +1,7 @@
 #include "gpu/launch.cuh"
-#include "precond/block_ldlt/block_tiles.cuh"
-#include "precond/block_ldlt/launch_items.cuh"
-#include "precond/block_ldlt/long_sums.cuh"
+#include "precond/block_ldlt/numeric/block_tiles.cuh"
+#include "precond/block_ldlt/numeric/launch_items.cuh"
+#include "precond/block_ldlt/numeric/long_sums.cuh"
 
 namespace tessera::block_ldlt::cuda {
 

@@ -1,6 +1,6 @@
-#include "precond/block_ldlt/level_runs.hpp"
+#include "precond/block_ldlt/symbolic/level_groups.hpp"
 
-#include "precond/block_ldlt/long_lists.hpp"
+#include "precond/block_ldlt/symbolic/split_rows.hpp"
 #include "precond/block_ldlt/test_factor.hpp"
 
 namespace tessera::test {
@@ -52,7 +52,7 @@ std::vector<Index> natural(Index rows) {
 
 }  // namespace
 
-TEST(level_runs, spans_have_all_levels_and_runs_have_little_work) {
+TEST(level_groups, spans_have_all_levels_and_runs_have_little_work) {
     auto random = generator();
     for (const Index k : {1, 4, 8, 16, 32}) {
         const auto matrix = chains_around<double>(random, k, 20, 200);
@@ -77,7 +77,7 @@ TEST(level_runs, spans_have_all_levels_and_runs_have_little_work) {
     }
 }
 
-TEST(level_runs, a_level_with_a_dense_row_is_in_none) {
+TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
     const Index k = 8, others = 2 * Index(block_ldlt::longest_piece);
     SymmetricEntries entries;
     for (Index i = 0; i < (others + 1) * k; ++i) entries[{i, i}] = 1;
@@ -88,7 +88,7 @@ TEST(level_runs, a_level_with_a_dense_row_is_in_none) {
     EXPECT_FALSE(block_ldlt::level_spans(pattern, k).back().run);
 }
 
-TEST(level_runs, as_many_sweeps_as_levels_give_a_factor_of_runs_and_wide_levels) {
+TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_runs_and_wide_levels) {
     auto random = generator();
     const Context there = context();
     const bool few = fewer_run();

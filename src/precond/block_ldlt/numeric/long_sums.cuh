@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 
 namespace tessera::block_ldlt::cuda {
 

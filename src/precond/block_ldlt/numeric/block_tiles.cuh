@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gpu/warp.cuh"
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 
 /// k x k blocks, column-major, in the registers of the lanes that work on one.
 namespace tessera::block_ldlt::cuda {

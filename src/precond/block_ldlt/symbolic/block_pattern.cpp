@@ -1,4 +1,4 @@
-#include "precond/block_ldlt/block_pattern.hpp"
+#include "precond/block_ldlt/symbolic/block_pattern.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_ldlt/block_ldlt_products.cuh"
+#include "precond/block_ldlt/solve/products.cuh"
 
 namespace tessera::block_ldlt::cuda {
 

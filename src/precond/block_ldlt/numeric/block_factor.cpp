@@ -1,10 +1,10 @@
-#include "precond/block_ldlt/block_factor.hpp"
+#include "precond/block_ldlt/numeric/block_factor.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "precond/block_ldlt/long_lists.hpp"
+#include "precond/block_ldlt/symbolic/split_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {

@@ -1,4 +1,4 @@
-#include "precond/block_ldlt/level_runs.hpp"
+#include "precond/block_ldlt/symbolic/level_groups.hpp"
 
 namespace tessera::block_ldlt::cuda {
 

@@ -1,4 +1,4 @@
-#include "precond/block_ldlt/long_lists.hpp"
+#include "precond/block_ldlt/symbolic/split_rows.hpp"
 
 #include <algorithm>
 

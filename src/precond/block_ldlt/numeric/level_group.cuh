@@ -2,8 +2,8 @@
 
 #include "gpu/tiles/ldlt_warp.cuh"
 #include "gpu/tiles/staged_factors.cuh"
-#include "precond/block_ldlt/block_ldlt_schur.cuh"
-#include "precond/block_ldlt/level_runs.hpp"
+#include "precond/block_ldlt/numeric/schur.cuh"
+#include "precond/block_ldlt/symbolic/level_groups.hpp"
 
 namespace tessera::block_ldlt::cuda {
 

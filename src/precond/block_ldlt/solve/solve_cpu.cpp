@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "precond/block_ldlt/kernels.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 
 namespace tessera::block_ldlt::cpu {
 

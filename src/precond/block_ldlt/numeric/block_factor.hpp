@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "precond/block_ldlt/block_pattern.hpp"
-#include "precond/block_ldlt/kernels.hpp"
-#include "precond/block_ldlt/level_runs.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
+#include "precond/block_ldlt/symbolic/block_pattern.hpp"
+#include "precond/block_ldlt/symbolic/level_groups.hpp"
 #include "tessera/block_ldlt.hpp"
 
 namespace tessera::block_ldlt {
