@@ -47,9 +47,9 @@ tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float doubl
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
 tessera_instantiate(precond/block_jacobi/stored_blocks_ring.cuh cuda apply_ring float double)
 tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
-                    "lower_product;upper_product;solve_by_levels;diagonal_product" float double)
-tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_run_with
-                    ${fixed} ${bunch_kaufman} ${rook} ${full})
+                    "triangular_product;solve_rows;diagonal_product" float double)
+tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_levels
+                    float double)
 tessera_instantiate(precond/block_ldlt/numeric/schur.cuh block_ldlt::cuda
                     "schur_diagonals;schur_blocks" float double)
 tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda multiply_stored ${value_pairs})

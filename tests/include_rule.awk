@@ -20,6 +20,11 @@ BEGIN {
     public["tessera/tessera.hpp"] = 5
 }
 function wrong(rule) { printf "%s:%d: %s: %s\n", FILENAME, FNR, target, rule }
+# The folder of an operation, of which the folder may be a room.
+function operation(path,   at) {
+    split(path, at, "/")
+    return at[1] "/" at[2] "/" at[3]
+}
 function is_toolkit(name) {
     return name ~ /^(cuda|cublas|cusparse|cusolver|curand|nvtx|cub\/|thrust\/|cooperative)/ ||
            name ~ /^(nvToolsExt|device_launch|math_constants|mma)/
@@ -91,10 +96,11 @@ part[1] == "apps" {
     }
     home = "src/" name
     sub(/\/[^\/]*$/, "", home)
-    same_operation = to[1] == family && to[2] == part[3]  # Also in its rooms.
     if (rank[to[1]] > rank[family])
         wrong("a header of a higher layer")
-    else if (to[1] == "base" || same_operation || home == "src/" family || name ~ /_reference\.hpp$/)
+    else if (to[1] == "base" || home == folder || home == "src/" family || name ~ /_reference\.hpp$/)
+        next
+    else if (operation(home) == operation(folder))
         next
     else if (to[1] == "simd" || to[1] == "gpu") {
         if (rank[family] == 1 && to[1] != family)

@@ -129,8 +129,7 @@ class Run {
     void check_symmetry() const {
         if (refines() || Spec::parse(arguments_.preconditioner).name() != "block_ldlt") return;
         try {
-            SymmetryCheck<T> check(host_, matrix_.rows);
-            check.require_symmetric(host_, matrix_, "--precond block_ldlt");
+            tessera::check_symmetry(host_, matrix_, "--precond block_ldlt");
         } catch (const InvalidArgument& error) {
             throw InvalidArgument(std::string(error.what()) + "; take block_jacobi");
         }

@@ -25,10 +25,7 @@ class TESSERA_API SymmetricScaling {
     SymmetricScaling(const Context& context, const CsrView<T>& matrix,
                      const BlockPartition& blocks);
     ~SymmetricScaling();
-    SymmetricScaling(SymmetricScaling&&) noexcept;
-    SymmetricScaling& operator=(SymmetricScaling&&) noexcept;
-
-    /// S A S^T; it has the pattern of A, and arrays of its own. No rows where it is not kept.
+    /// S A S^T with arrays of its own. No rows where it is not kept.
     CsrView<T> matrix() const;
     /// New values on the same pattern; does not allocate. Waits.
     void update(const Context& context, const CsrView<T>& matrix);

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/parallel.hpp"
-#include "sparse/matching/entries.hpp"
+#include "sparse/find_entry.hpp"
 
 namespace tessera::matching {
 

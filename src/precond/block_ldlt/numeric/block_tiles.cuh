@@ -1,7 +1,8 @@
 #pragma once
 
 #include "gpu/warp.cuh"
-#include "precond/block_ldlt/numeric/kernels.hpp"
+#include "precond/block_ldlt/block_sizes.hpp"
+#include "precond/block_ldlt/symbolic/pattern_view.hpp"
 
 /// k x k blocks, column-major, in the registers of the lanes that work on one.
 namespace tessera::block_ldlt::cuda {
@@ -31,6 +32,22 @@ __device__ __forceinline__ void load_run(const T* from, T (&to)[count]) {
 #pragma unroll
         for (int i = 0; i < count; ++i) to[i] = from[i];
     }
+}
+
+/// Pieces of one list: their places among all.
+struct PieceRange {
+    Index begin, end;
+};
+
+/// Those of an item whose list is split.
+template <class T>
+__device__ __forceinline__ PieceRange pieces_of(const LongSums<T>& sums, Offset item) {
+    Index which = 0, after = sums.count;
+    while (after - which > 1) {
+        const Index middle = which + (after - which) / 2;
+        (sums.items[middle] <= item ? which : after) = middle;
+    }
+    return {sums.first_piece[which], sums.first_piece[which + 1]};
 }
 
 /// A block as rectangles, one a lane.
@@ -140,20 +157,5 @@ struct BlockTileOf<double, 32> {
 };
 template <class T, int k>
 using BlockTile = typename BlockTileOf<T, k>::Type;
-
-template <int k>
-struct Size {
-    static constexpr int value = k;
-};
-
-/// f(Size<k>()) for the block sizes that there are kernels for.
-template <class F>
-void with_size(Index k, F&& f) {
-    if (k == 1) f(Size<1>());
-    if (k == 4) f(Size<4>());
-    if (k == 8) f(Size<8>());
-    if (k == 16) f(Size<16>());
-    if (k == 32) f(Size<32>());
-}
 
 }  // namespace tessera::block_ldlt::cuda

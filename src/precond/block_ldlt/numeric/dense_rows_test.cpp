@@ -1,8 +1,24 @@
 #include <numeric>
 
+#include "base/dispatch.hpp"
 #include "precond/block_ldlt/test_factor.hpp"
 
 // Matrices with dense rows, whose lists are cut into pieces on a GPU.
+
+namespace tessera::block_ldlt {
+
+template <class T, class... Arguments>
+void run_triangular_product(const Context& context, const PatternView<T>& a,
+                            Arguments... arguments) {
+    TESSERA_RUN(triangular_product<T>, context, a, arguments...);
+}
+
+template <class T, class... Arguments>
+void run_factor_product(const Context& context, const PatternView<T>& a, Arguments... arguments) {
+    TESSERA_RUN(factor_product<T>, context, a, arguments...);
+}
+
+}  // namespace tessera::block_ldlt
 
 namespace tessera::test {
 
@@ -14,7 +30,7 @@ struct Substitution {
     std::size_t k, terms;
 
     /// x_i = x_i - sum of V x_j over ascending (descending) block rows.
-    void solve(const block_ldlt::BlockFactor<double>& factor, const std::vector<double>& v,
+    void solve(const block_ldlt::NumericFactor<double>& factor, const std::vector<double>& v,
                const std::vector<Index>& rows, const std::vector<Index>& columns, bool upper) {
         std::vector<std::vector<std::size_t>> lists(std::size_t(factor.grid().block_rows));
         for (std::size_t b = 0; b < rows.size(); ++b) {
@@ -87,10 +103,10 @@ void expect_dense_rows_are_eliminated(Index k) {
     const auto matrix = symmetric_csr<T>(rows, entries);
     std::vector<Index> slots(static_cast<std::size_t>(rows));
     std::iota(slots.begin(), slots.end(), 0);
-    const auto make = [&](BlockLdltMethod method) {
+    const auto make = [&](BlockLdltStage method) {
         return make_factor<T>(there, matrix.view(), k, slots, 0, method, 1e-30);
     };
-    auto factor = make(BlockLdltMethod::level), jacobi = make(BlockLdltMethod::jacobi);
+    auto factor = make(BlockLdltStage::level), jacobi = make(BlockLdltStage::jacobi);
     factor.factor_by_levels(there);
     jacobi.start_sweeps();
     for (Index l = 0; l < jacobi.levels(); ++l) jacobi.sweep(there);
@@ -105,8 +121,8 @@ void expect_dense_rows_are_eliminated(Index k) {
     unit_vector[std::size_t(slot[0])] = unit_vector[std::size_t(slot[1])] = 1;
     const auto x = copy_to_buffer(there, unit_vector);
     Buffer<T> y(there, rows);
-    block_ldlt::factor_product(there, factor.view(), factor.factors().data(),
-                               factor.permutations().data(), x.data(), y.data());
+    block_ldlt::run_factor_product(there, factor.view(), factor.factors().data(),
+                                   factor.permutations().data(), x.data(), y.data());
     const auto f = copy_to_host(there, y);
     const auto v = copy_to_host(there, factor.v());
     // The last block of all is the one in question: only it is in the last block column with any.
@@ -146,7 +162,7 @@ struct Sums {
     }
 };
 
-/// Products with V and with the matrix, where the first or last block row is dense.
+/// Products with V where the first or last block row is dense.
 template <class T>
 void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     auto random = generator();
@@ -162,7 +178,7 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     const auto matrix = symmetric_csr<T>(rows, entries);
     std::vector<Index> slots(static_cast<std::size_t>(rows));
     std::iota(slots.begin(), slots.end(), 0);
-    auto factor = make_factor<T>(there, matrix.view(), k, slots, 0, BlockLdltMethod::level, 1e-30);
+    auto factor = make_factor<T>(there, matrix.view(), k, slots, 0, BlockLdltStage::level, 1e-30);
     const block_ldlt::PatternView<T>& a = factor.view();
     if (there.on_gpu()) {
         EXPECT_EQ(dense_first ? a.long_columns.count : a.long_rows.count, 1);
@@ -170,24 +186,6 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     const std::string name = "k = " + std::to_string(k) + (dense_first ? ", first" : ", last");
     const auto x = random_vector<T>(random, std::size_t(rows));
     const auto x_there = copy_to_buffer(there, x);
-    const auto slot_of = [&](Index i) {
-        return std::size_t(factor.grid().slot_of_row[std::size_t(i)]);
-    };
-    Sums whole(x.size()), norms(x.size());
-    const CsrView<T> view = matrix.view();
-    for (Index i = 0; i < rows; ++i) {
-        for (Offset e = view.row_offsets[i]; e < view.row_offsets[i + 1]; ++e) {
-            const long double value = view.values[e];
-            whole.add(slot_of(i), value * x[slot_of(view.column_indices[e])]);
-            norms.add(slot_of(i), std::abs(value));
-        }
-    }
-    Buffer<T> y(there, rows);
-    block_ldlt::matrix_product(there, a, x_there.data(), y.data());
-    whole.expect_near(copy_to_host(there, y), "A x, " + name);
-    block_ldlt::row_norms(there, a, y.data());
-    norms.expect_near(copy_to_host(there, y), "|A|, " + name);
-
     const auto blocks = std::size_t(a.blocks), square = std::size_t(k) * std::size_t(k);
     std::vector<Index> block_row(blocks), column(blocks);
     copy_to_host(there, std::span<const Index>(a.rows, blocks), std::span<Index>(block_row));
@@ -213,10 +211,9 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
                 sums.add(to, -2.0L * v[e] * x[from]);
             }
             Buffer<T> out = copy_to_buffer(there, b);
-            const auto multiply =
-                upper ? &block_ldlt::upper_product<T> : &block_ldlt::lower_product<T>;
-            multiply(there, a, first, last, v_there.data(), T(-2), x_there.data(), b_there.data(),
-                     out.data());
+            block_ldlt::run_triangular_product(there, a, upper, Index(first), Index(last),
+                                               v_there.data(), T(-2), x_there.data(),
+                                               b_there.data(), out.data());
             sums.expect_near(copy_to_host(there, out), (upper ? "V^T x, " : "V x, ") + name);
         }
     }
@@ -248,13 +245,13 @@ TEST(dense_rows, are_solved_with) {
             std::vector<Index> slots(static_cast<std::size_t>(rows));
             std::iota(slots.begin(), slots.end(), 0);
             auto factor = make_factor(there, symmetric_csr<double>(rows, entries).view(), k, slots,
-                                      0, BlockLdltMethod::level, 0.1);
+                                      0, BlockLdltStage::level, 0.1);
             factor.factor_by_levels(there);
             const auto r = random_vector<double>(random, std::size_t(rows));
             const std::vector<double> ones(r.size(), 1);
             const auto z = solve(there, factor, ones, 0, r);
 
-            const auto blocks = std::size_t(factor.blocks());
+            const auto blocks = std::size_t(factor.view().blocks);
             std::vector<Index> block_rows(blocks), columns(blocks);
             copy_to_host(there, std::span<const Index>(factor.view().rows, blocks),
                          std::span<Index>(block_rows));

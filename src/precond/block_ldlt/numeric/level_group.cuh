@@ -3,7 +3,6 @@
 #include "gpu/tiles/ldlt_warp.cuh"
 #include "gpu/tiles/staged_factors.cuh"
 #include "precond/block_ldlt/numeric/schur.cuh"
-#include "precond/block_ldlt/symbolic/level_groups.hpp"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -82,12 +81,12 @@ __device__ __forceinline__ void run_inverse(const RunMemory<T, k>& memory, T* x,
 }
 
 /// F_i in memory.team, and its inverse, also in memory.blocks, by a warp.
-template <int k, Pivoting pivoting, class T>
+template <int k, class T>
 __device__ __forceinline__ void run_diagonal(const PatternView<T>& a, const LevelFactor<T>& factor,
                                              Offset i, const RunMemory<T, k>& memory) {
     namespace dense = batched::cuda;
     using Shape = RunShape<T, k>;
-    using Method = dense::Ldlt<pivoting>;
+    using Method = dense::Ldlt<Pivoting::full>;
     using Team = WarpTeam<32>;
     const Team team;
     const int lane = team.lane();
@@ -95,7 +94,7 @@ __device__ __forceinline__ void run_diagonal(const PatternView<T>& a, const Leve
     schur_diagonal<k>(a, i, lane < Shape::lanes, lane % Shape::lanes,
                       memory.blocks + lane / Shape::lanes * (k * k), factor.v, factor.w);
     const T tau = threshold_of(factor, i);
-    if constexpr (pivoting == Pivoting::full && k <= 16) {
+    if constexpr (k <= 16) {
         dense::SpreadMatrix<T, k> matrix([&](int row, int column) {
             return symmetric_mean<k>(memory.blocks, row + column * k);
         });
@@ -160,7 +159,7 @@ __device__ __forceinline__ void stage_item(const PatternView<T>& a, LevelStart s
 /// V. Where there is one for each warp at most, all is in shared memory until V is there, and a
 /// warp writes F_i when the next level is under way, or when it has a block of that one itself; it
 /// starts with other warps, which have the entries of A by then, where there are enough.
-template <int k, Pivoting pivoting, class T>
+template <int k, class T>
 __global__ void __launch_bounds__(RunShape<T, k>::threads, 1)
     run_kernel(const __grid_constant__ PatternView<T> a,
                const __grid_constant__ LevelFactor<T> factor, Index first, Index last) {
@@ -191,7 +190,7 @@ __global__ void __launch_bounds__(RunShape<T, k>::threads, 1)
             if (!ready) stage_item<k>(a, start, end, item, staged);
             ready = false;
             if (item < rows) {
-                run_diagonal<k, pivoting>(a, factor, start.row + item, memory);
+                run_diagonal<k>(a, factor, start.row + item, memory);
                 written = start.row + item;
                 if (items > Shape::warps) finish();
                 continue;
@@ -236,14 +235,14 @@ __global__ void __launch_bounds__(RunShape<T, k>::threads, 1)
     finish();
 }
 
-template <Pivoting pivoting, class T>
-void factor_run_with(const Context& context, const PatternView<T>& a, const LevelFactor<T>& factor,
-                     Index first, Index last) {
-    with_size(a.k, [&](auto size) {
+template <class T>
+void factor_levels(const Context& context, const PatternView<T>& a, const LevelFactor<T>& factor,
+                   Index first, Index last) {
+    with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
         using Shape = RunShape<T, k>;
-        launch_dependent(&run_kernel<k, pivoting, T>, 1, Shape::threads,
-                         Shape::warps * Shape::bytes, stream_of(context), a, factor, first, last);
+        launch_dependent(&run_kernel<k, T>, 1, Shape::threads, Shape::warps * Shape::bytes,
+                         stream_of(context), a, factor, first, last);
     });
 }
 

@@ -40,6 +40,7 @@ block_ldlt::BlockPattern pattern_of(const CsrMatrix<double>& matrix, Index k,
     auto grid = block_ldlt::make_grid(k, matrix.rows(), slots);
     auto pattern = block_ldlt::arrange_by_levels(
         grid, block_ldlt::fill_pattern(grid, matrix.view(), fill, Offset(1) << 30, 2));
+    block_ldlt::count_triples(pattern, 2);
     block_ldlt::list_triples(pattern, 2);
     return pattern;
 }
@@ -52,28 +53,28 @@ std::vector<Index> natural(Index rows) {
 
 }  // namespace
 
-TEST(level_groups, spans_have_all_levels_and_runs_have_little_work) {
+TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
     auto random = generator();
     for (const Index k : {1, 4, 8, 16, 32}) {
         const auto matrix = chains_around<double>(random, k, 20, 200);
         const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
-        const auto spans = block_ldlt::level_spans(pattern, k);
+        const auto groups = block_ldlt::find_level_groups(pattern, k);
         Index next = 0;
-        for (const auto& span : spans) {
-            EXPECT_EQ(span.first, next);
-            EXPECT_LT(span.first, span.last);
+        for (const auto& group : groups) {
+            EXPECT_EQ(group.first, next);
+            EXPECT_LT(group.first, group.last);
             if (next > 0) {
-                EXPECT_NE(span.run, (&span - 1)->run);
+                EXPECT_NE(group.batched, (&group - 1)->batched);
             }
-            next = span.last;
-            for (Index l = span.first; l < span.last && span.run; ++l) {
+            next = group.last;
+            for (Index l = group.first; l < group.last && group.batched; ++l) {
                 EXPECT_LT(pattern.level_offsets[std::size_t(l) + 1] -
                               pattern.level_offsets[std::size_t(l)],
                           200);
             }
         }
         EXPECT_EQ(next, pattern.levels());
-        EXPECT_GE(spans.size(), 3U);
+        EXPECT_GE(groups.size(), 3U);
     }
 }
 
@@ -85,7 +86,7 @@ TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
     const auto matrix = symmetric_csr<double>((others + 1) * k, entries);
     const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
     ASSERT_EQ(pattern.levels(), 2);
-    EXPECT_FALSE(block_ldlt::level_spans(pattern, k).back().run);
+    EXPECT_FALSE(block_ldlt::find_level_groups(pattern, k).back().batched);
 }
 
 TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_runs_and_wide_levels) {
@@ -97,11 +98,11 @@ TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_runs_and_wide_level
         few || !there.on_gpu() ? std::vector<Index>{20} : std::vector<Index>{200, 20, 10};
     const auto compare = [&]<class T>(T, Index k, batched::Pivoting pivoting, Index width) {
         const auto matrix = chains_around<T>(random, k, few ? 3 : 12, width);
-        const auto make = [&](BlockLdltMethod method) {
+        const auto make = [&](BlockLdltStage method) {
             return make_factor<T>(there, matrix.view(), k, natural(matrix.rows()), 0, method, 0.01,
                                   pivoting);
         };
-        auto level = make(BlockLdltMethod::level), jacobi = make(BlockLdltMethod::jacobi);
+        auto level = make(BlockLdltStage::level), jacobi = make(BlockLdltStage::jacobi);
         level.factor_by_levels(there);
         jacobi.start_sweeps();
         for (Index l = 0; l < level.levels(); ++l) jacobi.sweep(there);

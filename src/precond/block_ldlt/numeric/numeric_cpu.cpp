@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "precond/block_ldlt/numeric/numeric_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "precond/block_ldlt/block_sizes.hpp"
 #include "precond/block_ldlt/numeric/kernels.hpp"
 #include "simd/dispatch.hpp"
 
@@ -103,72 +104,10 @@ void schur_blocks(const PatternView<T>& a, Offset first, Offset last, const T* v
     }
 }
 
-template <Index k, class T>
-void lower_product(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
-                   const T* x, const T* b, T* y) {
-    const hn::CappedTag<T, std::size_t(k)> d;
-    constexpr Index lanes = Index(hn::MaxLanes(d));
-    constexpr Index vectors = k / lanes;
-    for (Index i = first; i < last; ++i) {
-        hn::Vec<decltype(d)> sums[vectors];
-        for (Index r = 0; r < vectors; ++r) sums[r] = hn::LoadU(d, b + i * k + r * lanes);
-        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
-            const Index block = a.row_blocks[e];
-            const T* values = v + Offset(block) * k * k;
-            const T* from = x + Offset(a.columns[block]) * k;
-            for (Index p = 0; p < k; ++p) {
-                const auto factor = hn::Set(d, alpha * from[p]);
-                for (Index r = 0; r < vectors; ++r) {
-                    sums[r] = hn::MulAdd(hn::LoadU(d, values + r * lanes + p * k), factor, sums[r]);
-                }
-            }
-        }
-        for (Index r = 0; r < vectors; ++r) hn::StoreU(sums[r], d, y + i * k + r * lanes);
-    }
-}
-
-template <Index k, class T>
-void upper_product(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
-                   const T* x, const T* b, T* y) {
-    const hn::CappedTag<T, std::size_t(k)> d;
-    constexpr Index lanes = Index(hn::MaxLanes(d));
-    for (Index j = first; j < last; ++j) {
-        T sums[k];
-        for (Index c = 0; c < k; ++c) sums[c] = T(0);
-        for (Offset block = a.column_offsets[j]; block < a.column_offsets[j + 1]; ++block) {
-            const T* values = v + block * k * k;
-            const T* from = x + Offset(a.rows[block]) * k;
-            for (Index c = 0; c < k; ++c) {
-                auto sum = hn::Zero(d);
-                for (Index r = 0; r < k; r += lanes) {
-                    sum = hn::MulAdd(hn::LoadU(d, values + r + c * k), hn::LoadU(d, from + r), sum);
-                }
-                sums[c] += hn::GetLane(hn::SumOfLanes(d, sum));
-            }
-        }
-        for (Index c = 0; c < k; ++c) y[j * k + c] = b[j * k + c] + alpha * sums[c];
-    }
-}
-
-template <Index k>
-struct Size {
-    static constexpr Index value = k;
-};
-
-/// f(Size<k>()) for the block sizes that there are kernels for.
-template <class F>
-HWY_INLINE void with_size(Index k, F&& f) {
-    if (k == 1) f(Size<1>());
-    if (k == 4) f(Size<4>());
-    if (k == 8) f(Size<8>());
-    if (k == 16) f(Size<16>());
-    if (k == 32) f(Size<32>());
-}
-
 template <class T>
 void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const T* v, const T* w,
                         T* b) {
-    with_size(a.k, [&](auto size) HWY_ATTR {
+    with_block_size(a.k, [&](auto size) HWY_ATTR {
         schur_diagonals<decltype(size)::value>(a, first, last, v, w, b);
     });
 }
@@ -176,24 +115,8 @@ void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const 
 template <class T>
 void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T* v, const T* w,
                      const T* inverses, T* v_out, T* w_out) {
-    with_size(a.k, [&](auto size) HWY_ATTR {
+    with_block_size(a.k, [&](auto size) HWY_ATTR {
         schur_blocks<decltype(size)::value>(a, first, last, v, w, inverses, v_out, w_out);
-    });
-}
-
-template <class T>
-void lower_product_of(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
-                      const T* x, const T* b, T* y) {
-    with_size(a.k, [&](auto size) HWY_ATTR {
-        lower_product<decltype(size)::value>(a, first, last, v, alpha, x, b, y);
-    });
-}
-
-template <class T>
-void upper_product_of(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
-                      const T* x, const T* b, T* y) {
-    with_size(a.k, [&](auto size) HWY_ATTR {
-        upper_product<decltype(size)::value>(a, first, last, v, alpha, x, b, y);
     });
 }
 
@@ -201,75 +124,63 @@ void upper_product_of(const PatternView<T>& a, Index first, Index last, const T*
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <cmath>
+
 #include "base/parallel.hpp"
 
 namespace tessera::block_ldlt::cpu {
-
-namespace {
-
-/// f(first, last) over first .. last-1, each of which touches about `values` numbers.
-template <class F>
-void in_parallel(const Context& context, Offset first, Offset last, Offset values, F&& f) {
-    parallel_ranges(
-        context.threads(), last - first,
-        [&](Offset begin, Offset end) { f(first + begin, first + end); },
-        std::max<Offset>(1, parallel_grain / values));
-}
-
-/// Numbers in the blocks of a row, on average.
-template <class T>
-Offset row_values(const PatternView<T>& a) {
-    return (1 + a.blocks / std::max<Offset>(1, a.block_rows)) * a.k * a.k;
-}
-
-}  // namespace
 
 template <class T>
 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
                      const T* v, const T* w, T* b) {
     const auto f = TESSERA_SIMD(context, schur_diagonals_of<T>);
-    in_parallel(context, first, last, row_values(a) * a.k,
-                [&](Offset begin, Offset end) { f(a, Index(begin), Index(end), v, w, b); });
+    parallel_ranges(
+        context.threads(), last - first,
+        [&](Offset begin, Offset end) { f(a, first + Index(begin), first + Index(end), v, w, b); },
+        std::max<Offset>(1, parallel_grain / (a.row_values() * a.k)));
 }
 
 template <class T>
 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
                   const T* v, const T* w, const T* inverses, T* v_out, T* w_out) {
     const auto f = TESSERA_SIMD(context, schur_blocks_of<T>);
-    in_parallel(context, first, last, Offset(a.k) * a.k * a.k,
-                [&](Offset begin, Offset end) { f(a, begin, end, v, w, inverses, v_out, w_out); });
+    parallel_ranges(
+        context.threads(), last - first,
+        [&](Offset begin, Offset end) {
+            f(a, first + begin, first + end, v, w, inverses, v_out, w_out);
+        },
+        std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));
 }
 
 template <class T>
-void lower_product(const Context& context, const PatternView<T>& a, Index first, Index last,
-                   const T* v, T alpha, const T* x, const T* b, T* y) {
-    const auto f = TESSERA_SIMD(context, lower_product_of<T>);
-    in_parallel(context, first, last, row_values(a), [&](Offset begin, Offset end) {
-        f(a, Index(begin), Index(end), v, alpha, x, b, y);
-    });
+void largest_magnitude(const Context& context, Offset count, const T* x, T* partial, T* largest) {
+    std::fill(partial, partial + magnitude_parts, T(0));
+    parallel_parts(context.threads(), count, magnitude_parts,
+                   [&](Offset part, Offset first, Offset last) {
+                       for (Offset e = first; e < last; ++e) {
+                           partial[part] = std::max(partial[part], std::abs(x[e]));
+                       }
+                   });
+    *largest = *std::max_element(partial, partial + magnitude_parts);
 }
 
 template <class T>
-void upper_product(const Context& context, const PatternView<T>& a, Index first, Index last,
-                   const T* v, T alpha, const T* x, const T* b, T* y) {
-    const auto f = TESSERA_SIMD(context, upper_product_of<T>);
-    in_parallel(context, first, last, row_values(a), [&](Offset begin, Offset end) {
-        f(a, Index(begin), Index(end), v, alpha, x, b, y);
-    });
+void summarise_pivots(const Context&, Index count, const Index* perturbed, const T* smallest,
+                      PivotSummary* summary) {
+    *summary = {std::numeric_limits<double>::infinity(), 0};
+    for (Index i = 0; i < count; ++i) {
+        summary->smallest = std::min(summary->smallest, double(smallest[i]));
+        summary->perturbed += perturbed[i];
+    }
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                     \
-    template void schur_diagonals<T>(const Context&, const PatternView<T>&, Index, Index,          \
-                                     const T*, const T*, T*);                                      \
-    template void schur_blocks<T>(const Context&, const PatternView<T>&, Offset, Offset, const T*, \
-                                  const T*, const T*, T*, T*);                                     \
-    template void lower_product<T>(const Context&, const PatternView<T>&, Index, Index, const T*,  \
-                                   T, const T*, const T*, T*);                                     \
-    template void upper_product<T>(const Context&, const PatternView<T>&, Index, Index, const T*,  \
-                                   T, const T*, const T*, T*);
+#define TESSERA_INSTANTIATE(T)                                    \
+    template decltype(schur_diagonals<T>) schur_diagonals<T>;     \
+    template decltype(schur_blocks<T>) schur_blocks<T>;           \
+    template decltype(largest_magnitude<T>) largest_magnitude<T>; \
+    template decltype(summarise_pivots<T>) summarise_pivots<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
 
 }  // namespace tessera::block_ldlt::cpu
 #endif

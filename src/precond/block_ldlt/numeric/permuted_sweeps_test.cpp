@@ -133,14 +133,14 @@ TEST(permuted_sweeps, permutations_make_no_difference) {
         const Index rows = 10 * k;
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
         auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, 1), 0,
-                                  BlockLdltMethod::jacobi, 0.1);
+                                  BlockLdltStage::jacobi, 0.1);
         const Dense a = in_grid(factor.grid(), matrix.view());
         factor.factor_diagonal(there);  // For the pattern; the sweeps start from nothing.
         PermutedSweeps permuted(a, take_apart(there, factor).pattern, std::size_t(k));
         factor.start_sweeps();
         double tau = 0.1 * largest(a), bound = 0;
         for (int sweep = 0; sweep < 8; ++sweep, tau *= 0.95) {
-            factor.set_threshold(there, tau / largest(a), EpsilonUnit::max);
+            factor.set_threshold(there, tau / largest(a));
             factor.sweep(there);
             permuted.sweep(host(), tau);
             const TakenApart parts = take_apart(there, factor);

@@ -2,7 +2,7 @@
 
 #include "gpu/launch.cuh"
 #include "precond/block_ldlt/numeric/block_tiles.cuh"
-#include "precond/block_ldlt/numeric/long_sums.cuh"
+#include "precond/block_ldlt/numeric/kernels.hpp"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -187,7 +187,7 @@ template <class T>
 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
                      const T* v, const T* w, T* b) {
     if (first == last) return;
-    with_size(a.k, [&](auto size) {
+    with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
         sum_pieces<k>(context, a.long_rows, a.row_blocks, a.row_blocks, Offset(first), Offset(last),
                       v, w);
@@ -201,7 +201,7 @@ template <class T>
 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
                   const T* v, const T* w, const T* inverses, T* v_out, T* w_out) {
     if (first == last) return;
-    with_size(a.k, [&](auto size) {
+    with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
         sum_pieces<k>(context, a.long_blocks, a.left, a.right, first, last, v, w);
         launch_dependent(&schur_blocks_kernel<k, T>,

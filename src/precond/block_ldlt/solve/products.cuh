@@ -2,7 +2,7 @@
 
 #include "gpu/launch.cuh"
 #include "precond/block_ldlt/numeric/block_tiles.cuh"
-#include "precond/block_ldlt/numeric/long_sums.cuh"
+#include "precond/block_ldlt/solve/kernels.hpp"
 
 namespace tessera::block_ldlt::cuda {
 
@@ -344,7 +344,7 @@ template <bool upper, class T>
 void product(const Context& context, const PatternView<T>& a, Index first, Index last, const T* v,
              T alpha, const T* x, const T* b, T* y) {
     if (first == last) return;
-    with_size(a.k, [&](auto size) {
+    with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
         const Index pieces = upper ? a.long_columns.piece_count : a.long_rows.piece_count;
         if (pieces > 0) {
@@ -359,22 +359,20 @@ void product(const Context& context, const PatternView<T>& a, Index first, Index
 }
 
 template <class T>
-void lower_product(const Context& context, const PatternView<T>& a, Index first, Index last,
-                   const T* v, T alpha, const T* x, const T* b, T* y) {
-    product<false>(context, a, first, last, v, alpha, x, b, y);
-}
-
-template <class T>
-void upper_product(const Context& context, const PatternView<T>& a, Index first, Index last,
-                   const T* v, T alpha, const T* x, const T* b, T* y) {
-    product<true>(context, a, first, last, v, alpha, x, b, y);
+void triangular_product(const Context& context, const PatternView<T>& a, bool upper, Index first,
+                        Index last, const T* v, T alpha, const T* x, const T* b, T* y) {
+    if (upper) {
+        product<true>(context, a, first, last, v, alpha, x, b, y);
+    } else {
+        product<false>(context, a, first, last, v, alpha, x, b, y);
+    }
 }
 
 template <class T>
 void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,
                       const T* x, T* y) {
     if (a.block_rows == 0) return;
-    with_size(a.k, [&](auto size) {
+    with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
         launch_dependent(&diagonal_product_kernel<k, T>,
                          blocks_for(a.block_rows, ProductTeam<T, k>::teams), product_threads, 0,

@@ -1,9 +1,97 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "precond/block_ldlt/solve/solve_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "precond/block_ldlt/block_sizes.hpp"
+#include "precond/block_ldlt/solve/kernels.hpp"
+#include "simd/dispatch.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::block_ldlt::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <Index k, class T>
+void lower_product(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
+                   const T* x, const T* b, T* y) {
+    const hn::CappedTag<T, std::size_t(k)> d;
+    constexpr Index lanes = Index(hn::MaxLanes(d));
+    constexpr Index vectors = k / lanes;
+    for (Index i = first; i < last; ++i) {
+        hn::Vec<decltype(d)> sums[vectors];
+        for (Index r = 0; r < vectors; ++r) sums[r] = hn::LoadU(d, b + i * k + r * lanes);
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            const Index block = a.row_blocks[e];
+            const T* values = v + Offset(block) * k * k;
+            const T* from = x + Offset(a.columns[block]) * k;
+            for (Index p = 0; p < k; ++p) {
+                const auto factor = hn::Set(d, alpha * from[p]);
+                for (Index r = 0; r < vectors; ++r) {
+                    sums[r] = hn::MulAdd(hn::LoadU(d, values + r * lanes + p * k), factor, sums[r]);
+                }
+            }
+        }
+        for (Index r = 0; r < vectors; ++r) hn::StoreU(sums[r], d, y + i * k + r * lanes);
+    }
+}
+
+template <Index k, class T>
+void upper_product(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
+                   const T* x, const T* b, T* y) {
+    const hn::CappedTag<T, std::size_t(k)> d;
+    constexpr Index lanes = Index(hn::MaxLanes(d));
+    for (Index j = first; j < last; ++j) {
+        T sums[k];
+        for (Index c = 0; c < k; ++c) sums[c] = T(0);
+        for (Offset block = a.column_offsets[j]; block < a.column_offsets[j + 1]; ++block) {
+            const T* values = v + block * k * k;
+            const T* from = x + Offset(a.rows[block]) * k;
+            for (Index c = 0; c < k; ++c) {
+                auto sum = hn::Zero(d);
+                for (Index r = 0; r < k; r += lanes) {
+                    sum = hn::MulAdd(hn::LoadU(d, values + r + c * k), hn::LoadU(d, from + r), sum);
+                }
+                sums[c] += hn::GetLane(hn::SumOfLanes(d, sum));
+            }
+        }
+        for (Index c = 0; c < k; ++c) y[j * k + c] = b[j * k + c] + alpha * sums[c];
+    }
+}
+
+template <class T>
+void triangular_product_of(const PatternView<T>& a, bool upper, Index first, Index last, const T* v,
+                           T alpha, const T* x, const T* b, T* y) {
+    with_block_size(a.k, [&](auto size) HWY_ATTR {
+        constexpr Index k = decltype(size)::value;
+        if (upper) {
+            upper_product<k>(a, first, last, v, alpha, x, b, y);
+        } else {
+            lower_product<k>(a, first, last, v, alpha, x, b, y);
+        }
+    });
+}
+
+}  // namespace tessera::block_ldlt::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "precond/block_ldlt/numeric/kernels.hpp"
 
 namespace tessera::block_ldlt::cpu {
+
+template <class T>
+void triangular_product(const Context& context, const PatternView<T>& a, bool upper, Index first,
+                        Index last, const T* v, T alpha, const T* x, const T* b, T* y) {
+    const auto f = TESSERA_SIMD(context, triangular_product_of<T>);
+    parallel_ranges(
+        context.threads(), last - first,
+        [&](Offset begin, Offset end) {
+            f(a, upper, first + Index(begin), first + Index(end), v, alpha, x, b, y);
+        },
+        std::max<Offset>(1, parallel_grain / a.row_values()));
+}
 
 template <class T>
 void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,
@@ -23,19 +111,6 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
             }
         },
         std::max<Offset>(1, parallel_grain / (k * k)));
-}
-
-template <class T>
-void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                     const SolveTasks<T>& /*tasks*/, const T* v, const T* inverses, T* x,
-                     T* /*middle*/, T* y, unsigned* /*started*/) {
-    for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
-        cpu::lower_product(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
-    }
-    cpu::diagonal_product(context, a, inverses, x, y);
-    for (std::size_t l = levels.size(); l-- > 2;) {
-        cpu::upper_product(context, a, levels[l - 2], levels[l - 1], v, T(-1), y, y, y);
-    }
 }
 
 template <class T>
@@ -71,90 +146,12 @@ void factor_product(const Context& context, const PatternView<T>& a, const T* fa
         std::max<Offset>(1, parallel_grain / (k * k)));
 }
 
-template <class T>
-void matrix_product(const Context& context, const PatternView<T>& a, const T* x, T* y) {
-    const Index k = a.k;
-    // f(row, column, value) for the entries of an item.
-    const auto visit = [&](Offset item, auto&& f) {
-        for (Offset e = a.entry_offsets[item]; e < a.entry_offsets[item + 1]; ++e) {
-            f(a.places[e] % k, a.places[e] / k, a.values[e]);
-        }
-    };
-    const Offset entries = a.entry_offsets[a.blocks + a.block_rows];
-    const Offset grain = parallel_grain / (1 + entries / std::max<Offset>(1, a.block_rows));
-    parallel_ranges(
-        context.threads(), a.block_rows,
-        [&](Offset first, Offset last) {
-            for (Offset i = first; i < last; ++i) {
-                T* to = y + i * k;
-                const T* own = x + i * k;
-                std::fill(to, to + k, T(0));
-                for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
-                    const Index block = a.row_blocks[e];
-                    const T* from = x + Offset(a.columns[block]) * k;
-                    visit(block, [&](Index r, Index c, T value) { to[r] += value * from[c]; });
-                }
-                visit(a.blocks + i, [&](Index r, Index c, T value) {
-                    to[r] += value * own[c];
-                    if (r != c) to[c] += value * own[r];
-                });
-                for (Offset b = a.column_offsets[i]; b < a.column_offsets[i + 1]; ++b) {
-                    const T* from = x + Offset(a.rows[b]) * k;
-                    visit(b, [&](Index r, Index c, T value) { to[c] += value * from[r]; });
-                }
-            }
-        },
-        std::max<Offset>(1, grain));
-}
-
-template <class T>
-void gather_values(const Context& context, Offset count, const Offset* source,
-                   const Index* row_slots, const Index* column_slots, const Index* slots,
-                   const T* scale, const T* matrix, T* values) {
-    parallel_ranges(context.threads(), count, [&](Offset first, Offset last) {
-        for (Offset e = first; e < last; ++e) {
-            values[e] = source[e] < 0 ? T(1)
-                                      : scale[slots[row_slots[e]]] * matrix[source[e]] *
-                                            scale[slots[column_slots[e]]];
-        }
-    });
-}
-
-template <class T>
-void gather(const Context& context, Offset count, const Index* slots, const T* scale, const T* r,
-            T* x) {
-    parallel_ranges(context.threads(), count, [&](Offset first, Offset last) {
-        for (Offset s = first; s < last; ++s) {
-            x[s] = slots[s] < 0 ? T(0) : scale[slots[s]] * r[slots[s]];
-        }
-    });
-}
-
-template <class T>
-void scatter(const Context& context, Offset count, const Index* slots, const T* scale, const T* x,
-             T* z) {
-    parallel_ranges(context.threads(), count, [&](Offset first, Offset last) {
-        for (Offset s = first; s < last; ++s) {
-            if (slots[s] >= 0) z[slots[s]] = scale[slots[s]] * x[s];
-        }
-    });
-}
-
-#define TESSERA_INSTANTIATE(T)                                                                     \
-    template void solve_by_levels<T>(const Context&, const PatternView<T>&,                        \
-                                     std::span<const Index>, const SolveTasks<T>&, const T*,       \
-                                     const T*, T*, T*, T*, unsigned*);                             \
-    template void diagonal_product<T>(const Context&, const PatternView<T>&, const T*, const T*,   \
-                                      T*);                                                         \
-    template void factor_product<T>(const Context&, const PatternView<T>&, const T*, const Index*, \
-                                    const T*, T*);                                                 \
-    template void matrix_product<T>(const Context&, const PatternView<T>&, const T*, T*);          \
-    template void gather_values<T>(const Context&, Offset, const Offset*, const Index*,            \
-                                   const Index*, const Index*, const T*, const T*, T*);            \
-    template void gather<T>(const Context&, Offset, const Index*, const T*, const T*, T*);         \
-    template void scatter<T>(const Context&, Offset, const Index*, const T*, const T*, T*);
+#define TESSERA_INSTANTIATE(T)                                      \
+    template decltype(triangular_product<T>) triangular_product<T>; \
+    template decltype(diagonal_product<T>) diagonal_product<T>;     \
+    template decltype(factor_product<T>) factor_product<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
 
 }  // namespace tessera::block_ldlt::cpu
+#endif

@@ -137,14 +137,13 @@ __global__ void __launch_bounds__(product_threads)
 }
 
 template <class T>
-void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<const Index> levels,
-                     const SolveTasks<T>& tasks, const T* v, const T* inverses, T* x, T* middle,
-                     T* y, unsigned* started) {
+void solve_rows(const Context& context, const PatternView<T>& a, const SolveTasks<T>& tasks,
+                const T* v, const T* inverses, const T* x, T* middle, T* y, unsigned* started) {
     if (a.block_rows == 0) return;
-    with_size(a.k, [&](auto size) {
+    with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
-        using Team = ProductTeam<T, k>;
-        if constexpr (Team::lanes == 32) {
+        if constexpr (k >= 8) {
+            using Team = ProductTeam<T, k>;
             const cudaStream_t stream = stream_of(context);
             const Offset count = Offset(a.block_rows) * k;
             const Offset partials = Offset(tasks.lower_pieces + tasks.upper_pieces) * k;
@@ -158,16 +157,8 @@ void solve_by_levels(const Context& context, const PatternView<T>& a, std::span<
             const Offset upper = a.block_rows + tasks.upper_pieces;
             T* const partial = tasks.partial + Offset(tasks.lower_pieces) * k;
             launch_dependent(&solve_kernel<true, k, T>, blocks_for(upper, Team::teams),
-                             product_threads, 0, stream, a, tasks.upper, upper, v, inverses, middle,
-                             y, partial, started + 1);
-        } else {
-            for (std::size_t l = 1; l + 1 < levels.size(); ++l) {
-                product<false>(context, a, levels[l], levels[l + 1], v, T(-1), x, x, x);
-            }
-            cuda::diagonal_product(context, a, inverses, x, y);
-            for (std::size_t l = levels.size(); l-- > 2;) {
-                product<true>(context, a, levels[l - 2], levels[l - 1], v, T(-1), y, y, y);
-            }
+                             product_threads, 0, stream, a, tasks.upper, upper, v, inverses,
+                             static_cast<const T*>(middle), y, partial, started + 1);
         }
     });
 }

@@ -133,37 +133,32 @@ BlockPattern arrange_by_levels(Grid& grid, const BlockRows& blocks) {
     return pattern;
 }
 
-Offset count_triples(const BlockPattern& pattern, int threads) {
-    std::vector<Offset> counts(std::size_t(parts_with_marker(threads)), 0);
+void count_triples(BlockPattern& pattern, int threads) {
+    auto& offsets = pattern.triple_offsets;
+    offsets.assign(std::size_t(pattern.blocks()) + 1, 0);
     parallel_parts(threads, pattern.block_rows, parts_with_marker(threads),
-                   [&](Offset part, Offset first, Offset last) {
-                       Offset count = 0;
-                       visit_triples(pattern, first, last, [&](Offset, Index, Index) { ++count; });
-                       counts[std::size_t(part)] = count;
+                   [&](Offset, Offset first, Offset last) {
+                       visit_triples(pattern, first, last, [&](Offset b, Index, Index) {
+                           ++offsets[std::size_t(b) + 1];
+                       });
                    });
-    return std::accumulate(counts.begin(), counts.end(), Offset(0));
+    to_offsets(offsets);
 }
 
 void list_triples(BlockPattern& pattern, int threads) {
-    auto& offsets = pattern.triple_offsets;
-    offsets.assign(std::size_t(pattern.blocks()) + 1, 0);
-    const Offset parts = parts_with_marker(threads);
-    parallel_parts(threads, pattern.block_rows, parts, [&](Offset, Offset first, Offset last) {
-        visit_triples(pattern, first, last,
-                      [&](Offset b, Index, Index) { ++offsets[std::size_t(b) + 1]; });
-    });
-    to_offsets(offsets);
+    const auto& offsets = pattern.triple_offsets;
     pattern.left.resize(std::size_t(offsets.back()));
     pattern.right.resize(std::size_t(offsets.back()));
-    parallel_parts(threads, pattern.block_rows, parts, [&](Offset, Offset first, Offset last) {
-        Offset block = -1, at = 0;
-        visit_triples(pattern, first, last, [&](Offset b, Index left, Index right) {
-            if (b != block) at = offsets[std::size_t(b)];
-            block = b;
-            pattern.left[std::size_t(at)] = left;
-            pattern.right[std::size_t(at++)] = right;
-        });
-    });
+    parallel_parts(threads, pattern.block_rows, parts_with_marker(threads),
+                   [&](Offset, Offset first, Offset last) {
+                       Offset block = -1, at = 0;
+                       visit_triples(pattern, first, last, [&](Offset b, Index left, Index right) {
+                           if (b != block) at = offsets[std::size_t(b)];
+                           block = b;
+                           pattern.left[std::size_t(at)] = left;
+                           pattern.right[std::size_t(at++)] = right;
+                       });
+                   });
 }
 
 template <class T>
@@ -206,15 +201,15 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     const auto count = std::size_t(entries.offsets.back());
     entries.source.resize(count);
     entries.place.resize(count);
-    entries.row_slot.resize(count);
-    entries.column_slot.resize(count);
+    entries.row.resize(count);
+    entries.column.resize(count);
     std::vector<Offset> next(entries.offsets.begin(), entries.offsets.end() - 1);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
         const auto at = std::size_t(next[std::size_t(item)]++);
         entries.source[at] = source;
         entries.place[at] = std::uint16_t(slot % k + other % k * k);
-        entries.row_slot[at] = slot;
-        entries.column_slot[at] = other;
+        entries.row[at] = grid.slots[std::size_t(slot)];
+        entries.column[at] = grid.slots[std::size_t(other)];
     });
     return entries;
 }

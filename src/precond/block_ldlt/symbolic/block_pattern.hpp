@@ -58,7 +58,7 @@ struct BlockPattern {
 
     Offset blocks() const { return Offset(rows.size()); }
     Index levels() const { return Index(level_offsets.size()) - 1; }
-    Offset triples() const { return Offset(left.size()); }
+    Offset triples() const { return triple_offsets.back(); }
 };
 
 /// Numbers the block rows by levels (stable), in the grid and in the pattern it returns, which has
@@ -66,8 +66,8 @@ struct BlockPattern {
 /// still stands before it.
 BlockPattern arrange_by_levels(Grid& grid, const BlockRows& blocks);
 
-/// The number of triples, and the lists of them.
-Offset count_triples(const BlockPattern& pattern, int threads);
+/// Counts the triples of each block; then lists them.
+void count_triples(BlockPattern& pattern, int threads);
 void list_triples(BlockPattern& pattern, int threads);
 
 /// Which entries of the matrix go where. Item b is block b of the pattern, item blocks() + i the
@@ -76,7 +76,7 @@ struct BlockEntries {
     std::vector<Offset> offsets;       ///< blocks() + block_rows + 1.
     std::vector<Offset> source;        ///< Position in the values of the matrix; -1: padding, 1.
     std::vector<std::uint16_t> place;  ///< Within the block.
-    std::vector<Index> row_slot, column_slot;  ///< Of the entry, as stored in the lower triangle.
+    std::vector<Index> row, column;    ///< Of the source in the matrix.
 };
 template <class T>
 BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,

@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <numeric>
 #include <queue>
 #include <string>
 
-#include "base/parallel.hpp"
+#include "base/gather_rows.hpp"
 #include "base/prefetch_rows.hpp"
 #include "precond/block_ldlt/symbolic/block_pattern.hpp"
 
@@ -68,38 +67,21 @@ void check_count(Offset blocks, Offset most, int fill, Index k) {
 template <class T>
 BlockRows matrix_pattern(const Grid& grid, const CsrView<T>& matrix, Offset most, int threads) {
     const Index k = grid.k;
-    BlockRows blocks;
-    blocks.offsets.assign(std::size_t(grid.block_rows) + 1, 0);
-    const auto gather = [&](Offset i, std::vector<Index>& all) {
-        const Offset before = Offset(all.size());
-        for (Offset slot = i * k; slot < (i + 1) * k; ++slot) {
-            prefetch_rows(matrix, slot, Offset(grid.slots.size()),
-                          [&](Offset s) { return grid.slots[std::size_t(s)]; });
-            const Index row = grid.slots[std::size_t(slot)];
-            if (row < 0) continue;
-            for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
-                const Index j = grid.slot_of_row[std::size_t(matrix.column_indices[e])] / k;
-                if (j < i) all.push_back(j);
+    auto [offsets, columns] =
+        gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+            for (Offset slot = i * k; slot < (i + 1) * k; ++slot) {
+                prefetch_rows(matrix, slot, Offset(grid.slots.size()),
+                              [&](Offset s) { return grid.slots[std::size_t(s)]; });
+                const Index row = grid.slots[std::size_t(slot)];
+                if (row < 0) continue;
+                for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
+                    const Index j = grid.slot_of_row[std::size_t(matrix.column_indices[e])] / k;
+                    if (j < i) list.push_back(j);
+                }
             }
-        }
-        const auto found = all.begin() + before;
-        std::sort(found, all.end());
-        all.erase(std::unique(found, all.end()), all.end());
-        blocks.offsets[std::size_t(i) + 1] = Offset(all.size()) - before;
-    };
-    const Offset parts = std::clamp<Offset>(grid.block_rows / 1024, 1, threads);
-    std::vector<std::vector<Index>> found(static_cast<std::size_t>(parts));
-    parallel_parts(threads, grid.block_rows, parts, [&](Offset part, Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) gather(i, found[std::size_t(part)]);
-    });
-    std::partial_sum(blocks.offsets.begin(), blocks.offsets.end(), blocks.offsets.begin());
-    check_count(blocks.offsets.back(), most, 0, k);
-    blocks.columns.resize(std::size_t(blocks.offsets.back()));
-    parallel_parts(threads, grid.block_rows, parts, [&](Offset part, Offset first, Offset) {
-        std::ranges::copy(found[std::size_t(part)],
-                          blocks.columns.begin() + blocks.offsets[std::size_t(first)]);
-    });
-    return blocks;
+        });
+    check_count(offsets.back(), most, 0, k);
+    return {std::move(offsets), std::move(columns)};
 }
 
 }  // namespace
