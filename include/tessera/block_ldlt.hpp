@@ -140,7 +140,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
 
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
 /// [,delta=0.95][,epsilon_unit=max|norm1|block][,pivoting=static|bunch_kaufman|rook|complete]
-/// [,matching=on|off][,ordering=auto|amd|metis|rcm|natural][,outer=on|off][,outer_threshold=0.01]
+/// [,matching=on|off][,ordering=auto|amd|rcm|natural][,outer=on|off][,outer_threshold=0.01]
 /// [,safeguard=on|off][,solve_sweeps=0][,absolute]. Throws InvalidArgument for another one.
 TESSERA_API BlockLdltOptions parse_block_ldlt(Spec spec);
 

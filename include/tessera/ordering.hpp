@@ -39,9 +39,8 @@ TESSERA_API SymmetricMatching match_symmetric(const Context& cpu, const CsrView<
 
 /// How pairs (and single rows) are ordered: as they are, by the first row of each; reverse
 /// Cuthill-McKee, with those that have more than 10 sqrt(vertices) neighbours last; approximate
-/// minimum degree (SuiteSparse), which puts these last as well; nested dissection (METIS, which is
-/// loaded when it is first asked for).
-enum class OrderingMethod : std::uint8_t { natural, rcm, amd, metis };
+/// minimum degree (SuiteSparse), which puts these last as well.
+enum class OrderingMethod : std::uint8_t { natural, rcm, amd };
 TESSERA_API const char* to_string(OrderingMethod method);
 
 /// Rows in slots, k slots a block. Some slots are left empty so that no pair is cut.
@@ -56,7 +55,7 @@ struct BlockOrdering {
 /// straddle the end of a block, the next single row among the 64 vertices that follow takes the
 /// slot, else it stays empty. With k = 1 pairs only stay adjacent. The matrix is square with a
 /// symmetric pattern. Throws InvalidArgument on a bad block size, partners that are no pairs, and
-/// more than 2^31 - 1 slots, and NotBuilt where METIS cannot be loaded.
+/// more than 2^31 - 1 slots.
 /// Source: pairs as vertices: O. Schenk, A. Wächter, M. Hagemann, "Matching-based preprocessing
 /// algorithms to the solution of saddle-point problems in large-scale nonconvex interior-point
 /// optimization", Comput. Optim. Appl. 36 (2007), pp. 321-341.

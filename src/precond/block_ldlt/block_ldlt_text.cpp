@@ -23,9 +23,8 @@ constexpr Names<Pivoting, 4> pivotings{{{Pivoting::full, "complete"},
                                         {Pivoting::rook, "rook"},
                                         {Pivoting::bunch_kaufman, "bunch_kaufman"},
                                         {Pivoting::fixed, "static"}}};
-constexpr Names<std::optional<OrderingMethod>, 5> orderings{{{{}, "auto"},
+constexpr Names<std::optional<OrderingMethod>, 4> orderings{{{{}, "auto"},
                                                              {OrderingMethod::amd, "amd"},
-                                                             {OrderingMethod::metis, "metis"},
                                                              {OrderingMethod::rcm, "rcm"},
                                                              {OrderingMethod::natural, "natural"}}};
 

@@ -28,8 +28,6 @@ std::vector<Index> vertex_order(const ordering::PairGraph& graph, OrderingMethod
             return ordering::reverse_cuthill_mckee(graph);
         case OrderingMethod::amd:
             return ordering::minimum_degree(graph);
-        case OrderingMethod::metis:
-            return ordering::nested_dissection(graph);
         case OrderingMethod::natural:
             break;
     }
@@ -74,7 +72,7 @@ std::vector<Index> pack(const ordering::PairGraph& graph, const std::vector<Inde
 }  // namespace
 
 const char* to_string(OrderingMethod method) {
-    static constexpr const char* names[] = {"natural", "rcm", "amd", "metis"};
+    static constexpr const char* names[] = {"natural", "rcm", "amd"};
     return names[int(method)];
 }
 

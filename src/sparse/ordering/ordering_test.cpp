@@ -11,17 +11,7 @@ namespace tessera {
 namespace {
 
 constexpr OrderingMethod methods[] = {OrderingMethod::natural, OrderingMethod::rcm,
-                                      OrderingMethod::amd, OrderingMethod::metis};
-
-bool has_metis() {
-    try {
-        const auto one = test::path_graph(2);
-        ordering::nested_dissection(one);
-    } catch (const NotBuilt&) {
-        return false;
-    }
-    return true;
-}
+                                      OrderingMethod::amd};
 
 /// Every row has one slot, empty slots are counted, and no pair straddles the end of a block.
 void expect_packed(const BlockOrdering& found, Index block, Index rows,
@@ -86,7 +76,6 @@ TEST(ordering, packs_every_row_once_and_cuts_no_pair) {
         const auto matrix = test::random_symmetric(random, rows, 3, 5).matrix();
         const std::vector<Index> pairs = test::random_pairs(random, rows);
         for (const OrderingMethod method : methods) {
-            if (method == OrderingMethod::metis && !has_metis()) continue;
             for (const Index block : {1, 2, 3, 4, 8, 32}) {
                 SCOPED_TRACE(std::string(to_string(method)) + ", k = " + std::to_string(block) +
                              ", " + std::to_string(rows) + " rows");
@@ -196,24 +185,12 @@ TEST(ordering, fill_is_less_than_in_the_natural_order) {
     const Offset natural = fill(OrderingMethod::natural);
     EXPECT_LT(fill(OrderingMethod::amd), natural / 2);
     EXPECT_LE(fill(OrderingMethod::rcm), natural);
-    if (has_metis()) {
-        EXPECT_LT(fill(OrderingMethod::metis), natural / 2);
-    }
 
     auto arrow = problems::generate<double>(test::host(), Spec::parse("arrow:300")).matrix;
     for (const OrderingMethod method : {OrderingMethod::amd, OrderingMethod::rcm}) {
         const auto order = order_blocks<double>(test::host(), arrow.view(), {}, 1, method);
         EXPECT_EQ(fill_in(arrow.view(), order_of(order)), 299);  // The dense row is last.
     }
-}
-
-TEST(ordering, metis_is_there) {
-    if (!has_metis()) GTEST_SKIP() << "libmetis.so.5 is not there";
-    const auto graph = test::path_graph(1000);
-    std::vector<Index> order = ordering::nested_dissection(graph);
-    EXPECT_EQ(order, ordering::nested_dissection(graph));
-    std::ranges::sort(order);
-    for (Index v = 0; v < 1000; ++v) ASSERT_EQ(order[v], v);
 }
 
 TEST(ordering, threads_do_not_matter) {
