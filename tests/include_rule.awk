@@ -11,7 +11,7 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
     split("csr mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
-    split("vector_ops operator formats spectrum scaling symmetry ordering io elasticity meshes problems", list, " ")
+    split("vector_ops operator formats spectrum symmetry ordering io elasticity meshes problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/polynomial.hpp"] = 3

@@ -20,7 +20,6 @@
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/report.hpp"
-#include "tessera/scaling.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/spectrum.hpp"
 #include "tessera/symmetry.hpp"

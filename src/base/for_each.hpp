@@ -1,11 +1,22 @@
 #pragma once
 
+#include <atomic>
+
 #include "base/dispatch.hpp"
 #include "base/host_device.hpp"
+#ifndef __CUDACC__
 #include "base/parallel.hpp"
+#endif
 
 namespace tessera {
 
+namespace cuda {
+/// Defined in gpu/for_each.cuh, to be instantiated there for every F.
+template <class F>
+void for_each_index(const Context& context, Offset count, const F& f);
+}  // namespace cuda
+
+#ifndef __CUDACC__
 namespace cpu {
 template <class F>
 void for_each_index(const Context& context, Offset count, const F& f) {
@@ -18,12 +29,6 @@ void for_each_index(const Context& context, Offset count, const F& f) {
 }
 }  // namespace cpu
 
-namespace cuda {
-/// Defined in gpu/for_each.cuh, to be instantiated there for every F.
-template <class F>
-void for_each_index(const Context& context, Offset count, const F& f);
-}  // namespace cuda
-
 /// f(i) for i = 0 .. count - 1 in any order on the backend of the Context: one body for both. F is
 /// a struct of plain values with `work`, about how many numbers one i reads. No wait.
 template <class F>
@@ -31,6 +36,8 @@ void for_each_index(const Context& context, Offset count, const F& f) {
     select(context, &cpu::for_each_index<F>, TESSERA_IF_CUDA(cuda::for_each_index<F>))(context,
                                                                                        count, f);
 }
+
+#endif
 
 /// Sets a flag that several i may set at once.
 TESSERA_HOST_DEVICE inline void raise_flag(int* flag) {

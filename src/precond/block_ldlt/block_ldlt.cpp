@@ -106,7 +106,7 @@ template <class T>
 void BlockLdlt<T>::State::describe_pattern() {
     report.block_rows = factor.grid().block_rows;
     report.levels = factor.levels();
-    report.stored_blocks = factor.symbolic().blocks + report.block_rows;
+    report.stored_blocks = factor.view().blocks + report.block_rows;
     report.triples = factor.symbolic().triples;
     report.bytes = factor.symbolic().bytes;
     const double square = double(options.block) * options.block;

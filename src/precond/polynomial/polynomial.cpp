@@ -5,8 +5,8 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
+#include "precond/polynomial/scaling.hpp"
 #include "tessera/polynomial.hpp"
-#include "tessera/scaling.hpp"
 #include "tessera/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "base/find_entry.hpp"
 #include "base/parallel.hpp"
-#include "sparse/find_entry.hpp"
 
 namespace tessera::matching {
 

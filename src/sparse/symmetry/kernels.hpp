@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "sparse/find_entry.hpp"
+#include "base/find_entry.hpp"
+#include "tessera/csr.hpp"
 
 namespace tessera {
 

@@ -13,7 +13,7 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
                                 batched::Pivoting pivoting, bool by_sweeps)
     : symbolic_(std::move(symbolic)),
       pivoting_(pivoting),
-      view_(symbolic_.view<T>()),
+      view_{symbolic_.lists},
       values_(context, symbolic_.entry_source.size()) {
     const Index k = view_.k, m = view_.block_rows;
     const Offset square = Offset(k) * k;

@@ -24,9 +24,8 @@ struct LongSums {
     T* partial = nullptr;  ///< A block for each piece; of products with vectors k elements.
 };
 
-/// The lists of a BlockPattern and the permuted matrix in the memory of a Context.
-template <class T>
-struct PatternView {
+/// The lists of a BlockPattern and its BlockEntries in the memory of a Context.
+struct PatternLists {
     Index k = 1;
     Index block_rows = 0;
     Offset blocks = 0;
@@ -40,12 +39,17 @@ struct PatternView {
     const Index* right = nullptr;
     const Offset* entry_offsets = nullptr;
     const std::uint16_t* places = nullptr;
-    const T* values = nullptr;
-    LongSums<T> long_rows, long_columns;  ///< Of the blocks of block rows and block columns.
-    LongSums<T> long_blocks;              ///< Of the products of blocks off the diagonal.
 
     /// Numbers in the blocks of a row, on average.
     Offset row_values() const { return (1 + blocks / (block_rows > 0 ? block_rows : 1)) * k * k; }
+};
+
+/// With the values of the permuted matrix, and the lists that are split.
+template <class T>
+struct PatternView : PatternLists {
+    const T* values = nullptr;
+    LongSums<T> long_rows, long_columns;  ///< Of the blocks of block rows and block columns.
+    LongSums<T> long_blocks;              ///< Of the products of blocks off the diagonal.
 };
 
 /// What a warp of a triangular solve computes: a block row (block column, in a transposed solve)

@@ -37,7 +37,7 @@ void check_memory(const Context& context, double bytes, const BlockPattern& patt
 template <class T>
 SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPattern pattern,
                                const CsrView<T>& matrix, int sets, int products)
-    : grid(std::move(the_grid)), nonzeros(matrix.nonzeros), blocks(pattern.blocks()) {
+    : grid(std::move(the_grid)), nonzeros(matrix.nonzeros) {
     const Index k = grid.k;
     count_triples(pattern, context.threads());
     triples = pattern.triples();
@@ -61,23 +61,27 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
     }
     BlockEntries entries = find_entries(grid, pattern, matrix, context.threads());
     // What is copied is freed on the host at once.
-    const auto place = [&](auto& buffer, auto& list) {
+    const auto place = [&](auto& list, auto& buffer) {
         buffer = copy_to_buffer(context, list);
         list = {};
+        return std::as_const(buffer).data();
     };
-    place(column_offsets, pattern.column_offsets);
-    place(rows, pattern.rows);
-    place(columns, pattern.columns);
-    place(row_offsets, pattern.row_offsets);
-    place(row_blocks, pattern.row_blocks);
-    place(triple_offsets, pattern.triple_offsets);
-    place(left, pattern.left);
-    place(right, pattern.right);
-    place(entry_offsets, entries.offsets);
-    place(entry_source, entries.source);
-    place(entry_places, entries.place);
-    place(entry_rows, entries.row);
-    place(entry_columns, entries.column);
+    lists = {k,
+             grid.block_rows,
+             pattern.blocks(),
+             place(pattern.column_offsets, column_offsets),
+             place(pattern.rows, rows),
+             place(pattern.columns, columns),
+             place(pattern.row_offsets, row_offsets),
+             place(pattern.row_blocks, row_blocks),
+             place(pattern.triple_offsets, triple_offsets),
+             place(pattern.left, left),
+             place(pattern.right, right),
+             place(entries.offsets, entry_offsets),
+             place(entries.place, entry_places)};
+    place(entries.source, entry_source);
+    place(entries.row, entry_rows);
+    place(entries.column, entry_columns);
     slots = copy_to_buffer(context, grid.slots);
 }
 
@@ -95,30 +99,10 @@ bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& ma
     return copy_to_host(context, fault)[0] == 0;
 }
 
-template <class T>
-PatternView<T> SymbolicFactor::view() const {
-    PatternView<T> view;
-    view.k = grid.k;
-    view.block_rows = grid.block_rows;
-    view.blocks = blocks;
-    view.column_offsets = column_offsets.data();
-    view.rows = rows.data();
-    view.columns = columns.data();
-    view.row_offsets = row_offsets.data();
-    view.row_blocks = row_blocks.data();
-    view.triple_offsets = triple_offsets.data();
-    view.left = left.data();
-    view.right = right.data();
-    view.entry_offsets = entry_offsets.data();
-    view.places = entry_places.data();
-    return view;
-}
-
 #define TESSERA_INSTANTIATE(T)                                                                     \
     template SymbolicFactor::SymbolicFactor(const Context&, Grid, BlockPattern, const CsrView<T>&, \
                                             int, int);                                             \
-    template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;         \
-    template PatternView<T> SymbolicFactor::view<T>() const;
+    template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

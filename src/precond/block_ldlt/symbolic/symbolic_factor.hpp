@@ -19,17 +19,15 @@ struct SymbolicFactor {
     /// Whether a symmetric matrix has the pattern of the lists. Waits.
     template <class T>
     bool has_pattern_of(const Context& context, const CsrView<T>& matrix) const;
-    /// Without values and memory for sums over pieces.
-    template <class T>
-    PatternView<T> view() const;
     Index levels() const { return Index(level_starts.size()) - 1; }
 
     Grid grid;
-    Offset nonzeros = 0, blocks = 0, triples = 0;
+    Offset nonzeros = 0, triples = 0;
     Offset bytes = 0;                      ///< Of the whole factor.
     std::vector<LevelStart> level_starts;  ///< levels() + 1.
     Buffer<Index> slots;
-    Buffer<Offset> column_offsets, row_offsets, triple_offsets;  ///< As in BlockPattern,
+    PatternLists lists;  ///< In the buffers that follow, which are as in BlockPattern,
+    Buffer<Offset> column_offsets, row_offsets, triple_offsets;
     Buffer<Index> rows, columns, row_blocks, left, right;
     Buffer<Offset> entry_offsets, entry_source;  ///< and in BlockEntries.
     Buffer<std::uint16_t> entry_places;

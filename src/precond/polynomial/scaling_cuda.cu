@@ -1,5 +1,5 @@
 #include "gpu/for_each.cuh"
-#include "sparse/scaling/rows.hpp"
+#include "precond/polynomial/scaling_rows.hpp"
 
 namespace tessera::cuda {
 

@@ -1,3 +1,5 @@
+#include "precond/polynomial/scaling.hpp"
+
 #include <algorithm>
 
 #include "support/blocks.hpp"

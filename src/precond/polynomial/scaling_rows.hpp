@@ -3,8 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/find_entry.hpp"
 #include "base/for_each.hpp"
-#include "sparse/find_entry.hpp"
+#include "tessera/csr.hpp"
 
 // The bodies of for_each_index that scale a matrix.
 

@@ -14,7 +14,7 @@ namespace tessera {
 /// A x = b becomes (S A S^T) y = S b with x = S^T y, and an approximate inverse M of S A S^T one of
 /// A: S^T M S. Equal in every bit for every number of threads.
 template <class T>
-class TESSERA_API SymmetricScaling {
+class SymmetricScaling {
   public:
     /// Point scaling. Throws InvalidArgument unless the matrix is square. Without `keeps_matrix`
     /// there is S alone, and no matrix(). Waits.

@@ -1,10 +1,10 @@
-#include "tessera/scaling.hpp"
+#include "precond/polynomial/scaling.hpp"
 
 #include <algorithm>
 #include <string>
 
 #include "base/phases.hpp"
-#include "sparse/scaling/rows.hpp"
+#include "precond/polynomial/scaling_rows.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/vector_ops.hpp"
 

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "base/host_device.hpp"
-#include "tessera/csr.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera {
 
-/// The position of the entry (row, column), or -1 where it is not stored.
-template <class T>
-TESSERA_HOST_DEVICE Offset find_entry(const CsrView<T>& matrix, Index row, Index column) {
+/// The position of the entry (row, column) of a matrix in CSR, or -1 where it is not stored.
+template <class Csr>
+TESSERA_HOST_DEVICE Offset find_entry(const Csr& matrix, Index row, Index column) {
     Offset first = matrix.row_offsets[row], last = matrix.row_offsets[row + 1];
     const Offset end = last;
     while (first < last) {
