@@ -13,8 +13,8 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
                                 batched::Pivoting pivoting, bool by_sweeps)
     : symbolic_(std::move(symbolic)),
       pivoting_(pivoting),
-      view_{symbolic_.lists},
       values_(context, symbolic_.entry_source.size()) {
+    static_cast<PatternLists&>(view_) = symbolic_.lists;
     const Index k = view_.k, m = view_.block_rows;
     const Offset square = Offset(k) * k;
     for (std::size_t s = 0; s < (by_sweeps ? 3 : 1); ++s) {
