@@ -56,11 +56,11 @@ tessera_instantiate(precond/block_jacobi/setup/setup_any_size.cuh cuda setup_any
                     "float, false" "float, true" "double, false" "double, true")
 tessera_instantiate(precond/block_jacobi/setup/setup_fixed_size.cuh cuda setup_fixed_size
                     "float, false" "float, true" "double, false" "double, true")
-tessera_instantiate(precond/block_ldlt/block_ldlt_solve.cuh block_ldlt::cuda
-                    "lower_product;upper_product;solve_by_levels;diagonal_product" float double)
-tessera_instantiate(precond/block_ldlt/block_ldlt_runs.cuh block_ldlt::cuda factor_run_with
-                    ${fixed} ${bunch_kaufman} ${rook} ${full})
-tessera_instantiate(precond/block_ldlt/block_ldlt_schur.cuh block_ldlt::cuda
+tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
+                    "triangular_product;solve_rows;diagonal_product" float double)
+tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_levels
+                    float double)
+tessera_instantiate(precond/block_ldlt/numeric/schur.cuh block_ldlt::cuda
                     "schur_diagonals;schur_blocks" float double)
 foreach(column std::uint16_t Index)
   list(TRANSFORM value_pairs PREPEND "${column}, " OUTPUT_VARIABLE columns_and_values)

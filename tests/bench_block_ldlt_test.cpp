@@ -47,6 +47,19 @@ class bench_block_ldlt : public test::ProgramTest {
     }
 };
 
+TEST_F(bench_block_ldlt, exact_reconstruction_errors) {
+    const auto error_with = [&](const std::string& way) {
+        EXPECT_EQ(measure({"--way", way, "--measure", "reconstruction", "--json", "f"}).code, 0);
+        const Json row = first_row();
+        return row["reconstruction"].is_number() ? row["reconstruction"].get<double>() : -1;
+    };
+    // With all fill and no pivot raised only rounding is left.
+    const double complete = error_with("block_ldlt:4,fill=1000,method=level");
+    EXPECT_GE(complete, 0);
+    EXPECT_LT(complete, 1e-11);
+    EXPECT_GT(error_with("block_ldlt:4,sweeps=8,safeguard=off"), 1e-3);
+}
+
 TEST_F(bench_block_ldlt, rows_of_other_settings_are_refused) {
     const Words first = {"--way", "block_ldlt:4", "--json", "f"};
     ASSERT_EQ(measure(first).code, 0);

@@ -36,8 +36,6 @@ bool asked(const BlockLdltBench& bench, const char* what) {
     return std::ranges::find(bench.what, what) != bench.what.end();
 }
 
-Json finite(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
-
 double seconds_of(const Context& context, const std::function<void()>& work) {
     const auto begin = std::chrono::steady_clock::now();
     work();
@@ -222,7 +220,9 @@ void measure_way(Json& row, const Context& context, const LinearSystem& system,
         if (ldlt != nullptr) add_report(row, *ldlt);
         if (preconditioner != nullptr) add_times(row, context, system, *preconditioner, bench);
         if (ldlt != nullptr && asked(bench, "reconstruction")) {
-            row["reconstruction"] = finite(ldlt->reconstruction_error(context));
+            row["reconstruction"] =
+                finite(reconstruction_error(system.host.matrix, ldlt->factor(context),
+                                            ldlt->options().block, context.threads()));
         }
         if (asked(bench, "solve")) add_solve(row, context, system, preconditioner.get(), bench);
     } catch (const Error& error) {
@@ -257,40 +257,6 @@ void add_fills(Rows& rows, const Context& context, const LinearSystem& system,
     }
 }
 
-/// min, mean and max over block rows of ||A_ii||_1 - sum_j ||A_ij||_1, over the largest entry.
-Json dominance(const CsrView<double>& a, Index k) {
-    const Index block_rows = (a.rows + k - 1) / k;
-    std::vector<double> sums(std::size_t(block_rows) * std::size_t(k), 0);
-    double least = std::numeric_limits<double>::infinity(), most = -least, total = 0, largest = 0;
-    for (Index i = 0; i < block_rows; ++i) {
-        std::vector<Index> columns;
-        const Index end = std::min(a.rows, (i + 1) * k);
-        for (Offset e = a.row_offsets[i * k]; e < a.row_offsets[end]; ++e) {
-            columns.push_back(a.column_indices[e]);
-            sums[std::size_t(a.column_indices[e])] += std::abs(a.values[e]);
-            largest = std::max(largest, std::abs(a.values[e]));
-        }
-        std::ranges::sort(columns);
-        double row = 0, norm = 0;
-        for (std::size_t c = 0; c < columns.size(); ++c) {
-            const Index block = columns[c] / k;
-            double& sum = sums[std::size_t(columns[c])];
-            norm = std::max(norm, sum);
-            sum = 0;
-            if (c + 1 < columns.size() && columns[c + 1] / k == block) continue;
-            row += block == i ? norm : -norm;
-            norm = 0;
-        }
-        least = std::min(least, row);
-        most = std::max(most, row);
-        total += row;
-    }
-    const double scale = largest > 0 ? 1 / largest : 1;
-    return {{"minimum", finite(least * scale)},
-            {"mean", finite(total / std::max(block_rows, 1) * scale)},
-            {"maximum", finite(most * scale)}};
-}
-
 void add_dominance(Rows& rows, const Context& cpu, const NamedMatrix& named, Index k) {
     const CsrView<double> a = named.matrix.view();
     const auto add = [&](const char* state, const std::function<Json()>& measure) {
@@ -305,12 +271,7 @@ void add_dominance(Rows& rows, const Context& cpu, const NamedMatrix& named, Ind
         });
     };
     add("natural", [&] { return dominance(a, k); });
-    add("matched", [&] {
-        const SymmetricMatching matching = match_symmetric(cpu, a);
-        const BlockOrdering ordering =
-            order_blocks(cpu, a, matching.partner, {k, OrderingMethod::amd});
-        return dominance(reorder(cpu, a, matching.scaling, ordering).matrix.view(), k);
-    });
+    add("matched", [&] { return matched_dominance(cpu, a, k); });
 }
 
 /// Kernels are loaded when they first run, and the pool of memory grows: not in what is timed.
@@ -329,6 +290,8 @@ void warm_up(const Context& context, const Context& cpu, const BlockLdltBench& b
 }
 
 }  // namespace
+
+Json finite(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
 
 void add_errors(Json& row, const HostSystem& system, const std::vector<double>& x) {
     const CsrView<double>& a = system.matrix;

@@ -43,6 +43,21 @@ struct HostSystem {
     std::vector<double> right_hand_side;
 };
 
+/// Null where it is not finite.
+Json finite(double number);
+
+/// ||(I + V) F (I + V)^T - P S A S P^T||_inf / ||P S A S P^T||_inf of a factor with blocks of k
+/// rows: all of the product, also what lies outside the stored blocks. O(k^3 sum_j c_j^2) for c_j
+/// blocks in column j; the same bits for every number of threads. Not a number where there is no
+/// factor, or none that is finite.
+double reconstruction_error(const CsrView<double>& a, const BlockLdltFactor<double>& factor,
+                            Index k, int threads);
+
+/// min, mean and max over block rows of ||A_ii||_1 - sum_j ||A_ij||_1, over the largest entry; of
+/// the matrix as it is, and matched, scaled and ordered by AMD.
+Json dominance(const CsrView<double>& a, Index k);
+Json matched_dominance(const Context& cpu, const CsrView<double>& a, Index k);
+
 /// Relative residual in the 2-norm and backward error of x into a row.
 void add_errors(Json& row, const HostSystem& system, const std::vector<double>& x);
 

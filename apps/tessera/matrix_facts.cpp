@@ -70,23 +70,16 @@ RowFacts find_rows(const CsrView<T>& matrix) {
 }
 
 template <class T>
-bool is_symmetric(const Context& host, const CsrView<T>& matrix) {
-    return matrix.rows == matrix.columns &&
-           SymmetryCheck<T>(host, matrix.rows).is_symmetric(host, matrix);
-}
-
-template <class T>
 bool looks_positive_definite(const Context& host, const CsrView<T>& matrix) {
     return is_symmetric(host, matrix) && find_diagonal(matrix).positive();
 }
 
 const char* automatic_solver(bool positive_definite) { return positive_definite ? "cg" : "idr:4"; }
 
-#define TESSERA_INSTANTIATE(T)                                        \
-    template SymmetryFacts find_symmetry<T>(const CsrView<T>&);       \
-    template DiagonalFacts find_diagonal<T>(const CsrView<T>&);       \
-    template RowFacts find_rows<T>(const CsrView<T>&);                \
-    template bool is_symmetric<T>(const Context&, const CsrView<T>&); \
+#define TESSERA_INSTANTIATE(T)                                  \
+    template SymmetryFacts find_symmetry<T>(const CsrView<T>&); \
+    template DiagonalFacts find_diagonal<T>(const CsrView<T>&); \
+    template RowFacts find_rows<T>(const CsrView<T>&);          \
     template bool looks_positive_definite<T>(const Context&, const CsrView<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -37,10 +37,6 @@ struct RowFacts {
 template <class T>
 RowFacts find_rows(const CsrView<T>& matrix);
 
-/// Symmetric up to rounding; see SymmetryCheck.
-template <class T>
-bool is_symmetric(const Context& host, const CsrView<T>& matrix);
-
 /// Where conjugate gradients are worth trying: symmetric with a positive diagonal.
 template <class T>
 bool looks_positive_definite(const Context& host, const CsrView<T>& matrix);

@@ -10,30 +10,25 @@
 
 namespace tessera {
 
-/// How the factor is computed.
-enum class BlockLdltMethod : std::uint8_t {
-    jacobi,  ///< Sweeps of a fixed-point iteration over all blocks at once.
-    level    ///< Level by level: exact on the pattern.
+/// What the preconditioner applies in the end, and how a factor is computed.
+enum class BlockLdltStage : std::uint8_t {
+    jacobi,        ///< Sweeps of a fixed-point iteration over all blocks at once.
+    level,         ///< Level by level: exact on the pattern.
+    block_jacobi,  ///< The diagonal blocks alone.
+    none
 };
-TESSERA_API const char* to_string(BlockLdltMethod method);
-
-/// What epsilon is multiplied by to give the smallest pivot that stays.
-enum class EpsilonUnit : std::uint8_t {
-    max,    ///< max |a_ij| of the scaled matrix.
-    norm1,  ///< Its 1-norm (the paper's unit; large where a row is dense).
-    block   ///< max |a_ij| of the diagonal block of the matrix.
-};
-TESSERA_API const char* to_string(EpsilonUnit unit);
-
-/// What the preconditioner applies in the end.
-enum class BlockLdltStage : std::uint8_t { jacobi, level, block_jacobi, none };
 TESSERA_API const char* to_string(BlockLdltStage stage);
+
+/// What epsilon is multiplied by to give the smallest pivot that stays: max |a_ij| of the scaled
+/// matrix, its 1-norm (the paper's unit; large where a row is dense), or max |a_ij| of the diagonal
+/// block of the matrix.
+enum class EpsilonUnit : std::uint8_t { max, norm1, block };
 
 struct BlockLdltOptions {
     Index block = 8;  ///< k, the rows of a block: 1, 4, 8, 16 or 32.
     int fill = 0;     ///< Blocks up to this fill level are stored, 0..1000.
-    BlockLdltMethod method = BlockLdltMethod::jacobi;
-    int sweeps = 8;  ///< Of the jacobi method, 1..1000.
+    BlockLdltStage method = BlockLdltStage::jacobi;  ///< jacobi or level.
+    int sweeps = 8;                                  ///< Of the jacobi method, 1..1000.
     /// Pivots stay above epsilon times the unit; below 0: 0.1 for jacobi and the square root of the
     /// unit roundoff for level.
     double epsilon = -1;
@@ -45,15 +40,14 @@ struct BlockLdltOptions {
     /// None: rcm with fill 0 and amd with more, which then stores far fewer blocks.
     std::optional<OrderingMethod> ordering;
     /// Outer pivoting: after the first sweep, or the level factor, block rows with a pivot below
-    /// outer_threshold times the largest entry are pushed behind the others and all is done again,
-    /// three times at most, and never with more than 60 % of them.
+    /// outer_threshold times the largest entry (with norm1 the 1-norm) are ordered after the others
+    /// and all is done again, three times at most, and never with more than 60 % of them.
     bool outer = false;
     double outer_threshold = 0.01;
-    /// Whether bad sweeps are undone and worse factors than none replaced; see BlockLdlt.
-    bool safeguard = true;
+    bool safeguard = true;  ///< Undo bad sweeps, replace factors worse than none; see BlockLdlt.
     /// Sweeps of Jacobi iterations in place of each triangular solve; 0: the exact solves.
     int solve_sweeps = 0;
-    /// D becomes |D|, which makes the preconditioner positive definite, as MINRES asks for.
+    /// D becomes |D|, which makes the preconditioner positive definite, as MINRES requires.
     bool absolute = false;
 };
 
@@ -65,13 +59,12 @@ struct BlockLdltReport {
     OrderingMethod ordering = OrderingMethod::natural;  ///< The one that was taken.
     Index structural_rank = 0;                          ///< With matching, else 0.
     Index levels = 0;
-    Offset stored_blocks = 0;  ///< Of the lower triangle with its diagonal.
-    double stored_share = 0;   ///< Their values over the rows^2 of a dense matrix.
-    Offset triples = 0;        ///< Block products of a factorisation off the diagonal.
-    Index pushed = 0;          ///< Block rows pushed back by outer pivoting, each time counted.
-    Offset bytes = 0;          ///< In the memory of the Context.
-    /// Spent on what depends on the pattern and the scaling alone: matching, ordering, lists.
-    double symbolic_seconds = 0;
+    Offset stored_blocks = 0;     ///< Of the lower triangle with its diagonal.
+    double stored_share = 0;      ///< Their values over the rows^2 of a dense matrix.
+    Offset triples = 0;           ///< Block products of a factorisation off the diagonal.
+    Index pushed = 0;             ///< Block rows moved by outer pivoting, each time counted.
+    Offset bytes = 0;             ///< In the memory of the Context.
+    double symbolic_seconds = 0;  ///< For matching, ordering, and lists.
 
     BlockLdltStage stage = BlockLdltStage::none;
     int sweeps = 0;             ///< Run by the last start of the jacobi method.
@@ -88,6 +81,16 @@ struct BlockLdltReport {
     double probe[4] = {-1, -1, -1, -1};
     Offset probe_products = 0;  ///< Products with the matrix that the probes took.
     std::string outcome;        ///< One sentence for people.
+};
+
+/// A factor in host memory, for studies: P S A S P^T ~ (I + V) F (I + V)^T in k x k blocks,
+/// column-major, one after the other.
+template <class T>
+struct BlockLdltFactor {
+    std::vector<Index> row_of_slot;    ///< P; -1: padding, a unit row.
+    std::vector<T> scaling;            ///< S, by rows of A.
+    std::vector<Index> rows, columns;  ///< Block row and block column of the blocks of V.
+    std::vector<T> v, f;               ///< The blocks of V, and the diagonal blocks of F.
 };
 
 /// Block incomplete LDL^T of a symmetric, possibly indefinite matrix:
@@ -110,9 +113,10 @@ struct BlockLdltReport {
 template <class T>
 class TESSERA_API BlockLdlt final : public Preconditioner<T> {
   public:
-    /// `matrix` must be symmetric with both triangles stored. Matching, ordering and the lists of
-    /// blocks are made on the host. Waits. Throws InvalidArgument for a matrix that is not
-    /// symmetric, and for options out of range; OutOfMemory before it allocates what is not there.
+    /// `matrix` must be symmetric (check_symmetry) with both triangles stored. It is copied to the
+    /// host, where matching, ordering and the lists of blocks are made. Waits. Throws
+    /// InvalidArgument for a matrix that is not symmetric, and for options out of range;
+    /// OutOfMemory before it allocates what is not there.
     BlockLdlt(const Context& context, const CsrView<T>& matrix,
               const BlockLdltOptions& options = {});
     ~BlockLdlt() override;
@@ -126,11 +130,8 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     std::string describe() const override;
     const BlockLdltOptions& options() const;
     const BlockLdltReport& report() const;
-    /// ||(I + V) F (I + V)^T - P S A S P^T||_inf / ||P S A S P^T||_inf of the factor that is
-    /// applied, up to rounding (the report has an estimate in another norm). Computed on the host
-    /// in double precision, of the whole product: for studies. Not a number in stage none and where
-    /// the factor is not finite. Waits.
-    double reconstruction_error(const Context& context) const;
+    /// The factor that is applied; empty in stage none. Waits.
+    BlockLdltFactor<T> factor(const Context& context) const;
 
   private:
     PreconditionerReport make_report() const override;
@@ -140,7 +141,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
 
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
 /// [,delta=0.95][,epsilon_unit=max|norm1|block][,pivoting=static|bunch_kaufman|rook|complete]
-/// [,matching=on|off][,ordering=auto|amd|metis|rcm|natural][,outer=on|off][,outer_threshold=0.01]
+/// [,matching=on|off][,ordering=auto|amd|rcm|natural][,outer=on|off][,outer_threshold=0.01]
 /// [,safeguard=on|off][,solve_sweeps=0][,absolute]. Throws InvalidArgument for another one.
 TESSERA_API BlockLdltOptions parse_block_ldlt(Spec spec);
 

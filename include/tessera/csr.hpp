@@ -77,6 +77,16 @@ CsrMatrix<T> copy_to(const Context& context, const CsrMatrix<T>& from) {
     return copy_to(context, from.view());
 }
 
+/// The host's copy of a matrix in the memory of `context`; waits.
+template <class T>
+CsrMatrix<T> copy_to_host(const Context& context, const CsrView<T>& from) {
+    CsrMatrix<T> to(Context::cpu(context.threads()), from.rows, from.columns, from.nonzeros);
+    copy_to_host(context, from.row_offsets_span(), to.row_offsets().view());
+    copy_to_host(context, from.column_indices_span(), to.column_indices().view());
+    copy_to_host(context, from.values_span(), to.values().view());
+    return to;
+}
+
 /// Checks a matrix in host memory: offsets ascending from 0 to nonzeros, columns in range, sorted
 /// and unique in each row, values finite. Throws InvalidArgument that names the first row at fault.
 template <class T>

@@ -36,7 +36,7 @@ enum class LowerEnd : std::uint8_t {
     ritz,   ///< The smallest Ritz value, which is at least the smallest eigenvalue.
     given,
 };
-/// What the matrix is scaled with first; see SymmetricScaling.
+/// The symmetric scaling S that the matrix gets first: S A S^T.
 enum class PolynomialScaling : std::uint8_t { jacobi, block_jacobi, none };
 
 struct PolynomialOptions {

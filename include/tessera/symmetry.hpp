@@ -4,24 +4,14 @@
 
 namespace tessera {
 
-/// Tells whether matrices are symmetric: every entry (i, j) has a mirror image that differs by at
-/// most 1000 eps min(max_k |a_ik|, max_k |a_jk|), and all values are finite. Columns ascend within
-/// rows, as everywhere.
+/// Whether a matrix is symmetric up to rounding: square, all values finite, and every entry (i, j)
+/// with a mirror image that differs by at most 1000 eps min(max_k |a_ik|, max_k |a_jk|). Waits.
 template <class T>
-class TESSERA_API SymmetryCheck {
-  public:
-    /// Takes the memory that matrices with `rows` rows need: `rows` values on a GPU.
-    SymmetryCheck(const Context& context, Index rows);
+TESSERA_API bool is_symmetric(const Context& context, const CsrView<T>& matrix);
 
-    bool is_symmetric(const Context& context, const CsrView<T>& matrix);
-    /// Throws InvalidArgument that begins with `who` and names the first entry (in row order) at
-    /// fault, or what else is wrong. Waits.
-    void require_symmetric(const Context& context, const CsrView<T>& matrix, const char* who);
-
-  private:
-    Index rows_;
-    Buffer<T> largest_;
-    Buffer<int> faults_;
-};
+/// Throws InvalidArgument that begins with `who` and names the first entry (in row order) at fault
+/// unless is_symmetric. Waits.
+template <class T>
+TESSERA_API void check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who);
 
 }  // namespace tessera

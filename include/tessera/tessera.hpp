@@ -19,7 +19,6 @@
 #include "tessera/polynomial.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
-#include "tessera/scaling.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/spectrum.hpp"
 #include "tessera/symmetry.hpp"

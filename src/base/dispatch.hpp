@@ -22,6 +22,10 @@ F* select(const Context& context, F* cpu, std::type_identity_t<F*> cuda) {
     return cuda;
 }
 
+/// Runs cpu::name or cuda::name, of the namespace that it stands in, by the Context.
+#define TESSERA_RUN(name, context, ...) \
+    tessera::select(context, &cpu::name, TESSERA_IF_CUDA(cuda::name))(context, __VA_ARGS__)
+
 inline void require(bool holds, const char* message) {
     if (!holds) throw InvalidArgument(message);
 }

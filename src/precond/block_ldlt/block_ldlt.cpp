@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/config.hpp"
-#include "precond/block_ldlt/outer_pivoting.hpp"
-#include "precond/block_ldlt/reconstruction.hpp"
+#include "tessera/symmetry.hpp"
 
 namespace tessera {
 
@@ -26,14 +26,16 @@ void check_options(const BlockLdltOptions& options) {
             "block_ldlt: solve_sweeps must be within 0..1000");
     require(options.outer_threshold >= 0 && options.outer_threshold <= 1,
             "block_ldlt: outer_threshold must be within 0..1");
+    require(options.method == BlockLdltStage::jacobi || options.method == BlockLdltStage::level,
+            "block_ldlt: method is jacobi or level");
     require(options.pivoting != batched::Pivoting::partial,
             "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
 }
 
 namespace {
 
-/// Outer pivoting goes on so many times, and pushes at most this share of the block rows.
-constexpr int most_rounds = 3;
+/// Outer pivoting goes on so many times, and moves at most this share of the block rows.
+constexpr int max_rounds = 3;
 constexpr double largest_push = 0.6;
 
 /// The scaling of a matching in the type of the matrix.
@@ -47,59 +49,57 @@ std::vector<T> narrowed(const std::vector<double>& scaling) {
     return narrow;
 }
 
-/// What the host reads of a matrix: the matrix itself, or a copy of one in the memory of a GPU.
+/// A factor of `matrix`, which is in host memory, in a grid. Throws OutOfMemory where the memory of
+/// the Context has no place for it.
 template <class T>
-class OnHost {
-  public:
-    OnHost(const Context& context, const CsrView<T>& matrix) : view_(matrix) {
-        if (!context.on_gpu()) return;
-        offsets_.resize(std::size_t(matrix.rows) + 1);
-        columns_.resize(std::size_t(matrix.nonzeros));
-        values_.resize(std::size_t(matrix.nonzeros));
-        copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets_));
-        copy_to_host(context, matrix.column_indices_span(), std::span<Index>(columns_));
-        copy_to_host(context, matrix.values_span(), std::span<T>(values_));
-        view_.row_offsets = offsets_.data();
-        view_.column_indices = columns_.data();
-        view_.values = values_.data();
-    }
-    const CsrView<T>& view() const { return view_; }
-
-  private:
-    std::vector<Offset> offsets_;
-    std::vector<Index> columns_;
-    std::vector<T> values_;
-    CsrView<T> view_;
-};
-
-template <class T>
-block_ldlt::BlockFactor<T> make_factor(const Context& context, block_ldlt::Grid grid,
-                                       const block_ldlt::BlockRows& blocks,
-                                       const CsrView<T>& matrix, const BlockLdltOptions& options) {
-    auto pattern = block_ldlt::arrange_by_levels(grid, blocks);
-    return {context, std::move(grid), std::move(pattern), matrix, options.pivoting, options.method};
+block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Grid grid,
+                                         const CsrView<T>& matrix,
+                                         const BlockLdltOptions& options) {
+    using namespace block_ldlt;
+    const double block_bytes = double(options.block) * options.block * sizeof(T);
+    const double max_blocks = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
+    const BlockRows blocks =
+        fill_pattern(grid, matrix, options.fill, Offset(max_blocks), context.threads());
+    BlockPattern pattern = arrange_by_levels(grid, blocks);
+    const bool by_sweeps = options.method == BlockLdltStage::jacobi;
+    return {context,
+            SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, by_sweeps ? 3 : 1,
+                           by_sweeps ? 2 : 1),
+            options.pivoting, by_sweeps};
 }
 
 }  // namespace
 
+/// Block rows with pivots that are too small are ordered after the others, those most often found
+/// so last, and the factor is computed anew.
 template <class T>
-void BlockLdlt<T>::State::push_back(const Context& context, const block_ldlt::Grid& grid,
-                                    const block_ldlt::BlockRows& blocks, const CsrView<T>& matrix,
-                                    const CsrView<T>& on_host) {
-    block_ldlt::PushedBlocks pushed(grid.block_rows);
-    for (int round = 0; round < most_rounds; ++round) {
-        // What a block that was pushed takes from those now before it is there one sweep later.
+void BlockLdlt<T>::State::order_bad_rows_last(const Context& context, const block_ldlt::Grid& grid,
+                                              const CsrView<T>& matrix, const CsrView<T>& on_host) {
+    const auto k = std::size_t(grid.k);
+    std::vector<int> found(std::size_t(grid.block_rows), 0);
+    std::vector<Index> order(found.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (int round = 0; round < max_rounds; ++round) {
+        // What a block that was moved takes from those now before it is there one sweep later.
         run_first(context, round + 1);
-        const std::vector<Index> bad =
-            factor.bad_block_rows(context, options.outer_threshold, grid);
+        const std::vector<Index> bad = factor.bad_block_rows(context, options.outer_threshold);
         if (bad.empty() || double(bad.size()) > largest_push * grid.block_rows) return;
-        pushed.push(bad);
+        for (const Index block : bad) {
+            auto slot = factor.grid().slots.begin() + Offset(block) * grid.k;
+            while (*slot < 0) ++slot;
+            ++found[std::size_t(grid.slot_of_row[std::size_t(*slot)]) / k];
+        }
+        std::ranges::stable_sort(order, {}, [&](Index block) { return found[std::size_t(block)]; });
+        std::vector<Index> slots;
+        for (const Index block : order) {
+            const auto first = grid.slots.begin() + Offset(block) * grid.k;
+            slots.insert(slots.end(), first, first + grid.k);
+        }
         report.pushed += Index(bad.size());
         factor = {};
-        factor =
-            make_factor<T>(context, reorder_grid(grid, pushed),
-                           reorder_blocks(blocks, pushed, context.threads()), on_host, options);
-        factor.load(context, std::as_const(scale).view(), matrix);
+        factor = make_factor<T>(context, block_ldlt::make_grid(grid.k, grid.rows, std::move(slots)),
+                                on_host, options);
+        load(context, matrix);
     }
 }
 
@@ -107,9 +107,9 @@ template <class T>
 void BlockLdlt<T>::State::describe_pattern() {
     report.block_rows = factor.grid().block_rows;
     report.levels = factor.levels();
-    report.stored_blocks = factor.blocks() + report.block_rows;
-    report.triples = factor.triples();
-    report.bytes = factor.bytes();
+    report.stored_blocks = factor.view().blocks + report.block_rows;
+    report.triples = factor.symbolic().triples;
+    report.bytes = factor.symbolic().bytes;
     const double square = double(options.block) * options.block;
     const double dense = double(factor.grid().rows) * factor.grid().rows;
     report.stored_share = dense > 0 ? double(report.stored_blocks) * square / dense : 0;
@@ -122,41 +122,39 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     require(matrix.rows == matrix.columns, "block_ldlt: the matrix must be square");
     const Phase phase(context, "setup", 0);
     const double start = now();
+    // Matching, ordering and the lists are made on the host, from a copy of a matrix on a GPU.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
-    const OnHost<T> copied(context, matrix);
-    const CsrView<T>& on_host = copied.view();
-    const auto rows = std::size_t(matrix.rows);
+    const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
+    const CsrView<T> on_host = context.on_gpu() ? copied.view() : matrix;
     BlockLdltReport report;
-    SymmetryCheck<T> symmetry(context, matrix.rows);
     SymmetricMatching matching;
     if (options.matching) {
         matching = match_symmetric(host, on_host);
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
-        symmetry.require_symmetric(context, matrix, "block_ldlt");
-        matching.scaling.assign(rows, 1.0);
+        check_symmetry(context, matrix, "block_ldlt");
+        matching.scaling.assign(std::size_t(matrix.rows), 1.0);
     }
-    OrderingOptions ordering;
-    ordering.block = options.block;
-    ordering.method = report.ordering =
+    report.ordering =
         options.ordering.value_or(options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd);
     BlockOrdering ordered =
-        order_blocks(host, on_host, std::span<const Index>(matching.partner), ordering);
+        order_blocks<T>(host, on_host, matching.partner, options.block, report.ordering);
     report.padding = ordered.padding;
 
-    using namespace block_ldlt;
-    const Grid grid = make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
-    const double block_bytes = double(options.block) * options.block * sizeof(T);
-    const double most = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
-    const BlockRows blocks =
-        fill_pattern(grid, on_host, options.fill, Offset(most), context.threads());
-    state_ = std::unique_ptr<State>(
-        new State{options, report, copy_to_buffer(context, narrowed<T>(matching.scaling)),
-                  make_factor<T>(context, grid, blocks, on_host, options), std::move(symmetry)});
-    state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
+    const auto grid =
+        block_ldlt::make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
+    state_ =
+        std::unique_ptr<State>(new State{options,
+                                         report,
+                                         copy_to_buffer(context, narrowed<T>(matching.scaling)),
+                                         plan_spmv(context, matrix),
+                                         make_factor<T>(context, grid, on_host, options),
+                                         {}});
+    state_->load(context, matrix);
     state_->report.symbolic_seconds = now() - start;
-    if (options.outer) state_->push_back(context, grid, blocks, matrix, on_host);
+    if (options.outer) state_->order_bad_rows_last(context, grid, matrix, on_host);
+    state_->solver.emplace(context, state_->factor.symbolic());
     state_->describe_pattern();
     state_->choose(context, matrix);
     state_->finish(context);
@@ -177,7 +175,7 @@ void BlockLdlt<T>::State::apply(const Context& context, const T* r, T* z) const 
              std::span<T>(z, scale.view().size()));
         return;
     }
-    factor.solve(context, scale.view(), options.solve_sweeps, r, z);
+    solver->solve(context, factor, scale.view(), options.solve_sweeps, r, z);
 }
 
 template <class T>
@@ -193,11 +191,11 @@ void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span
 template <class T>
 void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
     const Phase phase(context, "setup", 0);
-    require(state_->factor.has_pattern_of(context, matrix),
+    require(state_->factor.symbolic().has_pattern_of(context, matrix),
             "block_ldlt: update needs the pattern that it was set up with");
-    state_->symmetry.require_symmetric(context, matrix, "block_ldlt");
-    state_->factor.load(context, std::as_const(state_->scale).view(), matrix);
-    state_->run(context, state_->stage);
+    check_symmetry(context, matrix, "block_ldlt");
+    state_->load(context, matrix);
+    state_->run(context, matrix, state_->stage);
     state_->finish(context);
 }
 
@@ -212,10 +210,16 @@ const BlockLdltReport& BlockLdlt<T>::report() const {
 }
 
 template <class T>
-double BlockLdlt<T>::reconstruction_error(const Context& context) const {
-    return state_->stage == BlockLdltStage::none
-               ? std::numeric_limits<double>::quiet_NaN()
-               : block_ldlt::exact_reconstruction_error(context, state_->factor);
+BlockLdltFactor<T> BlockLdlt<T>::factor(const Context& context) const {
+    if (state_->stage == BlockLdltStage::none) return {};
+    const auto& factor = state_->factor;
+    const auto& symbolic = factor.symbolic();
+    return {factor.grid().slots,
+            copy_to_host(context, state_->scale),
+            copy_to_host(context, symbolic.rows),
+            copy_to_host(context, symbolic.columns),
+            copy_to_host(context, factor.v()),
+            state_->solver->diagonal_blocks(context, factor)};
 }
 
 template class BlockLdlt<float>;

@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <array>
-#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -11,25 +11,34 @@ namespace {
 
 using batched::Pivoting;
 
-constexpr std::array<std::pair<Pivoting, const char*>, 4> pivotings{
-    {{Pivoting::full, "complete"},
-     {Pivoting::rook, "rook"},
-     {Pivoting::bunch_kaufman, "bunch_kaufman"},
-     {Pivoting::fixed, "static"}}};
-
-constexpr OrderingMethod orderings[] = {OrderingMethod::amd, OrderingMethod::metis,
-                                        OrderingMethod::rcm, OrderingMethod::natural};
-
-/// The choice of `spec` among `choices`, the first of which is the default.
+/// The names of an option's values, that of the default first.
 template <class Choice, std::size_t count>
-Choice choose(Spec& spec, const char* key, const std::array<Choice, count>& choices) {
+using Names = std::array<std::pair<Choice, const char*>, count>;
+
+constexpr Names<BlockLdltStage, 2> methods{
+    {{BlockLdltStage::jacobi, "jacobi"}, {BlockLdltStage::level, "level"}}};
+constexpr Names<EpsilonUnit, 3> units{
+    {{EpsilonUnit::max, "max"}, {EpsilonUnit::norm1, "norm1"}, {EpsilonUnit::block, "block"}}};
+constexpr Names<Pivoting, 4> pivotings{{{Pivoting::full, "complete"},
+                                        {Pivoting::rook, "rook"},
+                                        {Pivoting::bunch_kaufman, "bunch_kaufman"},
+                                        {Pivoting::fixed, "static"}}};
+constexpr Names<std::optional<OrderingMethod>, 4> orderings{{{{}, "auto"},
+                                                             {OrderingMethod::amd, "amd"},
+                                                             {OrderingMethod::rcm, "rcm"},
+                                                             {OrderingMethod::natural, "natural"}}};
+
+template <class Choice, std::size_t count>
+Choice choose(Spec& spec, const char* key, const Names<Choice, count>& names) {
     std::vector<std::string> words;
-    for (const Choice choice : choices) words.emplace_back(to_string(choice));
+    for (const auto& [choice, name] : names) words.emplace_back(name);
     const std::string word = spec.word(key, words.front(), words);
-    for (std::size_t c = 0; c < count; ++c) {
-        if (words[c] == word) return choices[c];
-    }
-    return choices[0];
+    return names[std::size_t(std::ranges::find(words, word) - words.begin())].first;
+}
+
+template <class Choice, std::size_t count>
+const char* name_of(Choice choice, const Names<Choice, count>& names) {
+    return std::ranges::find(names, choice, &std::pair<Choice, const char*>::first)->second;
 }
 
 const char* on_or_off(bool value) { return value ? "on" : "off"; }
@@ -41,15 +50,6 @@ bool on(Spec& spec, const char* key, bool otherwise) {
 
 }  // namespace
 
-const char* to_string(BlockLdltMethod method) {
-    return method == BlockLdltMethod::jacobi ? "jacobi" : "level";
-}
-
-const char* to_string(EpsilonUnit unit) {
-    static constexpr const char* names[] = {"max", "norm1", "block"};
-    return names[int(unit)];
-}
-
 const char* to_string(BlockLdltStage stage) {
     static constexpr const char* names[] = {"jacobi", "level", "block_jacobi", "none"};
     return names[int(stage)];
@@ -59,26 +59,14 @@ BlockLdltOptions parse_block_ldlt(Spec spec) {
     BlockLdltOptions options;
     options.block = Index(spec.integer(0, options.block, 1, 32));
     options.fill = int(spec.integer("fill", options.fill, 0, 1000));
-    options.method = choose<BlockLdltMethod, 2>(spec, "method",
-                                                {BlockLdltMethod::jacobi, BlockLdltMethod::level});
+    options.method = choose(spec, "method", methods);
     options.sweeps = int(spec.integer("sweeps", options.sweeps, 1, 1000));
     options.epsilon = spec.real("epsilon", options.epsilon, 0, 1e6);
     options.delta = spec.real("delta", options.delta, 0, 1);
-    options.epsilon_unit = choose<EpsilonUnit, 3>(
-        spec, "epsilon_unit", {EpsilonUnit::max, EpsilonUnit::norm1, EpsilonUnit::block});
-    std::vector<std::string> words;
-    for (const auto& [pivoting, word] : pivotings) words.emplace_back(word);
-    const std::string pivoting = spec.word("pivoting", words.front(), words);
-    for (const auto& [choice, word] : pivotings) {
-        if (pivoting == word) options.pivoting = choice;
-    }
+    options.epsilon_unit = choose(spec, "epsilon_unit", units);
+    options.pivoting = choose(spec, "pivoting", pivotings);
     options.matching = on(spec, "matching", options.matching);
-    words = {"auto"};
-    for (const OrderingMethod ordering : orderings) words.emplace_back(to_string(ordering));
-    const std::string ordering = spec.word("ordering", words.front(), words);
-    for (const OrderingMethod choice : orderings) {
-        if (ordering == to_string(choice)) options.ordering = choice;
-    }
+    options.ordering = choose(spec, "ordering", orderings);
     options.outer = on(spec, "outer", options.outer);
     options.outer_threshold = spec.real("outer_threshold", options.outer_threshold, 0, 1);
     options.safeguard = on(spec, "safeguard", options.safeguard);
@@ -93,14 +81,12 @@ std::string BlockLdlt<T>::describe() const {
     const BlockLdltOptions& o = options();
     std::ostringstream text;
     text << "block_ldlt:" << o.block << ",fill=" << o.fill << ",method=" << to_string(o.method);
-    if (o.method == BlockLdltMethod::jacobi) text << ",sweeps=" << o.sweeps;
+    if (o.method == BlockLdltStage::jacobi) text << ",sweeps=" << o.sweeps;
     if (o.epsilon >= 0) text << ",epsilon=" << o.epsilon;
-    if (o.method == BlockLdltMethod::jacobi) text << ",delta=" << o.delta;
-    text << ",epsilon_unit=" << to_string(o.epsilon_unit);
-    for (const auto& [pivoting, word] : pivotings) {
-        if (pivoting == o.pivoting) text << ",pivoting=" << word;
-    }
-    text << ",matching=" << on_or_off(o.matching) << ",ordering=" << to_string(report().ordering);
+    if (o.method == BlockLdltStage::jacobi) text << ",delta=" << o.delta;
+    text << ",epsilon_unit=" << name_of(o.epsilon_unit, units)
+         << ",pivoting=" << name_of(o.pivoting, pivotings) << ",matching=" << on_or_off(o.matching)
+         << ",ordering=" << to_string(report().ordering);
     if (o.outer) text << ",outer=on,outer_threshold=" << o.outer_threshold;
     if (!o.safeguard) text << ",safeguard=off";
     if (o.solve_sweeps > 0) text << ",solve_sweeps=" << o.solve_sweeps;

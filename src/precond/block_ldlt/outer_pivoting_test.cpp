@@ -1,22 +1,8 @@
-#include "precond/block_ldlt/outer_pivoting.hpp"
-
-#include "precond/block_ldlt/test_factor.hpp"
+#include "precond/block_ldlt/test_symmetric.hpp"
 
 namespace tessera::test {
 
 namespace {
-
-using block_ldlt::BlockRows;
-using block_ldlt::PushedBlocks;
-
-BlockRows all_blocks(Index block_rows) {
-    BlockRows blocks;
-    for (Index i = 0; i < block_rows; ++i) {
-        for (Index j = 0; j < i; ++j) blocks.columns.push_back(j);
-        blocks.offsets.push_back(Offset(blocks.columns.size()));
-    }
-    return blocks;
-}
 
 /// [0 B; B^T C] in blocks of four rows: C = 4 I with couplings to the next block, B diagonal, 1 to
 /// 2 within a block and +-0.5 to two others. The blocks of zeros come first.
@@ -40,89 +26,6 @@ CsrMatrix<double> zero_blocks_first(std::mt19937_64& random, Index zeros) {
 }
 
 }  // namespace
-
-TEST(outer_pivoting, pushes_as_in_the_paper) {
-    PushedBlocks pushed(5);
-    const std::vector<Index> marked{2, 3};
-    pushed.push(marked);
-    EXPECT_EQ(pushed.order, (std::vector<Index>{0, 1, 4, 2, 3}));
-    EXPECT_EQ(pushed.position, (std::vector<Index>{0, 1, 3, 4, 2}));
-    // Block 4 now stands before 2 and 3, so of all pairs it is (4, 2) and (4, 3) that are used
-    // transposed.
-    for (Index a = 0; a < 5; ++a) {
-        for (Index b = 0; b < a; ++b) {
-            const bool turned = pushed.position[std::size_t(a)] < pushed.position[std::size_t(b)];
-            EXPECT_EQ(turned, a == 4 && b >= 2) << a << ", " << b;
-        }
-    }
-    // Once more: what was pushed twice comes last, the rest keeps its order.
-    const std::vector<Index> again{2, 0};
-    pushed.push(again);
-    EXPECT_EQ(pushed.order, (std::vector<Index>{1, 4, 0, 3, 2}));
-}
-
-TEST(outer_pivoting, keeps_every_pair_of_block_rows) {
-    auto random = generator();
-    for (const Index m : {0, 1, 5, 40}) {
-        BlockRows blocks;
-        std::vector<std::pair<Index, Index>> pairs;
-        for (Index i = 0; i < m; ++i) {
-            for (Index j = 0; j < i; ++j) {
-                if (random() % 3 == 0) continue;
-                blocks.columns.push_back(j);
-                pairs.emplace_back(i, j);
-            }
-            blocks.offsets.push_back(Offset(blocks.columns.size()));
-        }
-        PushedBlocks pushed(m);
-        std::vector<Index> marked;
-        for (Index i = 0; i < m; i += 3) marked.push_back(i);
-        pushed.push(marked);
-        const BlockRows moved = block_ldlt::reorder_blocks(blocks, pushed, 2);
-        std::vector<std::pair<Index, Index>> found;
-        for (Index i = 0; i < m; ++i) {
-            for (Offset b = moved.offsets[std::size_t(i)]; b < moved.offsets[std::size_t(i) + 1];
-                 ++b) {
-                const Index j = moved.columns[std::size_t(b)];
-                EXPECT_LT(j, i);
-                const Index a = pushed.order[std::size_t(i)], c = pushed.order[std::size_t(j)];
-                found.emplace_back(std::max(a, c), std::min(a, c));
-            }
-        }
-        std::ranges::sort(found);
-        EXPECT_EQ(found, pairs);
-    }
-}
-
-TEST(outer_pivoting, blocks_are_turned_with_their_pairs) {
-    auto random = generator();
-    const Context there = context();
-    const Index k = 4, rows = 5 * k;
-    const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, rows, 0));
-    std::vector<Index> slots(static_cast<std::size_t>(rows));
-    std::iota(slots.begin(), slots.end(), 0);
-    PushedBlocks pushed(5);
-    const std::vector<Index> marked{2, 3};
-    pushed.push(marked);
-    auto grid = block_ldlt::reorder_grid(block_ldlt::make_grid(k, rows, slots), pushed);
-    EXPECT_EQ(grid.slots[2 * 4], 4 * k);
-    auto pattern =
-        block_ldlt::arrange_by_levels(grid, block_ldlt::reorder_blocks(all_blocks(5), pushed, 1));
-    block_ldlt::BlockFactor<double> factor(there, grid, pattern, matrix.view(),
-                                           batched::Pivoting::full, BlockLdltMethod::level);
-    load(there, factor, matrix.view());
-    factor.set_threshold(there, 1e-300, EpsilonUnit::max);
-    factor.factor_by_levels(there);
-    // All blocks are stored, so the product is the matrix in the new order.
-    const TakenApart parts = take_apart(there, factor);
-    const Dense a = in_grid(factor.grid(), matrix.view());
-    const Dense m = parts.matrix(), bound = parts.bound(gamma<double>(1));
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        for (std::size_t j = 0; j < a.size(); ++j) {
-            EXPECT_LE(std::abs(m(i, j) - a(i, j)), bound(i, j));
-        }
-    }
-}
 
 TEST(outer_pivoting, saves_zero_blocks) {
     auto random = generator();

@@ -33,13 +33,19 @@ double level_epsilon() {
 template <class T>
 double first_epsilon(const BlockLdltOptions& options) {
     if (options.epsilon >= 0) return options.epsilon;
-    return options.method == BlockLdltMethod::level ? level_epsilon<T>() : default_epsilon;
+    return options.method == BlockLdltStage::level ? level_epsilon<T>() : default_epsilon;
 }
 
 }  // namespace
 
 template <class T>
-bool BlockLdlt<T>::State::run_sweeps(const Context& context) {
+double BlockLdlt<T>::State::reconstruction_error(const Context& context,
+                                                 const CsrView<T>& matrix) const {
+    return solver->reconstruction_error(context, factor, scale.view(), matrix, plan);
+}
+
+template <class T>
+bool BlockLdlt<T>::State::run_sweeps(const Context& context, const CsrView<T>& matrix) {
     double epsilon = first_epsilon<T>(options);
     for (report.restarts = 0;; ++report.restarts, epsilon *= raise_epsilon) {
         double best = std::numeric_limits<double>::infinity(), now = epsilon;
@@ -48,11 +54,11 @@ bool BlockLdlt<T>::State::run_sweeps(const Context& context) {
         factor.start_sweeps();
         for (report.sweeps = 1;; ++report.sweeps, now *= options.delta) {
             report.epsilon = now;
-            factor.set_threshold(context, now, options.epsilon_unit);
+            factor.set_threshold(context, now);
             factor.sweep(context);
             const bool last = report.sweeps == options.sweeps;
             if (!options.safeguard && !last) continue;
-            const double error = factor.reconstruction_error(context);
+            const double error = reconstruction_error(context, matrix);
             report.reconstruction.push_back(error);
             if (error < best || !options.safeguard) {
                 best = error;
@@ -70,8 +76,8 @@ bool BlockLdlt<T>::State::run_sweeps(const Context& context) {
 template <class T>
 void BlockLdlt<T>::State::run_first(const Context& context, int sweeps) {
     const double epsilon = first_epsilon<T>(options);
-    factor.set_threshold(context, epsilon, options.epsilon_unit);
-    if (options.method == BlockLdltMethod::level) {
+    factor.set_threshold(context, epsilon);
+    if (options.method == BlockLdltStage::level) {
         factor.factor_by_levels(context);
     } else {
         factor.start_sweeps();
@@ -80,19 +86,20 @@ void BlockLdlt<T>::State::run_first(const Context& context, int sweeps) {
 }
 
 template <class T>
-bool BlockLdlt<T>::State::run(const Context& context, BlockLdltStage next) {
+bool BlockLdlt<T>::State::run(const Context& context, const CsrView<T>& matrix,
+                              BlockLdltStage next) {
     stage = report.stage = next;
     report.perturbed = 0;
     bool good = true;
     if (stage == BlockLdltStage::jacobi) {
-        good = run_sweeps(context);
+        good = run_sweeps(context, matrix);
     } else if (stage != BlockLdltStage::none) {
-        report.epsilon = options.method == BlockLdltMethod::level ? first_epsilon<T>(options)
-                                                                  : level_epsilon<T>();
-        factor.set_threshold(context, report.epsilon, options.epsilon_unit);
+        report.epsilon = options.method == BlockLdltStage::level ? first_epsilon<T>(options)
+                                                                 : level_epsilon<T>();
+        factor.set_threshold(context, report.epsilon);
         if (stage == BlockLdltStage::level) factor.factor_by_levels(context);
         if (stage == BlockLdltStage::block_jacobi) factor.factor_diagonal(context);
-        report.reconstruction.assign(1, factor.reconstruction_error(context));
+        report.reconstruction.assign(1, reconstruction_error(context, matrix));
     }
     if (stage != BlockLdltStage::none) {
         const auto pivots = factor.pivots(context);
@@ -108,40 +115,32 @@ void BlockLdlt<T>::State::finish(const Context& context) {
 }
 
 template <class T>
-std::vector<double> BlockLdlt<T>::State::probe(const Context& context, const CsrView<T>& matrix,
-                                               const SpmvPlan& plan, std::span<const double> leader,
-                                               double same) {
-    return block_ldlt::probe<T>(
-        context, matrix, plan, [&](const T* r, T* z) { apply(context, r, z); }, good_probe, leader,
-        same, report.probe_products);
-}
-
-template <class T>
 void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matrix) {
-    const bool jacobi = options.method == BlockLdltMethod::jacobi;
+    const bool jacobi = options.method == BlockLdltStage::jacobi;
     const auto first = jacobi ? BlockLdltStage::jacobi : BlockLdltStage::level;
     report.probe_products = 0;
     report.sweeps = report.best_sweep = report.restarts = 0;
     for (double& residual : report.probe) residual = -1;
     if (!options.safeguard) {
-        run(context, first);
+        run(context, matrix, first);
         report.outcome = "no safeguard";
         return;
     }
-    const SpmvPlan plan = plan_spmv(context, matrix);
+    const auto apply_stage = [&](const T* r, T* z) { apply(context, r, z); };
     BlockLdltStage best = BlockLdltStage::none;
     double smallest = std::numeric_limits<double>::infinity();
     std::vector<double> leader;  // The residuals of the best one.
     for (int s = int(first); s <= int(BlockLdltStage::none); ++s) {
         const auto next = BlockLdltStage(s);
-        if (!run(context, next)) {
+        if (!run(context, matrix, next)) {
             report.outcome += std::string(to_string(next)) + " left out (reconstruction error " +
                               short_number(report.reconstruction.back()) + "), ";
             continue;
         }
         const bool last = next == BlockLdltStage::none;
         const std::vector<double> residuals =
-            probe(context, matrix, plan, leader, last ? 0 : same_residual);
+            block_ldlt::probe<T>(context, matrix, plan, apply_stage, good_probe, leader,
+                                 last ? 0 : same_residual, report.probe_products);
         const double residual = report.probe[s] = residuals.back();
         report.outcome += std::string(to_string(next)) + " " + short_number(residual) + ", ";
         if (residual < (last ? 1 : clearly_better) * smallest) {
@@ -151,7 +150,7 @@ void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matri
         }
         if (residual <= good_probe) break;
     }
-    if (stage != best) run(context, best);
+    if (stage != best) run(context, matrix, best);
     report.outcome = "residuals of probes: " + report.outcome + "taken: " + to_string(best);
 }
 

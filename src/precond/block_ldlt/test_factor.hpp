@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/block_ldlt/block_factor.hpp"
+#include "precond/block_ldlt/solve/factor_solver.hpp"
 #include "precond/block_ldlt/test_symmetric.hpp"
 
 // A factor taken apart into dense matrices, for the tests of the block LDL^T preconditioner.
@@ -105,16 +105,16 @@ struct TakenApart {
 };
 
 template <class T>
-TakenApart take_apart(const Context& context, const block_ldlt::BlockFactor<T>& factor) {
+TakenApart take_apart(const Context& context, const block_ldlt::NumericFactor<T>& factor) {
     const auto k = std::size_t(factor.grid().k), n = factor.grid().slots.size();
     TakenApart parts{identity(n), Dense(n), Dense(n), Dense(n), identity(n)};
     const auto v = copy_to_host(context, factor.v());
-    std::vector<Index> rows(std::size_t(factor.blocks())), columns(rows);
+    std::vector<Index> rows(std::size_t(factor.view().blocks)), columns(rows);
     copy_to_host(context, std::span<const Index>(factor.view().rows, rows.size()),
                  std::span<Index>(rows));
     copy_to_host(context, std::span<const Index>(factor.view().columns, columns.size()),
                  std::span<Index>(columns));
-    for (std::size_t b = 0; b < std::size_t(factor.blocks()); ++b) {
+    for (std::size_t b = 0; b < std::size_t(factor.view().blocks); ++b) {
         const auto i = std::size_t(rows[b]) * k, j = std::size_t(columns[b]) * k;
         for (std::size_t e = 0; e < k * k; ++e) {
             parts.lower(i + e % k, j + e / k) = double(v[b * k * k + e]);
@@ -158,35 +158,52 @@ void expect_same_bits(const Context& context, const Buffer<T>& first, const Buff
 
 /// Loads `matrix` (in host memory), unscaled.
 template <class T>
-void load(const Context& context, block_ldlt::BlockFactor<T>& factor, const CsrView<T>& matrix) {
+void load(const Context& context, block_ldlt::NumericFactor<T>& factor, const CsrView<T>& matrix,
+          EpsilonUnit unit = EpsilonUnit::max) {
     const auto placed = copy_to(context, matrix);
     const auto ones = copy_to_buffer(context, std::vector<T>(std::size_t(matrix.rows), T(1)));
-    factor.load(context, ones.view(), placed.view());
+    factor.load(context, ones.view(), placed.view(), unit);
+}
+
+/// The estimate for a factor of `matrix` (in host memory), unscaled.
+template <class T>
+double reconstruction_error(const Context& context, const block_ldlt::NumericFactor<T>& factor,
+                            const CsrView<T>& matrix) {
+    const auto placed = copy_to(context, matrix);
+    const auto ones = copy_to_buffer(context, std::vector<T>(std::size_t(matrix.rows), T(1)));
+    return block_ldlt::FactorSolver<T>(context, factor.symbolic())
+        .reconstruction_error(context, factor, ones.view(), placed.view(),
+                              plan_spmv<T>(context, placed.view()));
 }
 
 /// z = S P^T M^-1 P S r.
 template <class T>
-std::vector<T> solve(const Context& context, const block_ldlt::BlockFactor<T>& factor,
+std::vector<T> solve(const Context& context, const block_ldlt::NumericFactor<T>& factor,
                      const std::vector<T>& scale, int sweeps, const std::vector<T>& r) {
     const auto there = copy_to_buffer(context, r), scales = copy_to_buffer(context, scale);
     Buffer<T> z(context, there.size());
-    factor.solve(context, scales.view(), sweeps, there.data(), z.data());
+    block_ldlt::FactorSolver<T>(context, factor.symbolic())
+        .solve(context, factor, scales.view(), sweeps, there.data(), z.data());
     return copy_to_host(context, z);
 }
 
 /// A factor of `matrix` (in host memory) in a random grid, loaded, its threshold set.
 template <class T>
-block_ldlt::BlockFactor<T> make_factor(const Context& context, const CsrView<T>& matrix, Index k,
-                                       std::vector<Index> slots, int fill, BlockLdltMethod method,
-                                       double epsilon,
-                                       batched::Pivoting pivoting = batched::Pivoting::full) {
+block_ldlt::NumericFactor<T> make_factor(const Context& context, const CsrView<T>& matrix, Index k,
+                                         std::vector<Index> slots, int fill, BlockLdltStage method,
+                                         double epsilon,
+                                         batched::Pivoting pivoting = batched::Pivoting::full) {
     auto grid = block_ldlt::make_grid(k, matrix.rows, std::move(slots));
     auto pattern = block_ldlt::arrange_by_levels(
         grid, block_ldlt::fill_pattern(grid, matrix, fill, Offset(1) << 30, 2));
-    block_ldlt::BlockFactor<T> factor(context, std::move(grid), std::move(pattern), matrix,
-                                      pivoting, method);
+    const bool by_sweeps = method == BlockLdltStage::jacobi;
+    block_ldlt::NumericFactor<T> factor(
+        context,
+        block_ldlt::SymbolicFactor(context, std::move(grid), std::move(pattern), matrix,
+                                   by_sweeps ? 3 : 1, by_sweeps ? 2 : 1),
+        pivoting, by_sweeps);
     load(context, factor, matrix);
-    factor.set_threshold(context, epsilon, EpsilonUnit::max);
+    factor.set_threshold(context, epsilon);
     return factor;
 }
 

@@ -7,7 +7,7 @@
 #include "base/phases.hpp"
 #include "precond/polynomial/config.hpp"
 #include "precond/polynomial/matrix_polynomial.hpp"
-#include "tessera/scaling.hpp"
+#include "precond/polynomial/scaling.hpp"
 #include "tessera/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "base/find_entry.hpp"
 #include "base/parallel.hpp"
-#include "sparse/matching/entries.hpp"
 
 namespace tessera::matching {
 

@@ -13,22 +13,8 @@ namespace tessera {
 
 namespace {
 
+using matching::Assignment;
 using matching::infinite;
-
-template <class T>
-void check_input(const Context& cpu, const CsrView<T>& matrix, const char* who) {
-    const std::string name = who;
-    if (cpu.on_gpu()) throw InvalidArgument(name + " works in host memory: give it a CPU context");
-    if (matrix.rows != matrix.columns) throw InvalidArgument(name + ": the matrix must be square");
-    const auto check = [&](Offset first, Offset last) {
-        for (Offset k = first; k < last; ++k) {
-            if (!std::isfinite(matrix.values[k])) {
-                throw InvalidArgument(name + ": the matrix holds values that are not finite");
-            }
-        }
-    };
-    parallel_ranges(cpu.threads(), matrix.nonzeros, check);
-}
 
 /// -log2 |a|, infinite for zeros.
 template <class T>
@@ -41,17 +27,11 @@ std::vector<double> log_costs(const Context& cpu, std::span<const T> values) {
     return costs;
 }
 
-ProductMatching product_matching(const Context& cpu, const matching::Costs& costs, bool symmetric) {
-    matching::Assignment assigned = matching::ShortestPaths(costs, cpu.threads()).solve(symmetric);
-    return {std::move(assigned.column_of_row), std::move(assigned.row_dual),
-            std::move(assigned.column_dual), assigned.cardinality};
-}
-
 template <class T>
-ProductMatching match_all(const Context& cpu, const CsrView<T>& matrix, bool symmetric) {
+Assignment match_all(const Context& cpu, const CsrView<T>& matrix) {
     const std::vector<double> costs = log_costs(cpu, matrix.values_span());
-    return product_matching(
-        cpu, {matrix.rows, matrix.row_offsets, matrix.column_indices, costs.data()}, symmetric);
+    const matching::Costs all{matrix.rows, matrix.row_offsets, matrix.column_indices, costs.data()};
+    return matching::ShortestPaths(all, cpu.threads()).solve();
 }
 
 double clamped_power(double exponent) { return std::exp2(std::clamp(exponent, -1000., 1000.)); }
@@ -77,8 +57,8 @@ void scale_unmatched(const CsrView<T>& matrix, const std::vector<Index>& column_
 /// cardinality matches have a perfect matching among themselves, and there is no entry between two
 /// of the others: with it the cardinality would be larger.
 template <class T>
-ProductMatching match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
-                                   const ProductMatching& first) {
+Assignment match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
+                              const Assignment& first) {
     std::vector<Index> kept;
     for (Index i = 0; i < matrix.rows; ++i) {
         if (first.column_of_row[i] >= 0) kept.push_back(i);
@@ -97,19 +77,16 @@ ProductMatching match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
         }
         row_offsets.push_back(Offset(values.size()));
     }
-    const std::vector<double> costs = log_costs<T>(cpu, values);
-    const ProductMatching part = product_matching(
-        cpu, {Index(kept.size()), row_offsets.data(), columns.data(), costs.data()}, true);
-    ProductMatching whole;
-    whole.cardinality = part.cardinality;
-    whole.column_of_row.assign(std::size_t(matrix.rows), -1);
-    whole.row_exponents.assign(std::size_t(matrix.rows), 0);
-    whole.column_exponents.assign(std::size_t(matrix.rows), 0);
+    const auto rows = Index(kept.size());
+    const Assignment part = match_all<T>(cpu, {rows, rows, Offset(values.size()),
+                                               row_offsets.data(), columns.data(), values.data()});
+    Assignment whole{std::vector<Index>(place.size(), -1), std::vector<double>(place.size(), 0),
+                     std::vector<double>(place.size(), 0), part.cardinality};
     for (std::size_t i = 0; i < kept.size(); ++i) {
         const Index j = part.column_of_row[i];
         whole.column_of_row[kept[i]] = j < 0 ? -1 : kept[j];
-        whole.row_exponents[kept[i]] = part.row_exponents[i];
-        whole.column_exponents[kept[i]] = part.column_exponents[i];
+        whole.row_dual[kept[i]] = part.row_dual[i];
+        whole.column_dual[kept[i]] = part.column_dual[i];
     }
     return whole;
 }
@@ -117,18 +94,11 @@ ProductMatching match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
 }  // namespace
 
 template <class T>
-ProductMatching maximum_product_matching(const Context& cpu, const CsrView<T>& matrix) {
-    check_input(cpu, matrix, "maximum_product_matching");
-    const Phase phase(cpu, "matching", 0);
-    return match_all(cpu, matrix, false);
-}
-
-template <class T>
 SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) {
-    check_input(cpu, matrix, "match_symmetric");
+    require(!cpu.on_gpu(), "match_symmetric works in host memory: give it a CPU context");
     const Phase phase(cpu, "matching", 0);
-    SymmetryCheck<T>(cpu, matrix.rows).require_symmetric(cpu, matrix, "match_symmetric");
-    ProductMatching found = match_all(cpu, matrix, true);
+    check_symmetry(cpu, matrix, "match_symmetric");
+    Assignment found = match_all(cpu, matrix);
     if (found.cardinality < matrix.rows) found = match_matched_rows(cpu, matrix, found);
 
     SymmetricMatching result;
@@ -136,8 +106,7 @@ SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) 
     result.scaling.resize(std::size_t(matrix.rows));
     const auto scale = [&](Offset first, Offset last) {
         for (Offset i = first; i < last; ++i) {
-            result.scaling[i] =
-                clamped_power((found.row_exponents[i] + found.column_exponents[i]) / 2);
+            result.scaling[i] = clamped_power((found.row_dual[i] + found.column_dual[i]) / 2);
         }
     };
     parallel_ranges(cpu.threads(), matrix.rows, scale);
@@ -150,10 +119,7 @@ SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) 
     return result;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                               \
-    template ProductMatching maximum_product_matching<T>(const Context&, const CsrView<T>&); \
-    template SymmetricMatching match_symmetric<T>(const Context&, const CsrView<T>&);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template SymmetricMatching match_symmetric<float>(const Context&, const CsrView<float>&);
+template SymmetricMatching match_symmetric<double>(const Context&, const CsrView<double>&);
 
 }  // namespace tessera

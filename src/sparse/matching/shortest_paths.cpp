@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/parallel.hpp"
-#include "sparse/matching/symmetric_pairs.hpp"
 
 namespace tessera::matching {
 
@@ -17,8 +16,8 @@ ShortestPaths::ShortestPaths(const Costs& costs, int threads)
       column_of_row_(std::size_t(costs.rows), -1),
       row_dual_(std::size_t(costs.rows), 0) {}
 
-Assignment ShortestPaths::solve(bool symmetric) {
-    symmetric ? start_symmetric() : start();
+Assignment ShortestPaths::solve() {
+    start();
     std::vector<Index> left(std::size_t(costs_.rows));
     std::iota(left.begin(), left.end(), 0);
     const auto is_matched = [&](Index i) { return column_of_row_[i] >= 0; };
@@ -28,7 +27,7 @@ Assignment ShortestPaths::solve(bool symmetric) {
     for (const Index i : left) move_one_owner(i);
     std::erase_if(left, is_matched);
     // Of what bids of pairs leave, transfers settle little.
-    Offset budget = (symmetric ? 2 : 16) * costs_.row_offsets[costs_.rows];
+    Offset budget = 2 * costs_.row_offsets[costs_.rows];
     for (int round = 0; round < 2; ++round) left = transfer_reductions(left, budget);
     for (const Index row : left) augment(row);
     tighten_matched();
@@ -44,35 +43,10 @@ Assignment ShortestPaths::solve(bool symmetric) {
     return result;
 }
 
-/// Row duals from the least costs of rows, column duals from what these leave of columns, and the
-/// rest to the rows.
-void ShortestPaths::start() {
-    const auto least_left = [&](Index i) {
-        double least = infinite;
-        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            least = std::min(least, costs_.costs[k] - columns_[costs_.columns[k]].dual);
-        }
-        return least < infinite ? least : 0;
-    };
-    for (Column& column : columns_) column.dual = 0;
-    for (Index i = 0; i < costs_.rows; ++i) row_dual_[i] = least_left(i);
-    for (Column& column : columns_) column.dual = infinite;
-    for (Index i = 0; i < costs_.rows; ++i) {
-        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            double& dual = columns_[costs_.columns[k]].dual;
-            dual = std::min(dual, costs_.costs[k] - row_dual_[i]);
-        }
-    }
-    for (Column& column : columns_) {
-        if (column.dual == infinite) column.dual = 0;
-    }
-    for (Index i = 0; i < costs_.rows; ++i) row_dual_[i] = least_left(i);
-}
-
 /// Takes the duals and the pairs of SymmetricPairs over, but for what costs that are not quite
 /// symmetric spoil: the duals of rows are made feasible, and rows that then have no tight entry are
 /// free.
-void ShortestPaths::start_symmetric() {
+void ShortestPaths::start() {
     const SymmetricPairs pairs(costs_, threads_);
     const auto& vertices = pairs.vertices();
     const auto take_over = [&](Offset begin, Offset end) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sparse/matching/costs.hpp"
+#include "sparse/matching/symmetric_pairs.hpp"
 
 namespace tessera::matching {
 
@@ -18,15 +18,14 @@ struct Assignment {
     Index cardinality = 0;
 };
 
-/// Solves the assignment problem: a first matching on entries that the first duals make tight, then
-/// R. Jonker and A. Volgenant's reduction transfer ("A shortest augmenting path algorithm for dense
-/// and sparse linear assignment problems", Computing 38, 1987), then shortest augmenting paths.
+/// Solves the assignment problem for symmetric costs: what SymmetricPairs finds, then R. Jonker and
+/// A. Volgenant's reduction transfer ("A shortest augmenting path algorithm for dense and sparse
+/// linear assignment problems", Computing 38, 1987), then shortest augmenting paths.
 class ShortestPaths {
   public:
     /// The result is the same for every number of threads.
     ShortestPaths(const Costs& costs, int threads);
-    /// `symmetric`: so are the costs, and what SymmetricPairs finds comes first.
-    Assignment solve(bool symmetric);
+    Assignment solve();
 
   private:
     enum class Label : std::uint8_t { none, reached, scanned };
@@ -46,7 +45,6 @@ class ShortestPaths {
     };
 
     void start();
-    void start_symmetric();
     static bool is_tight(double cost, double row_dual, double column_dual);
     bool is_tight(Index row, Offset k) const;
     bool take_free_column(Index row);

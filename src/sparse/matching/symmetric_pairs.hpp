@@ -1,10 +1,21 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
-#include "sparse/matching/costs.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::matching {
+
+inline constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// The assignment problem: costs of entries in compressed rows; an infinite cost is no entry.
+struct Costs {
+    Index rows;
+    const Offset* row_offsets;
+    const Index* columns;
+    const double* costs;
+};
 
 /// For symmetric costs: duals that are the same for rows and columns, dual_i + dual_j <= cost_ij,
 /// and a matching of rows with each other, or with themselves, on entries that they make tight.

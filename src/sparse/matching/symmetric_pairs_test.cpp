@@ -134,7 +134,7 @@ TEST(symmetric_pairs, threads_do_not_matter) {
     }
 }
 
-/// Values that differ from their mirror images by what SymmetryCheck lets pass.
+/// Values that differ from their mirror images by what is_symmetric lets pass.
 TEST(symmetric_pairs, symmetry_up_to_rounding_is_enough) {
     auto random = test::generator();
     std::uniform_real_distribution<double> change(-1, 1);

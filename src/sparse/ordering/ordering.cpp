@@ -28,8 +28,6 @@ std::vector<Index> vertex_order(const ordering::PairGraph& graph, OrderingMethod
             return ordering::reverse_cuthill_mckee(graph);
         case OrderingMethod::amd:
             return ordering::minimum_degree(graph);
-        case OrderingMethod::metis:
-            return ordering::nested_dissection(graph);
         case OrderingMethod::natural:
             break;
     }
@@ -74,33 +72,23 @@ std::vector<Index> pack(const ordering::PairGraph& graph, const std::vector<Inde
 }  // namespace
 
 const char* to_string(OrderingMethod method) {
-    switch (method) {
-        case OrderingMethod::natural:
-            return "natural";
-        case OrderingMethod::rcm:
-            return "rcm";
-        case OrderingMethod::amd:
-            return "amd";
-        case OrderingMethod::metis:
-            return "metis";
-    }
-    return "";
+    static constexpr const char* names[] = {"natural", "rcm", "amd"};
+    return names[int(method)];
 }
 
 template <class T>
 BlockOrdering order_blocks(const Context& cpu, const CsrView<T>& matrix,
-                           std::span<const Index> partner, const OrderingOptions& options) {
+                           std::span<const Index> partner, Index block, OrderingMethod method) {
     require(!cpu.on_gpu(), "order_blocks works in host memory: give it a CPU context");
     require(matrix.rows == matrix.columns, "order_blocks: the matrix must be square");
-    require(options.block >= 1, "order_blocks: blocks have at least one row");
+    require(block >= 1, "order_blocks: blocks have at least one row");
     check_partners(partner, matrix.rows);
     const Phase phase(cpu, "ordering", 0);
     const ordering::PairGraph graph = ordering::make_pair_graph(cpu, matrix, partner);
     BlockOrdering result;
-    result.block = options.block;
-    result.row_of_slot = pack(graph, vertex_order(graph, options.method), options.block);
+    result.row_of_slot = pack(graph, vertex_order(graph, method), block);
     if (result.row_of_slot.size() > std::size_t(std::numeric_limits<Index>::max())) {
-        throw InvalidArgument("order_blocks: blocks of " + std::to_string(options.block) +
+        throw InvalidArgument("order_blocks: blocks of " + std::to_string(block) +
                               " rows need more than 2^31 - 1 slots");
     }
     result.padding = Index(result.row_of_slot.size()) - matrix.rows;
@@ -113,68 +101,7 @@ BlockOrdering order_blocks(const Context& cpu, const CsrView<T>& matrix,
     return result;
 }
 
-template <class T>
-ReorderedMatrix<T> reorder(const Context& cpu, const CsrView<T>& matrix,
-                           std::span<const double> scaling, const BlockOrdering& ordering) {
-    require(!cpu.on_gpu(), "reorder works in host memory: give it a CPU context");
-    require(matrix.rows == matrix.columns &&
-                ordering.slot_of_row.size() == std::size_t(matrix.rows) &&
-                (scaling.empty() || scaling.size() == std::size_t(matrix.rows)),
-            "reorder: the matrix, its scaling and its ordering differ in size");
-    const Phase phase(cpu, "ordering", 0);
-    const Index slots = Index(ordering.row_of_slot.size());
-    std::vector<Offset> offsets(std::size_t(slots) + 1, 0);
-    for (Index slot = 0; slot < slots; ++slot) {
-        const Index row = ordering.row_of_slot[slot];
-        const Offset length = row < 0 ? 1 : matrix.row_offsets[row + 1] - matrix.row_offsets[row];
-        offsets[slot + 1] = offsets[slot] + length;
-    }
-    ReorderedMatrix<T> result;
-    result.matrix = CsrMatrix<T>(cpu, slots, slots, offsets[slots]);
-    std::ranges::copy(offsets, result.matrix.row_offsets().data());
-    result.source.resize(std::size_t(offsets[slots]));
-    Index* const columns = result.matrix.column_indices().data();
-    T* const values = result.matrix.values().data();
-
-    const auto fill_row = [&](Index slot, std::vector<std::pair<Index, Offset>>& entries) {
-        const Index row = ordering.row_of_slot[slot];
-        Offset at = offsets[slot];
-        if (row < 0) {
-            columns[at] = slot;
-            values[at] = T(1);
-            result.source[at] = -1;
-            return;
-        }
-        entries.clear();
-        for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
-            entries.emplace_back(ordering.slot_of_row[matrix.column_indices[k]], k);
-        }
-        std::ranges::sort(entries);
-        for (const auto& [column, k] : entries) {
-            double value = double(matrix.values[k]);
-            if (!scaling.empty()) {
-                const auto [low, high] = std::minmax(row, matrix.column_indices[k]);
-                value = scaling[low] * value * scaling[high];
-            }
-            columns[at] = column;
-            values[at] = T(value);
-            result.source[at++] = k;
-        }
-    };
-    const auto fill = [&](Offset first, Offset last) {
-        std::vector<std::pair<Index, Offset>> entries;
-        for (Offset slot = first; slot < last; ++slot) fill_row(Index(slot), entries);
-    };
-    parallel_ranges(cpu.threads(), slots, fill, 1024);
-    return result;
-}
-
-#define TESSERA_INSTANTIATE(T)                                                              \
-    template BlockOrdering order_blocks<T>(const Context&, const CsrView<T>&,               \
-                                           std::span<const Index>, const OrderingOptions&); \
-    template ReorderedMatrix<T> reorder<T>(const Context&, const CsrView<T>&,               \
-                                           std::span<const double>, const BlockOrdering&);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template decltype(order_blocks<float>) order_blocks<float>;
+template decltype(order_blocks<double>) order_blocks<double>;
 
 }  // namespace tessera

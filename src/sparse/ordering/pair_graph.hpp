@@ -30,6 +30,5 @@ PairGraph make_pair_graph(const Context& cpu, const CsrView<T>& matrix,
 // Each returns the vertices in their new order.
 std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph);
 std::vector<Index> minimum_degree(const PairGraph& graph);
-std::vector<Index> nested_dissection(const PairGraph& graph);
 
 }  // namespace tessera::ordering

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "precond/polynomial/scaling.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
 #include "support/blocks.hpp"
 

@@ -1,8 +1,28 @@
 #pragma once
 
+#include <cmath>
+#include <limits>
+
+#include "base/find_entry.hpp"
 #include "tessera/csr.hpp"
 
 namespace tessera {
+
+/// Whether entry k of row i is finite and as large as its mirror image up to rounding; `largest`:
+/// max |a_ij| of the rows.
+template <class T>
+TESSERA_HOST_DEVICE bool has_mirror_image(const CsrView<T>& matrix, const T* largest, Index i,
+                                          Offset k) {
+    if (!std::isfinite(matrix.values[k])) return false;
+    const Index j = matrix.column_indices[k];
+    if (i == j) return true;
+    const Offset mirror = find_entry(matrix, j, i);
+    if (mirror < 0) return false;
+    if (j < i) return true;  // Row j compares the values.
+    const T size = largest[i] < largest[j] ? largest[i] : largest[j];
+    return std::abs(matrix.values[k] - matrix.values[mirror]) <=
+           1000 * std::numeric_limits<T>::epsilon() * size;
+}
 
 namespace cpu {
 /// The position of the first entry in row order that is at fault, -1: none is.
@@ -11,9 +31,9 @@ Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix);
 }  // namespace cpu
 
 namespace cuda {
-/// Whether no entry is at fault; `largest`: a value for each row, `faults`: one number. Waits.
+/// Whether no entry is at fault. Waits.
 template <class T>
-bool is_symmetric(const Context& context, const CsrView<T>& matrix, T* largest, int* faults);
+bool is_symmetric(const Context& context, const CsrView<T>& matrix);
 }  // namespace cuda
 
 }  // namespace tessera

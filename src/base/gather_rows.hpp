@@ -1,0 +1,44 @@
+#pragma once
+
+#include <numeric>
+#include <vector>
+
+#include "base/parallel.hpp"
+
+namespace tessera {
+
+/// Lists of distinct numbers, one a row, ascending: row i has items[offsets[i]] ..
+/// items[offsets[i + 1] - 1].
+struct GatheredRows {
+    std::vector<Offset> offsets;
+    std::vector<Index> items;
+};
+
+/// gather(i, list) appends the numbers of row i, in any order and as often as it likes; each range
+/// of rows is gathered once, by one thread.
+template <class Gather>
+GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
+    GatheredRows result;
+    result.offsets.assign(std::size_t(rows) + 1, 0);
+    const Offset parts = std::clamp<Offset>(rows / 1024, 1, threads);
+    std::vector<std::vector<Index>> found(static_cast<std::size_t>(parts));
+    parallel_parts(threads, rows, parts, [&](Offset part, Offset first, Offset last) {
+        std::vector<Index>& list = found[std::size_t(part)];
+        for (Offset i = first; i < last; ++i) {
+            const Offset before = Offset(list.size());
+            gather(i, list);
+            std::sort(list.begin() + before, list.end());
+            list.erase(std::unique(list.begin() + before, list.end()), list.end());
+            result.offsets[std::size_t(i) + 1] = Offset(list.size()) - before;
+        }
+    });
+    std::partial_sum(result.offsets.begin(), result.offsets.end(), result.offsets.begin());
+    result.items.resize(std::size_t(result.offsets.back()));
+    parallel_parts(threads, rows, parts, [&](Offset part, Offset first, Offset) {
+        std::ranges::copy(found[std::size_t(part)],
+                          result.items.begin() + result.offsets[std::size_t(first)]);
+    });
+    return result;
+}
+
+}  // namespace tessera

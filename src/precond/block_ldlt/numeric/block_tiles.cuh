@@ -1,0 +1,160 @@
+#pragma once
+
+#include "gpu/pack.cuh"
+#include "gpu/warp.cuh"
+#include "precond/block_ldlt/block_sizes.hpp"
+#include "precond/block_ldlt/symbolic/pattern_view.hpp"
+
+/// k x k blocks, column-major, in the registers of the lanes that work on one.
+namespace tessera::block_ldlt::cuda {
+
+using tessera::cuda::full_warp;
+
+/// `count` adjacent values from an address that is a multiple of their bytes, or of 16.
+template <int count, class T>
+__device__ __forceinline__ void load_run(const T* from, T (&to)[count]) {
+    constexpr int bytes = count * int(sizeof(T));
+    if constexpr (bytes % 16 == 0) {
+        constexpr int width = 16 / int(sizeof(T));
+        using Run = tessera::cuda::Pack16<T>;
+#pragma unroll
+        for (int i = 0; i < count / width; ++i) {
+            const Run run = reinterpret_cast<const Run*>(from)[i];
+#pragma unroll
+            for (int j = 0; j < width; ++j) to[i * width + j] = run.value[j];
+        }
+    } else if constexpr (bytes == 8 && count == 2) {
+        const auto run = *reinterpret_cast<const tessera::cuda::Pack<T, 2>*>(from);
+        to[0] = run.value[0];
+        to[1] = run.value[1];
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; ++i) to[i] = from[i];
+    }
+}
+
+/// Pieces of one list: their places among all.
+struct PieceRange {
+    Index begin, end;
+};
+
+/// Those of an item whose list is split.
+template <class T>
+__device__ __forceinline__ PieceRange pieces_of(const LongSums<T>& sums, Offset item) {
+    Index which = 0, after = sums.count;
+    while (after - which > 1) {
+        const Index middle = which + (after - which) / 2;
+        (sums.items[middle] <= item ? which : after) = middle;
+    }
+    return {sums.first_piece[which], sums.first_piece[which + 1]};
+}
+
+/// A block as rectangles, one a lane.
+template <class T, int k>
+class Rectangles {
+  public:
+    static constexpr int row_lanes = k == 1 ? 1 : k == 4 ? 2 : k == 8 ? 4 : 8;
+    static constexpr int column_lanes = k == 1 ? 1 : k == 4 ? 2 : 4;
+    static constexpr int lanes = row_lanes * column_lanes;
+
+    __device__ explicit Rectangles(int lane)
+        : row_(lane % row_lanes * rows), column_(lane / row_lanes * columns) {}
+
+    /// f(row, column, value) for the values of this lane.
+    template <class F>
+    __device__ __forceinline__ void visit(F&& f) {
+#pragma unroll
+        for (int j = 0; j < columns; ++j) {
+#pragma unroll
+            for (int i = 0; i < rows; ++i) f(row_ + i, column_ + j, values_[j][i]);
+        }
+    }
+    /// C -= V W^T.
+    __device__ __forceinline__ void subtract_product(const T* v, const T* w) {
+#pragma unroll 8
+        for (int p = 0; p < k; ++p) {
+            T a[rows], b[columns];
+            load_run(v + p * k + row_, a);
+            load_run(w + p * k + column_, b);
+#pragma unroll
+            for (int j = 0; j < columns; ++j) {
+#pragma unroll
+                for (int i = 0; i < rows; ++i) values_[j][i] = fma(-a[i], b[j], values_[j][i]);
+            }
+        }
+    }
+
+  private:
+    static constexpr int rows = k / row_lanes;
+    static constexpr int columns = k / column_lanes;
+    int row_, column_;
+    T values_[columns][rows];
+};
+
+/// A block as 8 x 8 tiles of the tensor cores, which take FP64 with the rounding of fma.
+template <int k>
+class TensorTiles {
+  public:
+    static constexpr int lanes = 32;
+
+    __device__ explicit TensorTiles(int lane) : lane_(lane) {}
+
+    template <class F>
+    __device__ __forceinline__ void visit(F&& f) {
+#pragma unroll
+        for (int i = 0; i < tiles; ++i) {
+#pragma unroll
+            for (int j = 0; j < tiles; ++j) {
+                f(8 * i + lane_ / 4, 8 * j + lane_ % 4 * 2, values_[i][j][0]);
+                f(8 * i + lane_ / 4, 8 * j + lane_ % 4 * 2 + 1, values_[i][j][1]);
+            }
+        }
+    }
+    __device__ __forceinline__ void subtract_product(const double* v, const double* w) {
+#pragma unroll
+        for (int p = 0; p < k; p += 4) {
+            const int place = lane_ / 4 + (p + lane_ % 4) * k;
+            double a[tiles], b[tiles];
+#pragma unroll
+            for (int i = 0; i < tiles; ++i) a[i] = -v[place + 8 * i];
+#pragma unroll
+            for (int j = 0; j < tiles; ++j) b[j] = w[place + 8 * j];
+#pragma unroll
+            for (int i = 0; i < tiles; ++i) {
+#pragma unroll
+                for (int j = 0; j < tiles; ++j) {
+                    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, "
+                        "{%0, %1};"
+                        : "+d"(values_[i][j][0]), "+d"(values_[i][j][1])
+                        : "d"(a[i]), "d"(b[j]));
+                }
+            }
+        }
+    }
+
+  private:
+    static constexpr int tiles = k / 8;
+    int lane_;
+    double values_[tiles][tiles][2];
+};
+
+template <class T, int k>
+struct BlockTileOf {
+    using Type = Rectangles<T, k>;
+};
+template <>
+struct BlockTileOf<double, 8> {
+    using Type = TensorTiles<8>;
+};
+template <>
+struct BlockTileOf<double, 16> {
+    using Type = TensorTiles<16>;
+};
+template <>
+struct BlockTileOf<double, 32> {
+    using Type = TensorTiles<32>;
+};
+template <class T, int k>
+using BlockTile = typename BlockTileOf<T, k>::Type;
+
+}  // namespace tessera::block_ldlt::cuda

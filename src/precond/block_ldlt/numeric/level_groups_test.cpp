@@ -1,0 +1,130 @@
+#include "precond/block_ldlt/symbolic/level_groups.hpp"
+
+#include "precond/block_ldlt/symbolic/split_rows.hpp"
+#include "precond/block_ldlt/test_factor.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// Block rows that each need the one before, then `wide` block rows that need the last of these but
+/// none of each other, then a chain from the last of those; many need some of the first three too.
+template <class T>
+CsrMatrix<T> chains_around(std::mt19937_64& random, Index k, Index chain, Index wide) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    SymmetricEntries entries;
+    const auto link = [&](Index i, Index j) {
+        for (int e = 0; e < 3; ++e) {
+            const Index row = i * k + Index(random() % std::uint64_t(k));
+            entries[{row, j * k + Index(random() % std::uint64_t(k))}] = uniform(random);
+        }
+    };
+    const Index block_rows = 2 * chain + wide;
+    for (Index row = 0; row < block_rows * k; ++row) {
+        if (uniform(random) < 0.7) entries[{row, row}] = uniform(random) < 0 ? -1.5 : 1.5;
+        if (row % k > 0) entries[{row, row - 1 - Index(random() % std::uint64_t(row % k))}] = 1;
+    }
+    for (Index i = 1; i < block_rows; ++i) {
+        if (i < chain || i > chain + wide) {
+            link(i, i - 1);
+        } else {
+            link(i, chain - 1);
+        }
+        if (i > 3) link(i, Index(random() % 3));
+    }
+    return symmetric_csr<T>(block_rows * k, entries);
+}
+
+block_ldlt::BlockPattern pattern_of(const CsrMatrix<double>& matrix, Index k,
+                                    const std::vector<Index>& slots, int fill) {
+    auto grid = block_ldlt::make_grid(k, matrix.rows(), slots);
+    auto pattern = block_ldlt::arrange_by_levels(
+        grid, block_ldlt::fill_pattern(grid, matrix.view(), fill, Offset(1) << 30, 2));
+    block_ldlt::count_triples(pattern, 2);
+    block_ldlt::list_triples(pattern, 2);
+    return pattern;
+}
+
+std::vector<Index> natural(Index rows) {
+    std::vector<Index> slots(static_cast<std::size_t>(rows));
+    std::iota(slots.begin(), slots.end(), 0);
+    return slots;
+}
+
+}  // namespace
+
+TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
+    auto random = generator();
+    for (const Index k : {1, 4, 8, 16, 32}) {
+        const auto matrix = chains_around<double>(random, k, 20, 200);
+        const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
+        const auto groups = block_ldlt::find_level_groups(pattern, k);
+        Index next = 0;
+        for (const auto& group : groups) {
+            EXPECT_EQ(group.first, next);
+            EXPECT_LT(group.first, group.last);
+            if (next > 0) {
+                EXPECT_NE(group.batched, (&group - 1)->batched);
+            }
+            next = group.last;
+            for (Index l = group.first; l < group.last && group.batched; ++l) {
+                EXPECT_LT(pattern.level_offsets[std::size_t(l) + 1] -
+                              pattern.level_offsets[std::size_t(l)],
+                          200);
+            }
+        }
+        EXPECT_EQ(next, pattern.levels());
+        EXPECT_GE(groups.size(), 3U);
+    }
+}
+
+TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
+    const Index k = 8, others = 2 * Index(block_ldlt::longest_piece);
+    SymmetricEntries entries;
+    for (Index i = 0; i < (others + 1) * k; ++i) entries[{i, i}] = 1;
+    for (Index j = 0; j < others; ++j) entries[{others * k, j * k}] = 0.01;
+    const auto matrix = symmetric_csr<double>((others + 1) * k, entries);
+    const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
+    ASSERT_EQ(pattern.levels(), 2);
+    EXPECT_FALSE(block_ldlt::find_level_groups(pattern, k).back().batched);
+}
+
+TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_runs_and_wide_levels) {
+    auto random = generator();
+    const Context there = context();
+    const bool few = fewer_run();
+    // Levels that are no run; runs with more blocks, and with more block rows, than warps.
+    const std::vector<Index> wide =
+        few || !there.on_gpu() ? std::vector<Index>{20} : std::vector<Index>{200, 20, 10};
+    const auto compare = [&]<class T>(T, Index k, batched::Pivoting pivoting, Index width) {
+        const auto matrix = chains_around<T>(random, k, few ? 3 : 12, width);
+        const auto make = [&](BlockLdltStage method) {
+            return make_factor<T>(there, matrix.view(), k, natural(matrix.rows()), 0, method, 0.01,
+                                  pivoting);
+        };
+        auto level = make(BlockLdltStage::level), jacobi = make(BlockLdltStage::jacobi);
+        level.factor_by_levels(there);
+        jacobi.start_sweeps();
+        for (Index l = 0; l < level.levels(); ++l) jacobi.sweep(there);
+        expect_same_bits(there, level.v(), jacobi.v(), "V");
+        expect_same_bits(there, level.factors(), jacobi.factors(), "F");
+        expect_same_bits(there, level.inverses(), jacobi.inverses(), "X");
+        expect_same_bits(there, level.permutations(), jacobi.permutations(), "p");
+        const auto one = level.pivots(there), other = jacobi.pivots(there);
+        EXPECT_EQ(one.perturbed, other.perturbed);
+        EXPECT_EQ(one.smallest, other.smallest);
+    };
+    using batched::Pivoting;
+    for (const Index k : {1, 4, 8, 16, 32}) {
+        if (few && k > 8) continue;
+        for (const auto pivoting :
+             {Pivoting::full, Pivoting::rook, Pivoting::bunch_kaufman, Pivoting::fixed}) {
+            for (const Index width : wide) {
+                compare(double(), k, pivoting, width);
+                compare(float(), k, pivoting, width);
+            }
+        }
+    }
+}
+
+}  // namespace tessera::test

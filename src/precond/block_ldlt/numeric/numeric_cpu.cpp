@@ -1,0 +1,186 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "precond/block_ldlt/numeric/numeric_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "precond/block_ldlt/block_sizes.hpp"
+#include "precond/block_ldlt/numeric/kernels.hpp"
+#include "simd/dispatch.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::block_ldlt::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// C -= sum over the pairs of V W^T (or, with `transposed` false, V W), a tile of rows and columns
+/// of C at a time in registers over all pairs.
+template <Index k, bool transposed, class T>
+HWY_INLINE void subtract_products(Offset count, const Index* left, const Index* right, const T* v,
+                                  const T* w, T* c) {
+    const hn::CappedTag<T, std::size_t(k)> d;
+    constexpr Index lanes = Index(hn::MaxLanes(d));
+    constexpr Index vectors = k / lanes < 2 ? k / lanes : 2;  // Of a column of the tile.
+    constexpr Index columns = k < 4 ? k : 4;
+    constexpr Index square = k * k;
+    for (Index column = 0; column < k; column += columns) {
+        for (Index row = 0; row < k; row += vectors * lanes) {
+            hn::Vec<decltype(d)> sums[columns][vectors];
+            for (Index j = 0; j < columns; ++j) {
+                for (Index i = 0; i < vectors; ++i) {
+                    sums[j][i] = hn::LoadU(d, c + row + i * lanes + (column + j) * k);
+                }
+            }
+            for (Offset e = 0; e < count; ++e) {
+                const T* a = v + Offset(left[e]) * square + row;
+                const T* b = w + Offset(right[e]) * square + (transposed ? column : column * k);
+                for (Index p = 0; p < k; ++p) {
+                    hn::Vec<decltype(d)> parts[vectors];
+                    for (Index i = 0; i < vectors; ++i) {
+                        parts[i] = hn::LoadU(d, a + i * lanes + p * k);
+                    }
+                    for (Index j = 0; j < columns; ++j) {
+                        const auto factor = hn::Set(d, transposed ? b[j + p * k] : b[p + j * k]);
+                        for (Index i = 0; i < vectors; ++i) {
+                            sums[j][i] = hn::NegMulAdd(parts[i], factor, sums[j][i]);
+                        }
+                    }
+                }
+            }
+            for (Index j = 0; j < columns; ++j) {
+                for (Index i = 0; i < vectors; ++i) {
+                    hn::StoreU(sums[j][i], d, c + row + i * lanes + (column + j) * k);
+                }
+            }
+        }
+    }
+}
+
+template <class T>
+HWY_INLINE void add_entries(const PatternView<T>& a, Offset item, T* c) {
+    for (Offset e = a.entry_offsets[item]; e < a.entry_offsets[item + 1]; ++e) {
+        c[a.places[e]] += a.values[e];
+    }
+}
+
+template <Index k, class T>
+void schur_diagonals(const PatternView<T>& a, Index first, Index last, const T* v, const T* w,
+                     T* b) {
+    for (Index i = first; i < last; ++i) {
+        T* c = b + Offset(i) * k * k;
+        for (Index e = 0; e < k * k; ++e) c[e] = T(0);
+        add_entries(a, a.blocks + i, c);
+        for (Index column = 1; column < k; ++column) {
+            for (Index row = 0; row < column; ++row) c[row + column * k] = c[column + row * k];
+        }
+        const Index* list = a.row_blocks + a.row_offsets[i];
+        subtract_products<k, true>(a.row_offsets[i + 1] - a.row_offsets[i], list, list, v, w, c);
+        for (Index column = 1; column < k; ++column) {
+            for (Index row = 0; row < column; ++row) {
+                T& upper = c[row + column * k];
+                T& lower = c[column + row * k];
+                upper = lower = T(0.5) * upper + T(0.5) * lower;
+            }
+        }
+    }
+}
+
+template <Index k, class T>
+void schur_blocks(const PatternView<T>& a, Offset first, Offset last, const T* v, const T* w,
+                  const T* inverses, T* v_out, T* w_out) {
+    T block[k * k], product[k * k];
+    const Index only = 0;
+    for (Offset b = first; b < last; ++b) {
+        for (Index e = 0; e < k * k; ++e) block[e] = T(0);
+        add_entries(a, b, block);
+        const Offset triple = a.triple_offsets[b];
+        subtract_products<k, true>(a.triple_offsets[b + 1] - triple, a.left + triple,
+                                   a.right + triple, v, w, block);
+        for (Index e = 0; e < k * k; ++e) product[e] = T(0);
+        subtract_products<k, false>(1, &only, &only, block, inverses + Offset(a.columns[b]) * k * k,
+                                    product);
+        T* to_v = v_out + b * k * k;
+        T* to_w = w_out + b * k * k;
+        for (Index e = 0; e < k * k; ++e) to_w[e] = block[e];
+        for (Index e = 0; e < k * k; ++e) to_v[e] = -product[e];
+    }
+}
+
+template <class T>
+void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const T* v, const T* w,
+                        T* b) {
+    with_block_size(a.k, [&](auto size) HWY_ATTR {
+        schur_diagonals<decltype(size)::value>(a, first, last, v, w, b);
+    });
+}
+
+template <class T>
+void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T* v, const T* w,
+                     const T* inverses, T* v_out, T* w_out) {
+    with_block_size(a.k, [&](auto size) HWY_ATTR {
+        schur_blocks<decltype(size)::value>(a, first, last, v, w, inverses, v_out, w_out);
+    });
+}
+
+}  // namespace tessera::block_ldlt::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <cmath>
+
+#include "base/parallel.hpp"
+
+namespace tessera::block_ldlt::cpu {
+
+template <class T>
+void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
+                     const T* v, const T* w, T* b) {
+    const auto f = TESSERA_SIMD(context, schur_diagonals_of<T>);
+    parallel_ranges(
+        context.threads(), last - first,
+        [&](Offset begin, Offset end) { f(a, first + Index(begin), first + Index(end), v, w, b); },
+        std::max<Offset>(1, parallel_grain / (a.row_values() * a.k)));
+}
+
+template <class T>
+void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
+                  const T* v, const T* w, const T* inverses, T* v_out, T* w_out) {
+    const auto f = TESSERA_SIMD(context, schur_blocks_of<T>);
+    parallel_ranges(
+        context.threads(), last - first,
+        [&](Offset begin, Offset end) {
+            f(a, first + begin, first + end, v, w, inverses, v_out, w_out);
+        },
+        std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));
+}
+
+template <class T>
+void largest_magnitude(const Context& context, Offset count, const T* x, T* partial, T* largest) {
+    std::fill(partial, partial + magnitude_parts, T(0));
+    parallel_parts(context.threads(), count, magnitude_parts,
+                   [&](Offset part, Offset first, Offset last) {
+                       for (Offset e = first; e < last; ++e) {
+                           partial[part] = std::max(partial[part], std::abs(x[e]));
+                       }
+                   });
+    *largest = *std::max_element(partial, partial + magnitude_parts);
+}
+
+template <class T>
+void summarise_pivots(const Context&, Index count, const Index* perturbed, const T* smallest,
+                      PivotSummary* summary) {
+    *summary = {std::numeric_limits<double>::infinity(), 0};
+    for (Index i = 0; i < count; ++i) {
+        summary->smallest = std::min(summary->smallest, double(smallest[i]));
+        summary->perturbed += perturbed[i];
+    }
+}
+
+#define TESSERA_INSTANTIATE(T)                                    \
+    template decltype(schur_diagonals<T>) schur_diagonals<T>;     \
+    template decltype(schur_blocks<T>) schur_blocks<T>;           \
+    template decltype(largest_magnitude<T>) largest_magnitude<T>; \
+    template decltype(summarise_pivots<T>) summarise_pivots<T>;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::block_ldlt::cpu
+#endif

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "precond/block_ldlt/symbolic/pattern_view.hpp"
+
+namespace tessera::block_ldlt {
+
+/// The kernels that apply a factor. Vectors have k block_rows elements. Sums are in fixed orders;
+/// none waits or allocates.
+///
+/// triangular_product: y_i = b_i + alpha sum_j V_ij x_j or, `upper`, y_j = b_j + alpha sum_i
+///   V_ij^T x_i, for the block rows first .. last - 1; y may be b. With alpha = -1 and x = y = b,
+///   over ascending (descending) levels, these are the triangular solves.
+/// diagonal_product: y_i = X_i x_i for all block rows; no overlap.
+/// factor_product: y_i = F_i x_i for all block rows from what batched::ldlt wrote; no overlap.
+#define TESSERA_BLOCK_LDLT_KERNELS                                                                \
+    template <class T>                                                                            \
+    void triangular_product(const Context& context, const PatternView<T>& a, bool upper,          \
+                            Index first, Index last, const T* v, T alpha, const T* x, const T* b, \
+                            T* y);                                                                \
+    template <class T>                                                                            \
+    void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,     \
+                          const T* x, T* y);                                                      \
+    template <class T>                                                                            \
+    void factor_product(const Context& context, const PatternView<T>& a, const T* factors,        \
+                        const Index* permutations, const T* x, T* y);
+
+namespace cpu {
+TESSERA_BLOCK_LDLT_KERNELS
+}  // namespace cpu
+
+/// The tasks of both solves in an order in which each follows what it needs; null where no row is
+/// split: all rows in their order.
+template <class T>
+struct SolveTasks {
+    const SolveTask* lower = nullptr;
+    const SolveTask* upper = nullptr;
+    Index lower_pieces = 0, upper_pieces = 0;
+    T* partial = nullptr;  ///< k elements for each piece.
+};
+
+namespace cuda {
+TESSERA_BLOCK_LDLT_KERNELS
+
+/// y = (I + V)^-T X (I + V)^-1 x, exactly, for blocks of 8 rows and more: two launches. `middle`,
+/// another vector, is overwritten, and so are the two numbers of `started` and the partial sums of
+/// `tasks`.
+template <class T>
+void solve_rows(const Context& context, const PatternView<T>& a, const SolveTasks<T>& tasks,
+                const T* v, const T* inverses, const T* x, T* middle, T* y, unsigned* started);
+}  // namespace cuda
+#undef TESSERA_BLOCK_LDLT_KERNELS
+
+}  // namespace tessera::block_ldlt

@@ -1,0 +1,157 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "precond/block_ldlt/solve/solve_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "precond/block_ldlt/block_sizes.hpp"
+#include "precond/block_ldlt/solve/kernels.hpp"
+#include "simd/dispatch.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::block_ldlt::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <Index k, class T>
+void lower_product(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
+                   const T* x, const T* b, T* y) {
+    const hn::CappedTag<T, std::size_t(k)> d;
+    constexpr Index lanes = Index(hn::MaxLanes(d));
+    constexpr Index vectors = k / lanes;
+    for (Index i = first; i < last; ++i) {
+        hn::Vec<decltype(d)> sums[vectors];
+        for (Index r = 0; r < vectors; ++r) sums[r] = hn::LoadU(d, b + i * k + r * lanes);
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            const Index block = a.row_blocks[e];
+            const T* values = v + Offset(block) * k * k;
+            const T* from = x + Offset(a.columns[block]) * k;
+            for (Index p = 0; p < k; ++p) {
+                const auto factor = hn::Set(d, alpha * from[p]);
+                for (Index r = 0; r < vectors; ++r) {
+                    sums[r] = hn::MulAdd(hn::LoadU(d, values + r * lanes + p * k), factor, sums[r]);
+                }
+            }
+        }
+        for (Index r = 0; r < vectors; ++r) hn::StoreU(sums[r], d, y + i * k + r * lanes);
+    }
+}
+
+template <Index k, class T>
+void upper_product(const PatternView<T>& a, Index first, Index last, const T* v, T alpha,
+                   const T* x, const T* b, T* y) {
+    const hn::CappedTag<T, std::size_t(k)> d;
+    constexpr Index lanes = Index(hn::MaxLanes(d));
+    for (Index j = first; j < last; ++j) {
+        T sums[k];
+        for (Index c = 0; c < k; ++c) sums[c] = T(0);
+        for (Offset block = a.column_offsets[j]; block < a.column_offsets[j + 1]; ++block) {
+            const T* values = v + block * k * k;
+            const T* from = x + Offset(a.rows[block]) * k;
+            for (Index c = 0; c < k; ++c) {
+                auto sum = hn::Zero(d);
+                for (Index r = 0; r < k; r += lanes) {
+                    sum = hn::MulAdd(hn::LoadU(d, values + r + c * k), hn::LoadU(d, from + r), sum);
+                }
+                sums[c] += hn::GetLane(hn::SumOfLanes(d, sum));
+            }
+        }
+        for (Index c = 0; c < k; ++c) y[j * k + c] = b[j * k + c] + alpha * sums[c];
+    }
+}
+
+template <class T>
+void triangular_product_of(const PatternView<T>& a, bool upper, Index first, Index last, const T* v,
+                           T alpha, const T* x, const T* b, T* y) {
+    with_block_size(a.k, [&](auto size) HWY_ATTR {
+        constexpr Index k = decltype(size)::value;
+        if (upper) {
+            upper_product<k>(a, first, last, v, alpha, x, b, y);
+        } else {
+            lower_product<k>(a, first, last, v, alpha, x, b, y);
+        }
+    });
+}
+
+}  // namespace tessera::block_ldlt::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <vector>
+
+#include "base/parallel.hpp"
+
+namespace tessera::block_ldlt::cpu {
+
+template <class T>
+void triangular_product(const Context& context, const PatternView<T>& a, bool upper, Index first,
+                        Index last, const T* v, T alpha, const T* x, const T* b, T* y) {
+    const auto f = TESSERA_SIMD(context, triangular_product_of<T>);
+    parallel_ranges(
+        context.threads(), last - first,
+        [&](Offset begin, Offset end) {
+            f(a, upper, first + Index(begin), first + Index(end), v, alpha, x, b, y);
+        },
+        std::max<Offset>(1, parallel_grain / a.row_values()));
+}
+
+template <class T>
+void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,
+                      const T* x, T* y) {
+    const Index k = a.k;
+    parallel_ranges(
+        context.threads(), a.block_rows,
+        [&](Offset first, Offset last) {
+            for (Offset i = first; i < last; ++i) {
+                const T* block = inverses + i * k * k;
+                T* to = y + i * k;
+                std::fill(to, to + k, T(0));
+                for (Index column = 0; column < k; ++column) {
+                    const T factor = x[i * k + column];
+                    for (Index row = 0; row < k; ++row) to[row] += block[row + column * k] * factor;
+                }
+            }
+        },
+        std::max<Offset>(1, parallel_grain / (k * k)));
+}
+
+template <class T>
+void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
+                    const Index* permutations, const T* x, T* y) {
+    const Index k = a.k;
+    parallel_ranges(
+        context.threads(), a.block_rows,
+        [&](Offset first, Offset last) {
+            std::vector<T> upper(static_cast<std::size_t>(k)), middle(upper);
+            for (Offset i = first; i < last; ++i) {
+                const T* f = factors + i * k * k;
+                const Index* p = permutations + i * k;
+                for (Index s = 0; s < k; ++s) {
+                    T sum = x[i * k + p[s]];
+                    for (Index r = s + 1; r < k; ++r) sum += f[r + s * k] * x[i * k + p[r]];
+                    upper[std::size_t(s)] = sum;
+                }
+                for (Index s = 0; s < k; ++s)
+                    middle[std::size_t(s)] = f[s + s * k] * upper[std::size_t(s)];
+                for (Index s = 0; s + 1 < k; ++s) {
+                    const T off = f[s + (s + 1) * k];
+                    middle[std::size_t(s)] += off * upper[std::size_t(s) + 1];
+                    middle[std::size_t(s) + 1] += off * upper[std::size_t(s)];
+                }
+                for (Index s = 0; s < k; ++s) {
+                    T sum = middle[std::size_t(s)];
+                    for (Index r = 0; r < s; ++r) sum += f[s + r * k] * middle[std::size_t(r)];
+                    y[i * k + p[s]] = sum;
+                }
+            }
+        },
+        std::max<Offset>(1, parallel_grain / (k * k)));
+}
+
+#define TESSERA_INSTANTIATE(T)                                      \
+    template decltype(triangular_product<T>) triangular_product<T>; \
+    template decltype(diagonal_product<T>) diagonal_product<T>;     \
+    template decltype(factor_product<T>) factor_product<T>;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::block_ldlt::cpu
+#endif

@@ -1,0 +1,109 @@
+#include "precond/block_ldlt/symbolic/symbolic_factor.hpp"
+
+#include <cmath>
+
+#include "base/for_each.hpp"
+#include "precond/block_ldlt/symbolic/entries.hpp"
+
+namespace tessera::block_ldlt {
+
+namespace {
+
+std::string megabytes(double bytes) {
+    return std::to_string(Offset(std::ceil(bytes / 1e6))) + " MB";
+}
+
+/// Of all buffers that grow with the matrix.
+template <class T>
+double bytes_needed(const BlockPattern& pattern, Index k, Offset entries, int sets, int products) {
+    const double square = double(k) * k * sizeof(T), m = pattern.block_rows;
+    return double(pattern.blocks()) * (square * (sets + products) + 3 * sizeof(Index) + 24) +
+           m * (2 * sets * square + k * (sets * sizeof(Index) + 4 * sizeof(T)) + 72) +
+           double(pattern.triples()) * 2 * sizeof(Index) +
+           double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
+}
+
+void check_memory(const Context& context, double bytes, const BlockPattern& pattern, Index k) {
+    const Offset free = context.free_memory();
+    if (bytes <= double(free)) return;
+    throw OutOfMemory("block_ldlt: " + std::to_string(pattern.blocks() + pattern.block_rows) +
+                      " blocks of " + std::to_string(k) + " x " + std::to_string(k) + " need " +
+                      megabytes(bytes) + ", " + megabytes(double(free)) +
+                      " are free; take a smaller fill or smaller blocks, or method=level");
+}
+
+}  // namespace
+
+template <class T>
+SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPattern pattern,
+                               const CsrView<T>& matrix, int sets, int products)
+    : grid(std::move(the_grid)), nonzeros(matrix.nonzeros) {
+    const Index k = grid.k;
+    count_triples(pattern, context.threads());
+    triples = pattern.triples();
+    const Offset entry_count = matrix.nonzeros / 2 + Offset(grid.slots.size());
+    const double all = bytes_needed<T>(pattern, k, entry_count, sets, products);
+    check_memory(context, all, pattern, k);
+    bytes = Offset(all);
+    list_triples(pattern, context.threads());
+    for (const Index row : pattern.level_offsets) {
+        level_starts.push_back({row, pattern.column_offsets[std::size_t(row)]});
+    }
+    level_groups.assign(1, {0, levels(), false});
+    if (context.on_gpu()) {
+        level_groups = find_level_groups(pattern, k);
+        level_starts_there = copy_to_buffer(context, level_starts);
+        split_rows = SplitSums(context, pattern.row_offsets);
+        split_columns = SplitSums(context, pattern.column_offsets);
+        split_blocks = SplitSums(context, pattern.triple_offsets);
+        lower_tasks = SplitSolve(context, pattern.row_offsets, false);
+        upper_tasks = SplitSolve(context, pattern.column_offsets, true);
+    }
+    BlockEntries entries = find_entries(grid, pattern, matrix, context.threads());
+    // What is copied is freed on the host at once.
+    const auto place = [&](auto& list, auto& buffer) {
+        buffer = copy_to_buffer(context, list);
+        list = {};
+        return std::as_const(buffer).data();
+    };
+    lists = {k,
+             grid.block_rows,
+             pattern.blocks(),
+             place(pattern.column_offsets, column_offsets),
+             place(pattern.rows, rows),
+             place(pattern.columns, columns),
+             place(pattern.row_offsets, row_offsets),
+             place(pattern.row_blocks, row_blocks),
+             place(pattern.triple_offsets, triple_offsets),
+             place(pattern.left, left),
+             place(pattern.right, right),
+             place(entries.offsets, entry_offsets),
+             place(entries.place, entry_places)};
+    place(entries.source, entry_source);
+    place(entries.row, entry_rows);
+    place(entries.column, entry_columns);
+    slots = copy_to_buffer(context, grid.slots);
+}
+
+template <class T>
+bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& matrix) const {
+    if (matrix.rows != grid.rows || matrix.columns != grid.rows || matrix.nonzeros != nonzeros) {
+        return false;
+    }
+    // One entry of each pair of mirror images is listed: where all of those are in their places,
+    // so are the others.
+    Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
+    for_each_index(context, entry_source.size(),
+                   CheckSource<T>{entry_source.data(), entry_rows.data(), entry_columns.data(),
+                                  matrix, fault.data()});
+    return copy_to_host(context, fault)[0] == 0;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template SymbolicFactor::SymbolicFactor(const Context&, Grid, BlockPattern, const CsrView<T>&, \
+                                            int, int);                                             \
+    template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::block_ldlt

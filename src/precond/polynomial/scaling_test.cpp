@@ -1,0 +1,251 @@
+#include "precond/polynomial/scaling.hpp"
+
+#include <algorithm>
+
+#include "support/blocks.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+template <class T>
+std::vector<double> dense(const CsrMatrix<T>& matrix) {
+    const CsrView<T> a = matrix.view();
+    std::vector<double> all(std::size_t(a.rows) * std::size_t(a.rows), 0);
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            all[std::size_t(i) * std::size_t(a.rows) + std::size_t(a.column_indices[k])] =
+                double(a.values[k]);
+        }
+    }
+    return all;
+}
+
+/// The host's copy of the scaled matrix.
+template <class T>
+CsrMatrix<T> host_copy(const Context& context, const CsrView<T>& from) {
+    CsrMatrix<T> to(host(), from.rows, from.columns, from.nonzeros);
+    copy_to_host(context, from.row_offsets_span(), to.row_offsets().view());
+    copy_to_host(context, from.column_indices_span(), to.column_indices().view());
+    copy_to_host(context, from.values_span(), to.values().view());
+    return to;
+}
+
+template <class T>
+CsrMatrix<T> elasticity(const std::string& text) {
+    return problems::generate<T>(host(), Spec::parse(text)).matrix;
+}
+
+/// S (A S^T) from the factor of the context, as dense products, and the magnitude of its terms.
+struct Expected {
+    std::vector<double> values, sizes;
+};
+
+Expected scaled(Index n, const std::vector<double>& a, const std::vector<double>& s) {
+    const auto product = [n](const std::vector<double>& x, const std::vector<double>& y, bool yt) {
+        std::vector<double> z(x.size(), 0);
+        for (Index i = 0; i < n; ++i) {
+            for (Index k = 0; k < n; ++k) {
+                const double xik = x[std::size_t(i * n + k)];
+                if (xik == 0) continue;
+                for (Index j = 0; j < n; ++j) {
+                    z[std::size_t(i * n + j)] += xik * y[std::size_t(yt ? j * n + k : k * n + j)];
+                }
+            }
+        }
+        return z;
+    };
+    const auto absolute = [](std::vector<double> x) {
+        for (double& value : x) value = std::abs(value);
+        return x;
+    };
+    return {product(product(s, a, false), s, true),
+            product(product(absolute(s), absolute(a), false), absolute(s), true)};
+}
+
+template <class T>
+std::vector<double> factor_matrix(const Context& context, const SymmetricScaling<T>& scaling,
+                                  Index n) {
+    std::vector<double> s(std::size_t(n) * std::size_t(n));
+    Buffer<T> y(context, n);
+    for (Index j = 0; j < n; ++j) {
+        std::vector<T> unit(std::size_t(n), T(0));
+        unit[std::size_t(j)] = T(1);
+        const Buffer<T> x = copy_to_buffer(context, unit);
+        scaling.apply(context, x.view(), y.view());
+        const auto column = copy_to_host(context, y);
+        scaling.apply_transposed(context, x.view(), y.view());
+        const auto row = copy_to_host(context, y);
+        for (Index i = 0; i < n; ++i) {
+            s[std::size_t(i * n + j)] = double(column[std::size_t(i)]);
+        }
+        // Column j of S^T is row j of S; what S^T did not fill yet is checked at the end.
+        for (Index i = 0; i < j; ++i) {
+            EXPECT_EQ(double(row[std::size_t(i)]), s[std::size_t(j * n + i)]);
+        }
+    }
+    return s;
+}
+
+template <class T>
+void check_scaling(const Context& context, const CsrMatrix<T>& given, bool blocks) {
+    const CsrMatrix<T> matrix = copy_to(context, given.view());
+    const SymmetricScaling<T> scaling =
+        blocks ? SymmetricScaling<T>(context, matrix.view(),
+                                     find_blocks(context, matrix.view(), 8, Blocking::natural))
+               : SymmetricScaling<T>(context, matrix.view());
+    EXPECT_EQ(scaling.not_positive(), 0);
+    EXPECT_EQ(scaling.first_not_positive(), -1);
+    const Index n = given.rows();
+    const CsrMatrix<T> found = host_copy(context, scaling.matrix());
+    EXPECT_TRUE(
+        std::ranges::equal(found.view().column_indices_span(), given.view().column_indices_span()));
+    const auto a = dense(found), s = factor_matrix(context, scaling, n);
+    const Expected expected = scaled(n, dense(given), s);
+    const double most = 8;  // rows of a block
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < n; ++j) {
+            const std::size_t at = std::size_t(i * n + j);
+            ASSERT_EQ(a[at], a[std::size_t(j * n + i)]) << i << " " << j;
+            ASSERT_NEAR(a[at], expected.values[at], gamma<T>(2 * most + 4) * expected.sizes[at]);
+        }
+        // L^-1 A L^-T of a block: the error of Cholesky grows with its condition, here below 100.
+        ASSERT_NEAR(a[std::size_t(i * n + i)], 1, 100 * gamma<T>(4 * most));
+    }
+}
+
+}  // namespace
+
+TEST(scaling, points_and_blocks) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        for (const char* text : {"elasticity2d:6,element=t3,jitter=0.5", "elasticity3d:2",
+                                 "poisson2d:7", "elasticity3d:2,element=tet4", "tridiagonal:1"}) {
+            SCOPED_TRACE(text);
+            for (const bool blocks : {false, true}) {
+                check_scaling(context(), elasticity<T>(text), blocks);
+            }
+        }
+    });
+}
+
+/// Dense blocks up to the largest size: A = I + v v^T in each.
+TEST(scaling, blocks_of_every_size) {
+    const Context there = context();
+    auto random = generator();
+    for (const Index size : {1, 2, 3, 5, 31, 32, 33, 63, 64}) {
+        const Index rows = 3 * size;
+        std::vector<std::vector<Index>> pattern(static_cast<std::size_t>(rows));
+        std::vector<std::vector<double>> values(static_cast<std::size_t>(rows));
+        const auto v = random_vector<double>(random, std::size_t(rows));
+        for (Index i = 0; i < rows; ++i) {
+            // The first block stands alone, the others are coupled.
+            const Index first = i < size ? 0 : size, last = i < size ? size : rows;
+            for (Index j = first; j < last; ++j) {
+                pattern[std::size_t(i)].push_back(j);
+                values[std::size_t(i)].push_back((i == j ? 1 : 0) +
+                                                 v[std::size_t(i)] * v[std::size_t(j)]);
+            }
+        }
+        const CsrMatrix<double> matrix =
+            copy_to(there, make_csr(rows, rows, pattern, values).view());
+        const SymmetricScaling<double> scaling(there, matrix.view(),
+                                               uniform_blocks(there, rows, size));
+        EXPECT_EQ(scaling.not_positive(), 0);
+        const auto a = dense(host_copy(there, scaling.matrix()));
+        for (Index b = 0; b < 3; ++b) {
+            for (Index i = 0; i < size; ++i) {
+                for (Index j = 0; j < size; ++j) {
+                    const Index row = b * size + i, column = b * size + j;
+                    // ||A_bb|| <= 1 + size, ||L^-1|| <= 1.
+                    EXPECT_NEAR(a[std::size_t(row * rows + column)], i == j ? 1 : 0,
+                                gamma<double>(4 * size) * (1 + size))
+                        << size;
+                }
+            }
+        }
+    }
+}
+
+TEST(scaling, solutions_are_scaled_back) {
+    const Context there = context();
+    const auto problem = problems::generate<double>(host(), Spec::parse("elasticity2d:10"));
+    const CsrMatrix<double> matrix = copy_to(there, problem.matrix.view());
+    const SymmetricScaling<double> scaling(there, matrix.view(),
+                                           find_blocks(there, matrix.view(), 2, Blocking::natural));
+    const Buffer<double> b = copy_to_buffer(there, problem.load);
+    Buffer<double> scaled_b(there, matrix.rows()), y(there, matrix.rows()), x(there, matrix.rows());
+    scaling.apply(there, b.view(), scaled_b.view());
+    fill(there, 0.0, y.view());
+    const CsrOperator<double> a(there, scaling.matrix());
+    SolveOptions options;
+    options.rtol = 1e-12;
+    EXPECT_EQ(
+        cg<double>(there, a, nullptr, std::as_const(scaled_b).view(), y.view(), options).status,
+        Status::converged);
+    scaling.apply_transposed(there, std::as_const(y).view(), x.view());
+    const CsrOperator<double> original(there, matrix.view());
+    // Already solved: the scaled residual and the own one differ by the condition of S.
+    options.rtol = 1e-10;
+    const SolveReport report = cg<double>(there, original, nullptr, b.view(), x.view(), options);
+    EXPECT_EQ(report.iterations, 0);
+}
+
+TEST(scaling, matrices_that_are_not_positive) {
+    const Context there = context();
+    const double nan = std::nan("");
+    for (const double bad : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
+        const CsrMatrix<double> matrix = copy_to(
+            there, make_csr<double>(4, 4, {{0, 1}, {0, 1}, {2}, {3}}, {{2, 1}, {1, 2}, {bad}, {3}})
+                       .view());
+        const SymmetricScaling<double> points(there, matrix.view());
+        EXPECT_EQ(points.not_positive(), 1);
+        EXPECT_EQ(points.first_not_positive(), 2);
+        EXPECT_TRUE(
+            std::isnan(copy_to_host(host(), host_copy(there, points.matrix()).values())[4]));
+        const SymmetricScaling<double> blocks(
+            there, matrix.view(), blocks_from_offsets(there, 4, std::vector<Index>{0, 2, 3, 4}));
+        EXPECT_EQ(blocks.not_positive(), 1);
+        EXPECT_EQ(blocks.first_not_positive(), 2);
+    }
+    // A block that is indefinite behind a positive diagonal.
+    const CsrMatrix<double> matrix =
+        copy_to(there, make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}}).view());
+    const SymmetricScaling<double> block(there, matrix.view(), uniform_blocks(there, 2, 2));
+    EXPECT_EQ(block.first_not_positive(), 1);
+    // A diagonal entry that is missing.
+    const CsrMatrix<double> missing =
+        copy_to(there, make_csr<double>(2, 2, {{1}, {0, 1}}, {{1}, {1, 1}}).view());
+    EXPECT_EQ(SymmetricScaling<double>(there, missing.view()).first_not_positive(), 0);
+}
+
+TEST(scaling, blocks_that_are_not_full_are_refused) {
+    const Context there = context();
+    const CsrMatrix<double> matrix = copy_to(there, elasticity<double>("poisson2d:4").view());
+    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_blocks(there, 16, 2)),
+                 InvalidArgument);
+    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_blocks(there, 18, 1)),
+                 InvalidArgument);
+    const CsrMatrix<double> flat = copy_to(there, make_csr<double>(1, 2, {{0}}, {{1}}).view());
+    EXPECT_THROW(SymmetricScaling<double>(there, flat.view()), InvalidArgument);
+}
+
+TEST(scaling, update_takes_new_values) {
+    const Context there = context();
+    for (const bool blocks : {false, true}) {
+        CsrMatrix<double> given = elasticity<double>("elasticity2d:5");
+        const CsrMatrix<double> matrix = copy_to(there, given.view());
+        SymmetricScaling<double> scaling =
+            blocks ? SymmetricScaling<double>(there, matrix.view(),
+                                              uniform_blocks(there, given.rows(), 2))
+                   : SymmetricScaling<double>(there, matrix.view());
+        const auto before = copy_to_host(host(), host_copy(there, scaling.matrix()).values());
+        for (double& value : given.values().view()) value *= 4;
+        const CsrMatrix<double> larger = copy_to(there, given.view());
+        scaling.update(there, larger.view());
+        // Powers of four change nothing.
+        EXPECT_EQ(copy_to_host(host(), host_copy(there, scaling.matrix()).values()), before);
+    }
+}
+
+}  // namespace tessera::test
