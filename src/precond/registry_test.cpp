@@ -49,7 +49,7 @@ std::string message(const std::string& text) {
 
 }  // namespace
 
-TEST(make_preconditioner, names) {
+TEST(registry, names) {
     EXPECT_EQ(preconditioner_names(),
               (std::vector<std::string>{"none", "jacobi", "block_jacobi", "block_ldlt", "neumann",
                                         "least_squares", "chebyshev", "chebyshev4",
@@ -81,7 +81,7 @@ TEST(make_preconditioner, names) {
     }
 }
 
-TEST(make_preconditioner, blocks) {
+TEST(registry, blocks) {
     EXPECT_EQ(offsets_of("block_jacobi:6"), (std::vector<Index>{0, 6, 10}));
     EXPECT_EQ(offsets_of("block_jacobi:32,blocks=natural"), (std::vector<Index>{0, 3, 6, 10}));
     EXPECT_EQ(offsets_of("block_jacobi:4,blocks=uniform:4"), (std::vector<Index>{0, 4, 8, 10}));
@@ -92,7 +92,7 @@ TEST(make_preconditioner, blocks) {
               "block_jacobi:4,blocks=" + file + ",singular=stop");
 }
 
-TEST(make_preconditioner, refuses_with_a_reason) {
+TEST(registry, refuses_with_a_reason) {
     const auto says = [](const std::string& text, const std::string& what) {
         const std::string found = message<InvalidArgument>(text);
         EXPECT_NE(found.find(what), std::string::npos) << found;
@@ -126,7 +126,7 @@ TEST(make_preconditioner, refuses_with_a_reason) {
         << folder;
 }
 
-TEST(make_preconditioner, none_of_a_rectangular_matrix) {
+TEST(registry, none_of_a_rectangular_matrix) {
     const Context there = context();
     CsrView<double> wide;
     wide.columns = 2;
