@@ -5,6 +5,7 @@
 
 #include "base/phases.hpp"
 #include "precond/polynomial/scaling_rows.hpp"
+#include "tessera/detail/blocks.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/vector_ops.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "gpu/tiles/ldlt_warp.cuh"
 #include "gpu/tiles/staged_factors.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 #include "precond/block_ldlt/numeric/schur.cuh"
 
 namespace tessera::block_ldlt::cuda {
