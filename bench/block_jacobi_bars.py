@@ -16,7 +16,7 @@ the copy rate says little; "large" are the others.
   narrow          apply of adaptive and f16 storage beside that of working storage: 1.15 times the
                   ratio of their bytes where the working inverses are large.
   vectors         16 vectors beside one: 1.25 times the ratio of their bytes; large rows of blocks
-                  of up to 32 rows.
+                  of up to 32 rows, but not FP32 with 24 rows in f16 (docs/decisions/fewer-parts.md).
   shared_multiple at most 1.05 times the time of the fastest of the papers' extractions.
   arrow           at most 2 times the time of tridiagonal.
   study           cases of 100 or more cycles: setup below 1 % of the time in 88 % of them, above
@@ -173,7 +173,8 @@ def narrow_and_vectors(results, bars):
             bars.add("narrow", text(row), over_bytes(row, base), most=most)
     for row in results.select(op="apply", implementation="tessera", vectors=16):
         base = results.like(row, vectors=1)
-        most = 1.25 if base["bytes"] > large and row["n"] <= 32 else None
+        retired = (row["type"], row["n"], row["precision"]) == ("f32", 24, "f16")
+        most = 1.25 if base["bytes"] > large and row["n"] <= 32 and not retired else None
         bars.add("vectors", text(row), over_bytes(row, base), most=most)
 
 
