@@ -41,8 +41,8 @@ constexpr SetupShape fixed_size_shape(int n) {
     return shapes[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
-/// Warps a thread block of the setup of larger blocks; threads of the replacement of singular blocks
-/// (a warp) and of the kernels that choose and write formats.
+/// Warps a thread block of the setup of larger blocks; threads of the replacement of singular
+/// blocks (a warp) and of the kernels that choose and write formats.
 inline constexpr int large_setup_warps = 4;
 inline constexpr int singular_threads = 32;
 inline constexpr int store_threads = 256;
@@ -73,6 +73,7 @@ enum class ApplyKernel {
     uniform_vectors,
     uniform_vectors_two_groups,
     one_size,
+    one_size_small,
     any_one_group,
     any_two_groups,
     any_four_groups,
@@ -94,6 +95,7 @@ constexpr ApplyShape apply_shape(ApplyKernel kernel) {
         {uniform, 1, 2, 8, wide ? 4 : 5},
         {uniform, 2, wide ? 1 : 2, 8, 4},
         {one_size, 2, 1, 1, wide ? 8 : 12},
+        {one_size, wide ? 2 : 0, 1, 1, 12},
         {any, 1, 1, 1, 12},
         {any, 2, 1, 1, 12},
         {any, 4, 1, 1, 8},
@@ -140,9 +142,9 @@ ApplyLaunch uniform_apply_launch(int n, int value_bytes, double bytes, int vecto
     }
     // More than the second-level cache keeps from one application to the next.
     const bool streams = bytes > (n >= 12 && n <= 23 ? 3e7 : 4e7);
-    if (wide && streams && (n < 24 || n > 26)) return {uniform_two_stages};
-    if (n <= 26) return {uniform_four_groups, n <= 11 ? 1u : 4u, true};
-    return {wide ? uniform_two_groups : uniform_one_group, wide ? 2u : 1u, true};
+    if (wide && streams) return {uniform_two_stages};
+    if (n <= (wide ? 23 : 26)) return {uniform_four_groups, n <= 11 ? 1u : 4u, true};
+    return {wide ? uniform_two_groups : uniform_one_group, wide && n > 26 ? 2u : 1u, true};
 }
 
 /// Blocks of up to n rows; `value_bytes`: of the widest format that they may have.
@@ -157,7 +159,8 @@ ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes,
     }
     if (vectors > 1) return {any_vectors, wide || (mixed && n > 16) ? 1u : 4u};
     if (layout == BlockLayout::one_size && n >= 7 && n <= 21) {
-        return {one_size, wide && n > 8 && n <= 12 ? 2u : 1u, true};
+        if (wide && n <= 8) return {one_size_small};
+        return {one_size, wide && n <= 12 ? 2u : 1u, true};
     }
     if (n * value_bytes <= 24) return {any_four_groups};
     if (n * value_bytes <= 80) return {any_two_groups};
