@@ -163,7 +163,7 @@ std::vector<DeviceDescription> cuda_devices(std::string* reason) {
         return cuda::devices(reason);
     } else {
         if (reason != nullptr)
-            *reason = "this build has no CUDA backend (no nvcc when it was built)";
+            *reason = "this build has no CUDA backend; TESSERA_CUDA=ON ./tessera builds one";
         return {};
     }
 }
