@@ -78,7 +78,7 @@ Results read_results(const std::string& path) {
         }
         const Json spread = row.value("spread", Json());
         std::string name = name_of(row);
-        // What was measured twice is told apart by its turn.
+        // Repeated measurements are numbered.
         if (const int turn = ++seen[name]; turn > 1) name += " #" + std::to_string(turn);
         results.rows.push_back({name, milliseconds.get<double>(),
                                 spread.is_number() ? std::max(0.0, spread.get<double>()) : 0});

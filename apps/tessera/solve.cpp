@@ -239,7 +239,7 @@ class Run {
         }
     }
 
-    /// Stresses of what was computed; a full disk is told with the other failures.
+    /// Stresses of what was computed; a full disk is reported with the other failures.
     void finish_body(const std::vector<T>& x, std::string& failures) {
         const std::vector<double> solution(x.begin(), x.end());
         const Structure& structure = *system_.structure;

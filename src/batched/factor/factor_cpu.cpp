@@ -21,23 +21,23 @@ template <class D, class T>
 HWY_INLINE void store_lanes(D d, FactorSet<T>& set, Index first,
                             const LanePivots<hn::Vec<D>>& pivots) {
     const Index lanes = Index(hn::Lanes(d));
-    HWY_ALIGN T told[5][hn::MaxLanes(D())];
-    hn::Store(pivots.info, d, told[0]);
-    hn::Store(pivots.failed, d, told[1]);
-    hn::Store(pivots.perturbed, d, told[2]);
-    hn::Store(pivots.perturbation, d, told[3]);
-    hn::Store(pivots.smallest, d, told[4]);
+    HWY_ALIGN T outcomes[5][hn::MaxLanes(D())];
+    hn::Store(pivots.info, d, outcomes[0]);
+    hn::Store(pivots.failed, d, outcomes[1]);
+    hn::Store(pivots.perturbed, d, outcomes[2]);
+    hn::Store(pivots.perturbation, d, outcomes[3]);
+    hn::Store(pivots.smallest, d, outcomes[4]);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
     separate_matrices(d, count, set.n, set.scratch, set.f_leading_dimension, false, set.f + first);
     for (Index lane = 0; lane < count; ++lane) {
         PivotRecord<T> record;
-        record.info = Index(told[0][lane]);
-        if (told[1][lane] != T(0)) {
+        record.info = Index(outcomes[0][lane]);
+        if (outcomes[1][lane] != T(0)) {
             record.fail(record.info - 1);
         } else {
-            record.perturbed = Index(told[2][lane]);
-            record.perturbation = told[3][lane];
-            record.smallest = told[4][lane];
+            record.perturbed = Index(outcomes[2][lane]);
+            record.perturbation = outcomes[3][lane];
+            record.smallest = outcomes[4][lane];
         }
         set.note(first + lane, record);
     }

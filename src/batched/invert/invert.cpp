@@ -26,11 +26,11 @@ void run(const char* name, const Context& context, InvertJob<T> job) {
     if (job.store) check_values(name, largest_of(job.a, job.plan), job.x);
     if (job.a.count == 0) return;
     const double passes = job.store ? 2 : 1;
-    const double told = (job.results.info != nullptr ? sizeof(Index) : 0) +
-                        (job.results.reciprocal_condition != nullptr ? sizeof(T) : 0) +
-                        (job.results.pivot_growth != nullptr ? sizeof(T) : 0);
+    const double result_bytes = (job.results.info != nullptr ? sizeof(Index) : 0) +
+                                (job.results.reciprocal_condition != nullptr ? sizeof(T) : 0) +
+                                (job.results.pivot_growth != nullptr ? sizeof(T) : 0);
     const Phase phase(context, name,
-                      passes * values_of(job.a, job.plan) * sizeof(T) + told * job.a.count);
+                      passes * values_of(job.a, job.plan) * sizeof(T) + result_bytes * job.a.count);
     select(context, &cpu::invert<T>, TESSERA_IF_CUDA(cuda::invert<T>))(context, job);
 }
 
