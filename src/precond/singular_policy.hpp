@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/choose.hpp"
-#include "tessera/precond.hpp"
+#include "tessera/block_jacobi.hpp"
 
 namespace tessera {
 
