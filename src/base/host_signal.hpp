@@ -21,4 +21,11 @@ void wait_for_words(const Context& context, int count);
 /// The value of word `k`, waited for before.
 std::uint64_t told_word(const Context& context, int k);
 
+#ifdef __CUDACC__
+/// Tells the host a value of 63 bits, by one store of 8 bytes, which it sees as a whole.
+__device__ __forceinline__ void tell_host(std::uint64_t* word, std::uint64_t value) {
+    *static_cast<volatile std::uint64_t*>(word) = value | host_word_told;
+}
+#endif
+
 }  // namespace tessera

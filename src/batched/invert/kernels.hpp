@@ -1,6 +1,9 @@
 #pragma once
 
+#include <limits>
+
 #include "base/backends.hpp"
+#include "base/host_device.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera::cuda {
@@ -27,6 +30,20 @@ struct InvertJob {
     }
     Index largest() const { return plan != nullptr ? plan->largest() : a.size; }
 };
+
+/// Writes the requested outputs of matrix b. `growth` is max |u_kj| / max |a_ij|.
+template <class T>
+TESSERA_HOST_DEVICE inline void write_results(const ConditionResults<T>& results, Offset b,
+                                              int info, T norm, T inverse_norm, T growth) {
+    if (results.info != nullptr) results.info[b] = info;
+    if (results.reciprocal_condition != nullptr) {
+        results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
+    }
+    if (results.pivot_growth != nullptr) {
+        growth = growth > T(1) ? growth : T(1);
+        results.pivot_growth[b] = info == 0 ? growth : std::numeric_limits<T>::infinity();
+    }
+}
 
 /// Gauss-Jordan elimination with implicit partial pivoting among the rows (Anzt et al., Fig. 2) of
 /// each A_b; see tessera/batched.hpp. The rows are those of A_b in either layout (invert

@@ -6,7 +6,6 @@
 #include "base/check_cuda.hpp"
 #include "base/host_signal.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/signal_host.cuh"
 #include "gpu/warp.cuh"
 #include "sparse/find_blocks/kernels.hpp"
 

@@ -2,7 +2,6 @@
 #include "base/host_signal.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
-#include "gpu/signal_host.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/kernels.hpp"
