@@ -12,6 +12,7 @@ void run(const char* name, const Context& context, InvertJob<T> job) {
     if (job.store) check_pair(name, job.a, job.x, true);
     std::optional<Plan> own;
     job.plan = plan_of(name, context, job.a, job.plan, own);
+    if (job.plan != nullptr) job.order = job.plan->order();
     if (job.store) check_values(name, largest_of(job.a, job.plan), job.x);
     if (job.a.count == 0) return;
     const double passes = job.store ? 2 : 1;

@@ -20,7 +20,8 @@ struct InvertJob {
     bool store = true;
     /// Condition numbers and growth are computed where their arrays are given.
     ConditionResults<T> results;
-    const Plan* plan = nullptr;  ///< Null for batches of one size.
+    const Plan* plan = nullptr;    ///< Null for batches of one size.
+    const Index* order = nullptr;  ///< That of the plan; null: 0, 1, 2 ...
 
     /// The matrices with n rows are `count(n)` from first(n) on, in the order of the plan.
     Index first(Index n) const { return plan == nullptr ? 0 : plan->begin(n); }
