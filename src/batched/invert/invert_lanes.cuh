@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstring>
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
@@ -36,15 +37,18 @@ struct LaneStage {
     static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
 };
 
-/// Copies `Count` values in units of `Bytes`, which divide the address of `shared`.
+/// Copies `Count` values in units of `Bytes`, which divide the address of `shared`. As integers:
+/// with units of T the compiler takes many more registers for FP32 and n = 6.
 template <int Bytes, int Count, class T>
 __device__ __forceinline__ void take_from(const T* shared, T* registers) {
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
-        const auto values = reinterpret_cast<const Pack<T, each>*>(shared)[c];
+        const auto bits = reinterpret_cast<const Pack<int, Bytes / 4>*>(shared)[c];
+        T values[each];
+        memcpy(values, &bits, Bytes);
 #pragma unroll
-        for (int q = 0; q < each; ++q) registers[c * each + q] = values.value[q];
+        for (int q = 0; q < each; ++q) registers[c * each + q] = values[q];
     }
 }
 template <int Bytes, int Count, class T>
@@ -52,10 +56,12 @@ __device__ __forceinline__ void put_to(T* shared, const T* registers) {
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
-        Pack<T, each> values;
+        T values[each];
 #pragma unroll
-        for (int q = 0; q < each; ++q) values.value[q] = registers[c * each + q];
-        reinterpret_cast<Pack<T, each>*>(shared)[c] = values;
+        for (int q = 0; q < each; ++q) values[q] = registers[c * each + q];
+        Pack<int, Bytes / 4> bits;
+        memcpy(&bits, values, Bytes);
+        reinterpret_cast<Pack<int, Bytes / 4>*>(shared)[c] = bits;
     }
 }
 

@@ -162,8 +162,16 @@ constexpr int pipeline_stages(int stage_bytes) { return stage_bytes < 3500 ? 4 :
 constexpr int pipeline_warps(int warp_bytes) { return std::clamp(40 * 1024 / warp_bytes, 1, 4); }
 inline constexpr int pipeline_sm_warps = 20;  ///< A multiprocessor, that registers are limited to.
 
-inline constexpr int staged_threads = 128;  ///< Of a thread block of warps.
-inline constexpr int staged_thread_blocks = 8;
+inline constexpr int vectors_together = 4;        ///< Whose sums a thread holds, of several.
+inline constexpr int staged_threads = 128;        ///< Of a thread block of warps.
 inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
+constexpr int staged_blocks(int team) { return team == 32 ? 8 : 1; }
+
+// Plans, and the count of failures (batched/plan).
+
+inline constexpr int sort_warps = 8;
+inline constexpr int sort_rounds = 8;  ///< Of 32 consecutive sizes a warp.
+inline constexpr int failures_threads = 256;
+inline constexpr int failures_items = 8;  ///< Of a thread.
 
 }  // namespace tessera::cuda
