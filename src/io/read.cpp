@@ -9,7 +9,6 @@
 #include <new>
 
 #include "io/formats.hpp"
-#include "io/gmsh.hpp"
 #include "io/text.hpp"
 #include "tessera/spec.hpp"
 
