@@ -1,12 +1,9 @@
 #include "io/gmsh/gmsh.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
-
-#include "io/text.hpp"
 
 namespace tessera::io {
 
@@ -14,24 +11,18 @@ namespace {
 
 using Vector = std::array<double, 3>;
 
-std::string nth(const GmshElements& elements, std::size_t e) {
-    return "element " + std::to_string(elements.tags[e]);
-}
-
 /// The nodes of a file in the order of their tags.
 class NodeTable {
   public:
     explicit NodeTable(const GmshFile& file) : file_(file), order_(file.nodes.tags.size()) {
-        const auto& tags = file.nodes.tags;
         std::iota(order_.begin(), order_.end(), std::size_t(0));
-        if (!std::is_sorted(tags.begin(), tags.end())) {
-            std::stable_sort(order_.begin(), order_.end(),
-                             [&](std::size_t a, std::size_t b) { return tags[a] < tags[b]; });
+        const auto tag_of = [&](std::size_t node) { return file.nodes.tags[node]; };
+        if (!std::ranges::is_sorted(file.nodes.tags)) {
+            std::ranges::stable_sort(order_, {}, tag_of);
         }
-        for (std::size_t k = 1; k < order_.size(); ++k) {
-            if (tag(k) != tag(k - 1)) continue;
-            file.fail(file.nodes.places[order_[k]],
-                      "node " + std::to_string(tag(k)) + " is listed twice");
+        const auto twice = std::ranges::adjacent_find(order_, {}, tag_of);
+        if (twice != order_.end()) {
+            file.fail(file.nodes.locations[twice[1]], "node ", tag_of(*twice), " is listed twice");
         }
         without_gaps_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
     }
@@ -42,19 +33,14 @@ class NodeTable {
 
     /// The number of corner c of an element.
     std::size_t corner(const GmshElements& elements, CellShape shape, std::size_t e, int c) const {
-        const Offset wanted = elements.nodes[e * std::size_t(corners(shape)) + std::size_t(c)];
-        std::size_t k = 0;
-        if (without_gaps_) {
-            k = std::size_t(std::clamp(wanted - tag(0), Offset(0), Offset(size()) - 1));
-        } else {
-            k = std::size_t(std::partition_point(
-                                order_.begin(), order_.end(),
-                                [&](std::size_t node) { return file_.nodes.tags[node] < wanted; }) -
-                            order_.begin());
-        }
-        if (k < size() && tag(k) == wanted) return k;
-        file_.fail(elements.places[e], nth(elements, e) + " has the node " +
-                                           std::to_string(wanted) + ", which $Nodes does not list");
+        const Offset node = elements.nodes[e * std::size_t(corners(shape)) + std::size_t(c)];
+        const auto tag_of = [&](std::size_t k) { return file_.nodes.tags[k]; };
+        const auto k = std::size_t(
+            without_gaps_ ? std::clamp(node - tag(0), Offset(0), Offset(size()) - 1)
+                          : std::ranges::lower_bound(order_, node, {}, tag_of) - order_.begin());
+        if (k < size() && tag(k) == node) return k;
+        file_.fail(elements.locations[e], "element ", elements.tags[e], " has the node ", node,
+                   ", which $Nodes does not list");
     }
 
   private:
@@ -75,14 +61,13 @@ int mesh_dimensions(const GmshFile& file) {
               "Mesh.SaveAll = 1)");
 }
 
-/// Calls f(shape, elements) for what has so many dimensions.
-template <class Elements, class F>
-void each_shape(Elements& elements, int dimensions, F&& f) {
+/// visit(shape, elements) for the elements of so many dimensions.
+template <class Visit>
+void each_shape(const GmshFile& file, int dimensions, Visit&& visit) {
     for (int s = 0; s < shape_count; ++s) {
-        const CellShape shape = CellShape(s);
-        if (tessera::dimensions(shape) == dimensions && !elements[s].tags.empty()) {
-            f(shape, elements[s]);
-        }
+        const GmshElements& elements = file.elements[s];
+        const bool wanted = tessera::dimensions(CellShape(s)) == dimensions;
+        if (wanted && !elements.tags.empty()) visit(CellShape(s), elements);
     }
 }
 
@@ -160,62 +145,58 @@ class GmshMesh {
     }
 
   private:
+    template <class... Parts>
     [[noreturn]] void fail(const GmshElements& elements, std::size_t e,
-                           const std::string& message) const {
-        file_.fail(elements.places[e], nth(elements, e) + message);
+                           const Parts&... message) const {
+        file_.fail(elements.locations[e], "element ", elements.tags[e], message...);
     }
 
-    const GmshPart& part(const GmshElements& elements, std::size_t e) const {
-        const GmshPart& found = file_.parts[std::size_t(elements.parts[e])];
-        if (!file_.has_entities || found.listed) return found;
-        fail(elements, e,
-             " lies in the entity of dimension " + std::to_string(found.dimensions) +
-                 " with the tag " + std::to_string(found.tag) + ", which $Entities does not list");
+    const std::vector<int>& groups_of(const GmshElements& elements, std::size_t e) const {
+        const GmshEntity& entity = file_.entities[std::size_t(elements.entities[e])];
+        if (!file_.has_entities || entity.listed) return entity.groups;
+        fail(elements, e, " lies in the entity of dimension ", entity.dimensions, " with the tag ",
+             entity.tag, ", which $Entities does not list");
     }
 
     std::string name_of(int dimensions, int tag) const {
         constexpr const char* kinds[] = {"point", "curve", "surface", "volume"};
         const auto found = file_.group_names.find(std::pair(dimensions, tag));
         const bool named = found != file_.group_names.end() && !found->second.name.empty();
-        return named ? found->second.name : kinds[dimensions] + std::to_string(tag);
+        return named ? found->second.name : concat(kinds[dimensions], tag);
     }
 
-    /// Calls f(shape, elements of the file, nodes in the mesh).
-    template <class F>
-    void each_cells(F&& f) {
-        std::size_t k = 0;
-        each_shape(file_.elements, mesh_.dimensions,
-                   [&](CellShape shape, const GmshElements& elements) {
-                       f(shape, elements, mesh_.elements[k++].nodes);
-                   });
+    /// visit(shape, elements of the file, nodes in the mesh).
+    template <class Visit>
+    void each_cells(Visit&& visit) {
+        auto cells = mesh_.elements.begin();
+        each_shape(file_, mesh_.dimensions, [&](CellShape shape, const GmshElements& elements) {
+            visit(shape, elements, cells++->nodes);
+        });
     }
 
     /// The corners of the elements, by numbers in the table.
     void add_elements() {
-        constexpr std::size_t most = std::numeric_limits<Index>::max();
+        constexpr std::size_t max_count = std::numeric_limits<Index>::max();
         std::size_t count = 0;
-        if (table_.size() > most) file_.fail(0, "the mesh has more than 2^31 - 1 nodes");
-        each_shape(file_.elements, mesh_.dimensions,
-                   [&](CellShape shape, const GmshElements& elements) {
-                       count += elements.tags.size();
-                       if (count > most) file_.fail(0, "the mesh has more than 2^31 - 1 elements");
-                       Cells cells{shape, {}};
-                       cells.nodes.reserve(elements.nodes.size());
-                       for (std::size_t e = 0; e < elements.tags.size(); ++e) {
-                           for (int c = 0; c < corners(shape); ++c) {
-                               cells.nodes.push_back(Index(table_.corner(elements, shape, e, c)));
-                           }
-                       }
-                       mesh_.elements.push_back(std::move(cells));
-                   });
+        if (table_.size() > max_count) file_.fail(0, "the mesh has more than 2^31 - 1 nodes");
+        each_shape(file_, mesh_.dimensions, [&](CellShape shape, const GmshElements& elements) {
+            count += elements.tags.size();
+            if (count > max_count) file_.fail(0, "the mesh has more than 2^31 - 1 elements");
+            std::vector<Index>& nodes = mesh_.elements.emplace_back(Cells{shape, {}}).nodes;
+            nodes.reserve(elements.nodes.size());
+            for (std::size_t e = 0; e < elements.tags.size(); ++e) {
+                for (int c = 0; c < corners(shape); ++c) {
+                    nodes.push_back(Index(table_.corner(elements, shape, e, c)));
+                }
+            }
+        });
     }
 
     /// A mesh of two dimensions lies in a plane z = constant.
     void check_plane() const {
         if (mesh_.dimensions == 3) return;
-        double low[3], high[3];
-        std::fill_n(low, 3, std::numeric_limits<double>::infinity());
-        std::fill_n(high, 3, -std::numeric_limits<double>::infinity());
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        Vector low{infinity, infinity, infinity}, high{-infinity, -infinity, -infinity};
         for (const Cells& cells : mesh_.elements) {
             for (const Index node : cells.nodes) {
                 const double* const point = table_.point(std::size_t(node));
@@ -229,11 +210,10 @@ class GmshMesh {
         constexpr double flatness = 1e-10;
         const double extent = std::max(high[0] - low[0], high[1] - low[1]);
         if (high[2] - low[2] <= flatness * extent) return;
-        file_.fail(
-            0,
-            "the mesh has no tetrahedra or hexahedra, and its elements do not lie in a plane "
-            "z = constant: z reaches from " +
-                std::to_string(low[2]) + " to " + std::to_string(high[2]));
+        file_.fail(0,
+                   "the mesh has no tetrahedra or hexahedra, and its elements do not lie in a "
+                   "plane z = constant: z reaches from ",
+                   low[2], " to ", high[2]);
     }
 
     /// Drops the nodes that no element has; renumbers the rest.
@@ -257,19 +237,17 @@ class GmshMesh {
     /// Reverses elements whose orientation is wrong.
     void orient() {
         each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
-            const int count = corners(shape);
             const int d = mesh_.dimensions;
             std::array<Vector, 8> points{};
             for (std::size_t e = 0; e < elements.tags.size(); ++e) {
-                Index* const cell = &nodes[e * std::size_t(count)];
-                for (int c = 0; c < count; ++c) {
+                Index* const cell = &nodes[e * std::size_t(corners(shape))];
+                for (int c = 0; c < corners(shape); ++c) {
                     std::copy_n(&mesh_.points[std::size_t(cell[c]) * d], d, points[c].begin());
                 }
                 const int sign = orientation(shape, points);
                 if (sign < 0) reverse_orientation(shape, cell);
                 if (sign == 0) {
-                    fail(elements, e,
-                         std::string(", a ") + to_string(shape) + ", is degenerate or folds over");
+                    fail(elements, e, ", a ", to_string(shape), ", is degenerate or folds over");
                 }
             }
         });
@@ -286,86 +264,80 @@ class GmshMesh {
                 std::sort(sorted.begin(), sorted.begin() + std::ptrdiff_t(count));
                 element = e;
             }
-            std::sort(keys.begin(), keys.end());
+            std::ranges::sort(keys);
             const auto twice =
                 std::ranges::adjacent_find(keys, {}, [](const auto& key) { return key.first; });
             if (twice == keys.end()) return;
-            fail(elements, twice[1].second,
-                 " has the nodes of " + nth(elements, twice->second) +
-                     "; an element may be in one physical group of its dimension only");
+            fail(elements, twice[1].second, " has the nodes of element ",
+                 elements.tags[twice->second],
+                 "; an element may be in one physical group of its dimension only");
         });
     }
 
     void add_regions() {
         std::vector<int> tags;  // Of each element; 0 for none.
-        each_shape(file_.elements, mesh_.dimensions, [&](CellShape, const GmshElements& elements) {
+        each_shape(file_, mesh_.dimensions, [&](CellShape, const GmshElements& elements) {
             for (std::size_t e = 0; e < elements.tags.size(); ++e) {
-                const std::vector<int>& groups = part(elements, e).groups;
-                if (groups.size() > 1) {
-                    fail(elements, e,
-                         " is in the physical groups " + std::to_string(std::abs(groups[0])) +
-                             " and " + std::to_string(std::abs(groups[1])) +
-                             "; an element may be in one of its dimension only");
-                }
+                const std::vector<int>& groups = groups_of(elements, e);
                 tags.push_back(groups.empty() ? 0 : std::abs(groups[0]));
+                if (groups.size() <= 1) continue;
+                fail(elements, e, " is in the physical groups ", std::abs(groups[0]), " and ",
+                     std::abs(groups[1]), "; an element may be in one of its dimension only");
             }
         });
-        std::vector<int> found = tags;
-        std::sort(found.begin(), found.end());
-        found.erase(std::unique(found.begin(), found.end()), found.end());
-        if (found == std::vector<int>{0}) return;
-        for (const int tag : found) {
+        std::map<int, int> regions;  // By tag.
+        for (const int tag : tags) regions[tag];
+        if (regions.size() == 1 && regions.begin()->first == 0) return;
+        for (auto& [tag, region] : regions) {
+            region = int(mesh_.region_names.size());
             mesh_.region_names.push_back(tag == 0 ? "" : name_of(mesh_.dimensions, tag));
         }
-        for (int& tag : tags) {
-            tag = int(std::lower_bound(found.begin(), found.end(), tag) - found.begin());
-        }
+        for (int& tag : tags) tag = regions[tag];
         mesh_.regions = std::move(tags);
     }
 
-    void add_groups() {
-        std::map<std::pair<int, int>, MeshGroup> groups;
-        for (int dimensions = 0; dimensions < mesh_.dimensions; ++dimensions) {
-            each_shape(
-                file_.elements, dimensions, [&](CellShape shape, const GmshElements& elements) {
-                    for (std::size_t e = 0; e < elements.tags.size(); ++e) {
-                        for (const int tag : part(elements, e).groups) {
-                            auto& cells = groups[std::pair(dimensions, std::abs(tag))].cells;
-                            if (cells.empty() || cells.back().shape != shape)
-                                cells.push_back({shape, {}});
-                            std::vector<Index>& nodes = cells.back().nodes;
-                            for (int c = 0; c < corners(shape); ++c) {
-                                nodes.push_back(numbers_[table_.corner(elements, shape, e, c)]);
-                                if (nodes.back() >= 0) continue;
-                                fail(elements, e,
-                                     " of the physical group " +
-                                         shown(name_of(dimensions, std::abs(tag))) +
-                                         " has a node that no element of the mesh's dimension has");
-                            }
-                            if (tag < 0)
-                                reverse_orientation(
-                                    shape, &nodes[nodes.size() - std::size_t(corners(shape))]);
-                        }
-                    }
-                });
+    /// Adds the cell to `cells`, reversed if the tag of its group is negative.
+    void add_cell(const GmshElements& elements, CellShape shape, std::size_t e, int group,
+                  std::vector<Cells>& cells) {
+        if (cells.empty() || cells.back().shape != shape) cells.push_back({shape, {}});
+        std::vector<Index>& nodes = cells.back().nodes;
+        for (int c = 0; c < corners(shape); ++c) {
+            nodes.push_back(numbers_[table_.corner(elements, shape, e, c)]);
+            if (nodes.back() >= 0) continue;
+            const std::string name = name_of(dimensions(shape), std::abs(group));
+            fail(elements, e, " of the physical group ", Quoted{name},
+                 " has a node that no element of the mesh's dimension has");
         }
-        for (auto& [key, group] : groups) {
-            group.dimensions = key.first;
-            group.name = name_of(key.first, key.second);
-            mesh_.groups.push_back(std::move(group));
+        if (group < 0) reverse_orientation(shape, &*(nodes.end() - corners(shape)));
+    }
+
+    void add_groups() {
+        for (int dimensions = 0; dimensions < mesh_.dimensions; ++dimensions) {
+            std::map<int, MeshGroup> groups;  // By tag.
+            each_shape(file_, dimensions, [&](CellShape shape, const GmshElements& elements) {
+                for (std::size_t e = 0; e < elements.tags.size(); ++e) {
+                    for (const int group : groups_of(elements, e)) {
+                        add_cell(elements, shape, e, group, groups[std::abs(group)].cells);
+                    }
+                }
+            });
+            for (auto& [tag, group] : groups) {
+                mesh_.groups.push_back(
+                    {name_of(dimensions, tag), dimensions, std::move(group.cells)});
+            }
         }
     }
 
     void check_names() const {
         const auto check = [&](std::vector<std::string> names) {
-            std::sort(names.begin(), names.end());
-            const auto twice = std::adjacent_find(names.begin(), names.end());
+            std::ranges::sort(names);
+            const auto twice = std::ranges::adjacent_find(names);
             if (twice == names.end()) return;
-            GmshPlace place = 0;
+            GmshLocation location = 0;
             for (const auto& [key, group] : file_.group_names) {
-                if (group.name == *twice) place = std::max(place, group.place);
+                if (group.name == *twice) location = std::max(location, group.location);
             }
-            file_.fail(place, "two physical groups have the name " + shown(*twice));
+            file_.fail(location, "two physical groups have the name ", Quoted{*twice});
         };
         std::vector<std::string> names;
         for (const MeshGroup& group : mesh_.groups) names.push_back(group.name);
@@ -382,8 +354,7 @@ class GmshMesh {
 }  // namespace
 
 Mesh parse_gmsh(std::string_view bytes, const std::string& name) {
-    const GmshFile file = parse_gmsh_sections(bytes, name);
-    return GmshMesh(file).build();
+    return GmshMesh(parse_gmsh_sections(bytes, name)).build();
 }
 
 }  // namespace tessera::io

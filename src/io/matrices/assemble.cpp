@@ -1,12 +1,11 @@
 #include "io/matrices/assemble.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <numeric>
+#include <tuple>
 
 #include "base/parallel.hpp"
-#include "io/text.hpp"
 
 namespace tessera::io {
 
@@ -15,16 +14,12 @@ namespace {
 Index checked_size(const char* what, Offset size, std::size_t file_bytes,
                    const ReadOptions& options) {
     constexpr Offset max_size = std::numeric_limits<Index>::max();
-    const std::string claim = std::to_string(size) + " " + what;
-    if (size < 0) reject(claim + ": a size cannot be negative");
-    if (size > max_size) {
-        reject(claim + ": a matrix has at most " + std::to_string(max_size) + " " + what);
-    }
+    expect(size >= 0, size, " ", what, ": a size cannot be negative");
+    expect(size <= max_size, size, " ", what, ": a matrix has at most ", max_size, " ", what);
     const Offset believed = std::max(Offset(1) << 20, Offset(file_bytes) * 16);
-    if (size > believed && !options.allow_empty_rows) {
-        reject(claim + " are claimed by a file of only " + std::to_string(file_bytes) +
-               " bytes; allow empty rows (--allow-empty-rows) if that is right");
-    }
+    expect(size <= believed || options.allow_empty_rows, size, " ", what,
+           " are claimed by a file of only ", file_bytes,
+           " bytes; allow empty rows (--allow-empty-rows) if that is right");
     return Index(size);
 }
 
@@ -34,35 +29,14 @@ void MatrixHeader::set_sizes(Offset row_count, Offset column_count, std::size_t 
                              const ReadOptions& options) {
     rows = checked_size("rows", row_count, file_bytes, options);
     columns = checked_size("columns", column_count, file_bytes, options);
-    if (symmetry != Symmetry::general && rows != columns) {
-        reject(std::string(symmetry == Symmetry::symmetric ? "a symmetric" : "a skew-symmetric") +
-               " matrix must be square, not " + shape_text(rows, columns));
-    }
+    expect(symmetry == Symmetry::general || rows == columns,
+           symmetry == Symmetry::symmetric ? "a symmetric" : "a skew-symmetric",
+           " matrix must be square, not ", rows, " x ", columns);
 }
 
 void MatrixHeader::check_pattern() const {
-    if (field == Field::pattern && symmetry == Symmetry::skew_symmetric) {
-        reject("a pattern has no signs and cannot be skew-symmetric");
-    }
-}
-
-void reject_complex() {
-    reject("complex matrices are not supported; write A + iB as the real [A -B; B A]");
-}
-
-void reject_hermitian() { reject("hermitian matrices are not supported"); }
-
-template <class T>
-T value_of(std::string_view word, Field field) {
-    return field == Field::integer ? T(integer_of(word, "value")) : real_of<T>(word, "value");
-}
-
-template <class T>
-void check_diagonal(const Entry<T>& entry, Symmetry symmetry, std::string_view word) {
-    if (symmetry != Symmetry::skew_symmetric || entry.row != entry.column || entry.value == 0) {
-        return;
-    }
-    reject("the diagonal of a skew-symmetric matrix is zero, found value " + shown(word));
+    expect(field != Field::pattern || symmetry != Symmetry::skew_symmetric,
+           "a pattern has no signs and cannot be skew-symmetric");
 }
 
 RowBuckets row_buckets(Index rows, Offset entries) {
@@ -82,9 +56,7 @@ EntryChunk<T>::EntryChunk(std::span<const Entry<T>> in_file_order, RowBuckets bu
     for (const Entry<T>& entry : in_file_order) {
         ++bucket_starts[std::size_t(entry.row >> buckets.shift) + 1];
     }
-    for (Index b = 0; b < buckets.count; ++b) {
-        bucket_starts[std::size_t(b) + 1] += bucket_starts[std::size_t(b)];
-    }
+    std::partial_sum(bucket_starts.begin(), bucket_starts.end(), bucket_starts.begin());
     std::vector<Offset> next(bucket_starts.begin(), bucket_starts.end() - 1);
     for (const Entry<T>& entry : in_file_order) {
         entries[std::size_t(next[std::size_t(entry.row >> buckets.shift)]++)] = entry;
@@ -95,29 +67,13 @@ namespace {
 
 /// Sorts one row by column, keeping the order of equal columns.
 template <class T>
-void sort_row(Index* columns, T* values, Offset count, std::vector<std::pair<Index, T>>& scratch) {
-    constexpr Offset short_row = 24;
-    if (count <= short_row) {
-        for (Offset k = 1; k < count; ++k) {
-            const Index column = columns[k];
-            const T value = values[k];
-            Offset at = k;
-            for (; at > 0 && columns[at - 1] > column; --at) {
-                columns[at] = columns[at - 1];
-                values[at] = values[at - 1];
-            }
-            columns[at] = column;
-            values[at] = value;
-        }
-        return;
-    }
-    scratch.resize(std::size_t(count));
-    for (Offset k = 0; k < count; ++k) scratch[std::size_t(k)] = {columns[k], values[k]};
-    std::stable_sort(scratch.begin(), scratch.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+void sort_row(Index* columns, T* values, Offset count,
+              std::vector<std::tuple<Index, Offset, T>>& scratch) {
+    scratch.clear();
+    for (Offset k = 0; k < count; ++k) scratch.emplace_back(columns[k], k, values[k]);
+    std::ranges::sort(scratch);
     for (Offset k = 0; k < count; ++k) {
-        columns[k] = scratch[std::size_t(k)].first;
-        values[k] = scratch[std::size_t(k)].second;
+        std::tie(columns[k], std::ignore, values[k]) = scratch[std::size_t(k)];
     }
 }
 
@@ -155,7 +111,7 @@ Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks
         values[at] = entry.value;
     });
     Repeats repeats;
-    std::vector<std::pair<Index, T>> scratch;
+    std::vector<std::tuple<Index, Offset, T>> scratch;
     for (Index i = 0; i < rows; ++i) {
         const Offset begin = offsets[i];
         const Offset end = next[std::size_t(i)];  // after placing: where the row ends
@@ -187,9 +143,8 @@ CsrMatrix<T> sum_repeats(const Context& cpu, CsrMatrix<T>& from, Offset repeats,
                 sum += source.values[k];
                 if (!std::isfinite(sum)) {
                     throw ParseError(name, 0,
-                                     "the entries of row " + std::to_string(i + 1) + ", column " +
-                                         std::to_string(column + 1) +
-                                         " sum to a number that is not finite");
+                                     concat("the entries of row ", i + 1, ", column ", column + 1,
+                                            " sum to a number that is not finite"));
                 }
                 continue;
             }
@@ -214,7 +169,7 @@ CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets
             bases[b + 1] += chunk.bucket_starts[b + 1] - chunk.bucket_starts[b];
         }
     }
-    for (std::size_t b = 0; b + 1 < bases.size(); ++b) bases[b + 1] += bases[b];
+    std::partial_sum(bases.begin(), bases.end(), bases.begin());
     CsrMatrix<T> matrix(cpu, header.rows, header.columns, bases.back());
     std::vector<Repeats> repeats(std::size_t(buckets.count));
     parallel_tasks(cpu.threads(), buckets.count, [&](Offset b) {
@@ -225,9 +180,9 @@ CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets
     });
     matrix.row_offsets().data()[header.rows] = bases.back();
     Repeats total;
-    for (const Repeats& part : repeats) {
-        total.all += part.all;
-        total.in_file += part.in_file;
+    for (const auto& [all, in_file] : repeats) {
+        total.all += all;
+        total.in_file += in_file;
     }
     if (total.all > 0) matrix = sum_repeats(cpu, matrix, total.all, name);
     constexpr const char* fields[] = {"real", "integer", "pattern"};
@@ -270,8 +225,6 @@ CsrMatrix<T> assemble_dense(const Context& cpu, const MatrixHeader& header,
 
 #define TESSERA_INSTANTIATE(T)                                                                    \
     template struct EntryChunk<T>;                                                                \
-    template T value_of<T>(std::string_view, Field);                                              \
-    template void check_diagonal<T>(const Entry<T>&, Symmetry, std::string_view);                 \
     template CsrMatrix<T> assemble<T>(const Context&, const MatrixHeader&, RowBuckets,            \
                                       std::span<const EntryChunk<T>>, const std::string&,         \
                                       FileFacts*);                                                \

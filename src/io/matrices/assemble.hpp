@@ -2,10 +2,8 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "tessera/io.hpp"
+#include "io/text.hpp"
 
 namespace tessera::io {
 
@@ -48,15 +46,21 @@ Entry<T>* put_entry(Entry<T>* out, const Entry<T>& entry, Symmetry symmetry) {
 
 /// A value of the field; rejects other words.
 template <class T>
-T value_of(std::string_view word, Field field);
+T value_of(std::string_view word, Field field) {
+    return field == Field::integer ? T(integer_of(word, "value")) : real_of<T>(word, "value");
+}
 
-/// What files may hold and the library does not.
-[[noreturn]] void reject_complex();
-[[noreturn]] void reject_hermitian();
+/// What files may contain and the library does not support.
+inline constexpr const char* complex_message =
+    "complex matrices are not supported; write A + iB as the real [A -B; B A]";
+inline constexpr const char* hermitian_message = "hermitian matrices are not supported";
 
 /// Rejects a value other than 0 on the diagonal of a skew-symmetric matrix.
 template <class T>
-void check_diagonal(const Entry<T>& entry, Symmetry symmetry, std::string_view word);
+void check_diagonal(const Entry<T>& entry, Symmetry symmetry, std::string_view word) {
+    expect(symmetry != Symmetry::skew_symmetric || entry.row != entry.column || entry.value == 0,
+           "the diagonal of a skew-symmetric matrix is zero, found value ", Quoted{word});
+}
 
 /// Rows cut into ranges of 2^shift, so that the entries of one range fit a core's cache.
 struct RowBuckets {

@@ -22,15 +22,15 @@ bool is_one_of(char c, std::string_view choices) {
 class FormatParser {
   public:
     explicit FormatParser(std::string_view text) {
-        for (const char c : text) {
-            if (c != ' ') text_ += char(std::toupper(static_cast<unsigned char>(c)));
-        }
+        std::ranges::transform(text, std::back_inserter(text_),
+                               [](unsigned char c) { return std::toupper(c); });
+        std::erase(text_, ' ');
     }
 
     std::vector<FortranField> parse() {
         list(0);
-        if (at_ != text_.size()) reject("text after the last parenthesis");
-        if (fields_.empty()) reject("no number in it");
+        expect(at_ == text_.size(), "text after the last parenthesis");
+        expect(!fields_.empty(), "no number in it");
         return std::move(fields_);
     }
 
@@ -56,15 +56,13 @@ class FormatParser {
         return value;
     }
 
-    void count_item() {
-        if (++items_ > max_items) reject("too many items");
-    }
+    void count_item() { expect(++items_ <= max_items, "too many items"); }
 
     void list(int depth) {
-        if (depth > max_depth) reject("parentheses too deep");
-        if (!skip('(')) reject("'(' expected");
+        expect(depth <= max_depth, "parentheses too deep");
+        expect(skip('('), "'(' expected");
         while (!skip(')')) {
-            if (at_ == text_.size()) reject("')' missing");
+            expect(at_ < text_.size(), "')' missing");
             if (!skip(',')) item(depth);
         }
     }
@@ -82,7 +80,7 @@ class FormatParser {
             advance(repeat);
         } else if (peek() == '(') {
             // Fortran starts the next line at the last such group, not at the beginning.
-            if (depth == 0 && !fields_.empty()) reject("numbers before a group");
+            expect(depth > 0 || fields_.empty(), "numbers before a group");
             const std::size_t begin = at_;
             for (std::size_t k = 0; k < std::max<std::size_t>(repeat, 1); ++k) {
                 count_item();
@@ -96,13 +94,11 @@ class FormatParser {
 
     void numbers(std::size_t repeat) {
         const char kind = peek();
-        if (!is_one_of(kind, "IEDFG")) {
-            reject(std::string("'") + kind + "' is none of I, E, D, F, G, P, X");
-        }
+        expect(is_one_of(kind, "IEDFG"), "'", kind, "' is none of I, E, D, F, G, P, X");
         ++at_;
         if (kind == 'E' && is_one_of(peek(), "SN")) ++at_;
         const std::size_t width = number().value_or(0);
-        if (width == 0) reject("a number without its width");
+        expect(width > 0, "a number without its width");
         std::size_t decimals = 0;
         if (skip('.')) {
             decimals = number().value_or(0);
@@ -117,7 +113,7 @@ class FormatParser {
 
     void advance(std::size_t columns) {
         column_ += columns;
-        if (column_ > max_columns) reject("the line is too long");
+        expect(column_ <= max_columns, "the line is too long");
     }
 
     std::string text_;
@@ -158,18 +154,16 @@ std::vector<std::string_view> cut(std::string_view line, const std::vector<Fortr
     if (!inside && separate.size() == count) return separate;
     std::vector<std::string_view> texts;
     for (std::size_t f = 0; f < count && fields[f].begin < line.size(); ++f) {
-        texts.push_back(trimmed(line.substr(fields[f].begin, fields[f].width)));
-        if (texts.back().empty()) {
-            texts.pop_back();
-            break;
-        }
+        const auto text = trimmed(line.substr(fields[f].begin, fields[f].width));
+        if (text.empty()) break;
+        texts.push_back(text);
     }
     return texts;
 }
 
 std::string_view next_line(Lines& lines, const char* what) {
     std::string_view line;
-    if (!lines.next(line)) reject(std::string("the file ends where ") + what + " should follow");
+    expect(lines.next(line), "the file ends where ", what, " should follow");
     while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
     return line;
 }
@@ -181,11 +175,10 @@ std::vector<Offset> header_integers(std::string_view line, std::size_t first_col
     for (std::size_t at = 0; at < rest.size(); at += integer_width) {
         texts.push_back(trimmed(rest.substr(at, integer_width)));
         if (texts.back().empty()) texts.back() = "0";
-        Offset number = 0;
-        if (parse_integer(texts.back(), number).empty()) continue;
-        texts = words(rest);
-        break;
     }
+    Offset number = 0;
+    const auto wrong = [&](auto text) { return !parse_integer(text, number).empty(); };
+    if (std::ranges::any_of(texts, wrong)) texts = words(rest);
     std::vector<Offset> numbers;
     for (const std::string_view text : texts) numbers.push_back(integer_of(text, "number"));
     return numbers;
@@ -199,29 +192,24 @@ void each_number(Lines& lines, Offset count, const std::string& format, const ch
     try {
         fields = parse_fortran_format(format);
     } catch (const InputError& error) {
-        reject("the format " + shown(format) + " of the " + what +
-               " cannot be used: " + error.message);
+        reject("the format ", Quoted{format}, " of the ", what, " cannot be used: ", error.message);
     }
     for (Offset k = 0; k < count;) {
         const std::size_t expected = std::size_t(std::min(Offset(fields.size()), count - k));
         const auto texts = cut(next_line(lines, what), fields, expected);
-        if (texts.size() < expected) {
-            reject("expected " + std::to_string(expected) + " " + what + " in the format " +
-                   format + ", found " + std::to_string(texts.size()));
-        }
+        expect(texts.size() >= expected, "expected ", expected, " ", what, " in the format ",
+               format, ", found ", texts.size());
         for (std::size_t f = 0; f < expected; ++f) take(k++, fortran_number(texts[f], fields[f]));
     }
 }
 
 void parse_type(std::string_view line, BoeingHeader& header) {
     const std::string type = type_word(line);
-    if (type.empty()) {
-        reject("expected a type such as RUA, RSA or PUA, found " + shown(trimmed(line)));
-    }
-    if (type[0] == 'c') reject_complex();
-    if (type[0] == 'q') reject("matrices with their values in another file are not supported");
-    if (type[1] == 'h') reject_hermitian();
-    if (type[2] == 'e') reject("elemental (unassembled) matrices are not supported");
+    expect(!type.empty(), "expected a type such as RUA, RSA or PUA, found ", Quoted{trimmed(line)});
+    expect(type[0] != 'c', complex_message);
+    expect(type[0] != 'q', "matrices with their values in another file are not supported");
+    expect(type[1] != 'h', hermitian_message);
+    expect(type[2] != 'e', "elemental (unassembled) matrices are not supported");
     header.field = type[0] == 'p' ? Field::pattern : type[0] == 'i' ? Field::integer : Field::real;
     header.symmetry = type[1] == 's'   ? Symmetry::symmetric
                       : type[1] == 'z' ? Symmetry::skew_symmetric
@@ -242,10 +230,8 @@ void parse_formats(std::string_view line, BoeingHeader& header) {
             ++end;
             if (depth == 0) break;
         }
-        if (begin == std::string_view::npos || depth != 0) {
-            reject("expected " + std::to_string(needed) + " formats such as (13I6), found " +
-                   shown(trimmed(line)));
-        }
+        expect(begin != std::string_view::npos && depth == 0, "expected ", needed,
+               " formats such as (13I6), found ", Quoted{trimmed(line)});
         header.formats[k] = line.substr(begin, end - begin);
         at = end;
     }
@@ -261,17 +247,15 @@ BoeingHeader parse_header(Lines& lines, std::size_t file_bytes, const ReadOption
     const std::size_t type_end = line.find_first_not_of(' ') + 3;
     auto sizes = header_integers(line, std::max(integer_width, type_end));
     if (sizes.size() < 3) sizes = header_integers(line, type_end);
-    if (sizes.size() < 3) {
-        reject("expected the numbers of rows, columns and entries, found " + shown(trimmed(line)));
-    }
+    expect(sizes.size() >= 3, "expected the numbers of rows, columns and entries, found ",
+           Quoted{trimmed(line)});
     header.set_sizes(sizes[0], sizes[1], file_bytes, options);
     header.entries = sizes[2];
     // A number takes a byte at the least.
-    if (header.entries < 0 || header.entries > Offset(file_bytes) ||
-        sizes[1] > Offset(file_bytes)) {
-        reject(std::to_string(sizes[1]) + " columns and " + std::to_string(header.entries) +
-               " entries are claimed by a file of only " + std::to_string(file_bytes) + " bytes");
-    }
+    const Offset limit = Offset(file_bytes);
+    expect(header.entries >= 0 && header.entries <= limit && sizes[1] <= limit, sizes[1],
+           " columns and ", header.entries, " entries are claimed by a file of only ", file_bytes,
+           " bytes");
     parse_formats(next_line(lines, "the formats"), header);
     if (cards.size() >= 5 && cards[4] > 0) next_line(lines, "the type of the right-hand sides");
     return header;
@@ -283,17 +267,13 @@ std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header
         const Offset start = integer_of(text, "column start") - 1;
         const Offset low = k == 0 ? 0 : starts[std::size_t(k) - 1];
         const Offset high = k == 0 ? 0 : header.entries;
-        if (start < low || start > high) {
-            reject("column start " + text + " is not within " + std::to_string(low + 1) + ".." +
-                   std::to_string(high + 1));
-        }
+        expect(start >= low && start <= high, "column start ", text, " is not within ", low + 1,
+               "..", high + 1);
         starts[std::size_t(k)] = start;
     };
     each_number(lines, Offset(starts.size()), header.formats[0], "column starts", take);
-    if (starts.back() != header.entries) {
-        reject("the column starts end at " + std::to_string(starts.back() + 1) + ", but " +
-               std::to_string(header.entries) + " entries are claimed");
-    }
+    expect(starts.back() == header.entries, "the column starts end at ", starts.back() + 1,
+           ", but ", header.entries, " entries are claimed");
     return starts;
 }
 
@@ -305,9 +285,8 @@ std::vector<Entry<T>> parse_entries(Lines& lines, const BoeingHeader& header) {
     Index column = 0;
     const auto take_row = [&](Offset k, const std::string& text) {
         const Offset row = integer_of(text, "row index");
-        if (row < 1 || row > header.rows) {
-            reject("row index " + text + " is not within 1.." + std::to_string(header.rows));
-        }
+        expect(row >= 1 && row <= header.rows, "row index ", text, " is not within 1..",
+               header.rows);
         while (k >= starts[std::size_t(column) + 1]) ++column;
         stored[std::size_t(k)] = {Index(row - 1), column, T(1)};
     };
@@ -334,25 +313,17 @@ std::vector<FortranField> parse_fortran_format(std::string_view format) {
 }
 
 std::string fortran_number(std::string_view text, const FortranField& field) {
-    std::string number;
-    for (const char c : text) {
-        if (c != ' ') number += c;
-    }
+    std::string number(text);
+    std::erase(number, ' ');
     if (field.integer) return number;
-    std::size_t mantissa = 0;  // where the mantissa ends
-    while (mantissa < number.size() &&
-           (is_digit(number[mantissa]) || number[mantissa] == '.' ||
-            (mantissa == 0 && (number[0] == '-' || number[0] == '+')))) {
-        ++mantissa;
-    }
-    if (mantissa == 0 || !(is_digit(number[mantissa - 1]) || number[mantissa - 1] == '.')) {
-        return number;
-    }
+    const std::size_t first = number.starts_with('-') || number.starts_with('+') ? 1 : 0;
+    std::size_t mantissa =  // where it ends
+        std::min(number.find_first_not_of("0123456789.", first), number.size());
+    if (mantissa == first) return number;
     if (field.scale != 0 && mantissa == number.size()) {
         number += "E" + std::to_string(-field.scale);
     }
     if (field.decimals > 0 && number.find('.') == std::string::npos) {
-        const std::size_t first = is_digit(number[0]) ? 0 : 1;
         const std::size_t digits = mantissa - first;
         if (digits <= field.decimals) {
             number.insert(first, field.decimals - digits + 1, '0');
@@ -379,7 +350,7 @@ CsrMatrix<T> parse_harwell_boeing(const Context& cpu, std::string_view text,
                                   const std::string& name, const ReadOptions& options,
                                   FileFacts* facts) {
     Lines lines(text);
-    return with_place(name, lines.number(), [&] {
+    return with_line(name, lines.number(), [&] {
         const BoeingHeader header = parse_header(lines, text.size(), options);
         const std::vector<Entry<T>> entries = parse_entries<T>(lines, header);
         return assemble<T>(cpu, header, entries, name, facts);

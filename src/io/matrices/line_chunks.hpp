@@ -6,35 +6,6 @@
 /// Lines of a text parsed by all threads.
 namespace tessera::io {
 
-/// A text cut at line ends into pieces of at least `chunk_bytes`, each of which ends in '\n', so
-/// that loops over digits and blanks need no other end. A last line without an end is copied.
-class TextChunks {
-  public:
-    TextChunks(std::string_view text, std::size_t chunk_bytes) {
-        const std::size_t whole = text.rfind('\n') + 1;  // 0 without any
-        std::size_t begin = 0;
-        while (begin < whole) {
-            const std::size_t from = begin + std::max<std::size_t>(chunk_bytes, 1) - 1;
-            const std::size_t end = from >= whole ? whole : text.find('\n', from) + 1;
-            chunks_.push_back(text.substr(begin, end - begin));
-            begin = end;
-        }
-        if (whole < text.size()) {
-            last_line_ = std::string(text.substr(whole)) + '\n';
-            chunks_.push_back(last_line_);
-        }
-    }
-    TextChunks(const TextChunks&) = delete;
-    TextChunks& operator=(const TextChunks&) = delete;
-
-    Offset count() const { return Offset(chunks_.size()); }
-    std::string_view operator[](Offset k) const { return chunks_[std::size_t(k)]; }
-
-  private:
-    std::vector<std::string_view> chunks_;
-    std::string last_line_;
-};
-
 /// What parsing one chunk gave; lines counted from 1 within the chunk.
 struct ChunkOutcome {
     Offset lines = 0;
@@ -65,10 +36,8 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset promised, 
                 fallback(line, item);
             }
             p = next;
-            if (outcome.entries == limit) {
-                reject("expected the end of the file after " + std::to_string(promised) +
-                       " entries, found another");
-            }
+            expect(outcome.entries < limit, "expected the end of the file after ", promised,
+                   " entries, found another");
             ++outcome.entries;
             take(item);
         }
@@ -79,30 +48,54 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset promised, 
     return outcome;
 }
 
-/// Parses all chunks in parallel: parse(k, limit) returns the ChunkOutcome of parse_lines. Throws
-/// the first error of the file, with its line in the file, whatever the number of threads;
-/// `first_line` is the line before the chunks. `promised` entries must come.
-template <class Parse>
-void parse_chunks(int threads, const TextChunks& chunks, Offset promised, const std::string& name,
-                  Offset first_line, Parse&& parse) {
-    std::vector<ChunkOutcome> outcomes(std::size_t(chunks.count()));
-    parallel_tasks(threads, chunks.count(),
-                   [&](Offset k) { outcomes[std::size_t(k)] = parse(k, promised); });
-    Offset line = first_line;
+/// Cuts a text at line ends into pieces of at least `chunk_bytes`, each of which ends in '\n', so
+/// that loops over digits and blanks need no other end; a last line without an end is copied to
+/// `last_line`.
+inline std::vector<std::string_view> cut_lines(std::string_view text, std::size_t chunk_bytes,
+                                               std::string& last_line) {
+    std::vector<std::string_view> pieces;
+    const std::size_t whole = text.rfind('\n') + 1;  // 0 without any
+    for (std::size_t begin = 0; begin < whole;) {
+        const std::size_t from = begin + std::max<std::size_t>(chunk_bytes, 1) - 1;
+        const std::size_t end = from >= whole ? whole : text.find('\n', from) + 1;
+        pieces.push_back(text.substr(begin, end - begin));
+        begin = end;
+    }
+    if (whole == text.size()) return pieces;
+    last_line = std::string(text.substr(whole)) + '\n';
+    pieces.push_back(last_line);
+    return pieces;
+}
+
+/// The chunks of a text, parsed in parallel: parse(text, limit, chunk) returns the ChunkOutcome of
+/// parse_lines. Throws the first error of the file, with its line in the file, whatever the number
+/// of threads; `line` is the line before the text. `promised` entries must come.
+template <class Chunk, class Parse>
+std::vector<Chunk> parse_chunks(int threads, std::string_view text, std::size_t chunk_bytes,
+                                Offset promised, const std::string& name, Offset line,
+                                Parse&& parse) {
+    constexpr std::size_t max_chunks = 1 << 14;  // Tables of chunks stay small.
+    std::string last_line;
+    const auto texts = cut_lines(text, std::max(chunk_bytes, text.size() / max_chunks), last_line);
+    std::vector<Chunk> chunks(texts.size());
+    std::vector<ChunkOutcome> outcomes(texts.size());
+    parallel_tasks(threads, Offset(texts.size()),
+                   [&](Offset k) { outcomes[k] = parse(texts[k], promised, chunks[k]); });
     Offset entries = 0;
-    for (Offset k = 0; k < chunks.count(); ++k) {
-        ChunkOutcome& outcome = outcomes[std::size_t(k)];
-        if (entries + outcome.entries > promised) outcome = parse(k, promised - entries);
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+        ChunkOutcome& outcome = outcomes[k];
+        if (entries + outcome.entries > promised) {
+            outcome = parse(texts[k], promised - entries, chunks[k]);
+        }
         if (outcome.error_line > 0) {
             throw ParseError(name, line + outcome.error_line, outcome.error);
         }
         line += outcome.lines;
         entries += outcome.entries;
     }
-    if (entries == promised) return;
+    if (entries == promised) return chunks;
     throw ParseError(name, line,
-                     "expected " + std::to_string(promised) + " entries, but the file ends after " +
-                         std::to_string(entries));
+                     concat("expected ", promised, " entries, but the file ends after ", entries));
 }
 
 }  // namespace tessera::io

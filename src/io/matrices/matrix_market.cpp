@@ -27,27 +27,24 @@ std::string_view without_mark(std::string_view text) {
 }
 
 void check_word(const char* what, std::string_view word, const std::vector<std::string>& valid) {
-    if (std::find(valid.begin(), valid.end(), word) != valid.end()) return;
-    const std::string text = shown(word);  // With quotes, which the message adds itself.
+    if (std::ranges::find(valid, word) != valid.end()) return;
+    const std::string text = concat(Quoted{word});  // Quotes that the message adds itself.
     reject(unknown_word_message(what, std::string_view(text).substr(1, text.size() - 2), valid));
 }
 
 void parse_banner(std::string_view line, MarketHeader& header) {
     const std::string lower = lower_case(line);
     const auto banner = words(lower);
-    if (banner.empty() || banner[0] != banner_word) {
-        reject(std::string("expected a banner such as ") + banner_example + ", found " +
-               shown(trimmed(line)));
-    }
-    if (banner.size() != 5) {
-        reject(std::string("the banner needs five words, as in ") + banner_example + ", found " +
-               shown(trimmed(line)));
-    }
+    const std::string_view found = trimmed(line);
+    expect(!banner.empty() && banner[0] == banner_word, "expected a banner such as ",
+           banner_example, ", found ", Quoted{found});
+    expect(banner.size() == 5, "the banner needs five words, as in ", banner_example, ", found ",
+           Quoted{found});
     check_word("object", banner[1], {"matrix"});
     check_word("format", banner[2], {"coordinate", "array"});
-    if (banner[3] == "complex") reject_complex();
+    expect(banner[3] != "complex", complex_message);
     check_word("field", banner[3], {"real", "double", "integer", "pattern"});
-    if (banner[4] == "hermitian") reject_hermitian();
+    expect(banner[4] != "hermitian", hermitian_message);
     check_word("symmetry", banner[4], {"general", "symmetric", "skew-symmetric"});
     header.array = banner[2] == "array";
     header.field = banner[3] == "pattern"   ? Field::pattern
@@ -56,19 +53,16 @@ void parse_banner(std::string_view line, MarketHeader& header) {
     header.symmetry = banner[4] == "general"     ? Symmetry::general
                       : banner[4] == "symmetric" ? Symmetry::symmetric
                                                  : Symmetry::skew_symmetric;
-    if (header.array && header.field == Field::pattern) {
-        reject("an array file holds numbers; only coordinate files can be pattern");
-    }
+    expect(!header.array || header.field != Field::pattern,
+           "an array file holds numbers; only coordinate files can be pattern");
     header.check_pattern();
 }
 
 void parse_sizes(std::string_view line, const ReadOptions& options, MarketHeader& header) {
     const auto numbers = words(line);
     const std::size_t expected = header.array ? 2 : 3;
-    if (numbers.size() != expected) {
-        reject(std::string("expected the sizes 'rows columns") + (header.array ? "" : " entries") +
-               "', found " + shown(line));
-    }
+    expect(numbers.size() == expected, "expected the sizes 'rows columns",
+           header.array ? "" : " entries", "', found ", Quoted{line});
     Offset sizes[3] = {};
     constexpr const char* what[3] = {"number of rows", "number of columns", "number of entries"};
     for (std::size_t k = 0; k < expected; ++k) sizes[k] = integer_of(numbers[k], what[k]);
@@ -79,20 +73,15 @@ void parse_sizes(std::string_view line, const ReadOptions& options, MarketHeader
                      : header.symmetry == Symmetry::symmetric ? n * (n + 1) / 2
                                                               : n * (n - 1) / 2;
     const std::string shape = shape_text(sizes[0], sizes[1]);
-    if (header.entries < 0) reject("a number of entries cannot be negative");
-    if (header.entries > 0 && (header.rows == 0 || header.columns == 0)) {
-        reject("a matrix of " + shape + " has no room for " + std::to_string(header.entries) +
-               " entries");
-    }
+    expect(header.entries >= 0, "a number of entries cannot be negative");
+    expect(header.entries == 0 || (header.rows > 0 && header.columns > 0), "a matrix of ", shape,
+           " has no room for ", header.entries, " entries");
     // "i j\n", "i j v\n" or "v\n" at the least; the last line may lack its end.
     const Offset line_bytes = header.array ? 2 : header.field == Field::pattern ? 4 : 6;
     const Offset capacity = Offset(header.body.size()) + 1;
-    if (header.entries > capacity / line_bytes) {
-        reject(std::to_string(header.entries) + " entries are claimed" +
-               (header.array ? " (" + shape + ")" : "") + ", but only " +
-               std::to_string(capacity - 1) +
-               " bytes follow; the file is truncated or its sizes are wrong");
-    }
+    expect(header.entries <= capacity / line_bytes, header.entries, " entries are claimed",
+           header.array ? " (" + shape + ")" : "", ", but only ", capacity - 1,
+           " bytes follow; the file is truncated or its sizes are wrong");
 }
 
 MarketHeader parse_header(std::string_view text, const std::string& name,
@@ -102,9 +91,9 @@ MarketHeader parse_header(std::string_view text, const std::string& name,
     header.file_bytes = text.size();
     text = without_mark(text);
     Lines lines(text);
-    return with_place(name, lines.number(), [&] {
+    return with_line(name, lines.number(), [&] {
         std::string_view line;
-        if (!lines.next(line)) reject("the text is empty");
+        expect(lines.next(line), "the text is empty");
         parse_banner(line, header);
         while (lines.next(line)) {
             line = trimmed(line);
@@ -114,8 +103,8 @@ MarketHeader parse_header(std::string_view text, const std::string& name,
             parse_sizes(line, options, header);
             return header;
         }
-        reject(std::string("the file ends before its line of sizes, '") +
-               (header.array ? "rows columns'" : "rows columns entries'"));
+        reject("the file ends before its line of sizes, 'rows columns",
+               header.array ? "'" : " entries'");
     });
 }
 
@@ -191,11 +180,8 @@ const char* fast_entry(const char* p, const char* end, const MarketHeader& heade
 
 Index fallback_index(std::string_view word, const char* what, Index size) {
     const Offset number = integer_of(word, what);
-    if (number == 0) reject(std::string(what) + " 0: indices start at 1");
-    if (number < 1 || number > size) {
-        reject(std::string(what) + " " + std::to_string(number) + " is not within 1.." +
-               std::to_string(size));
-    }
+    expect(number != 0, what, " 0: indices start at 1");
+    expect(number >= 1 && number <= size, what, " ", number, " is not within 1..", size);
     return Index(number - 1);
 }
 
@@ -203,11 +189,8 @@ template <class T>
 void fallback_entry(std::string_view line, const MarketHeader& header, Entry<T>& entry) {
     const auto parts = words(line);
     const bool pattern = header.field == Field::pattern;
-    if (parts.size() != (pattern ? 2 : 3)) {
-        reject(std::string(pattern ? "expected 'row column' (the banner says pattern)"
-                                   : "expected 'row column value'") +
-               ", found " + shown(line));
-    }
+    expect(parts.size() == (pattern ? 2 : 3), "expected 'row column",
+           pattern ? "' (the banner says pattern)" : " value'", ", found ", Quoted{line});
     entry.row = fallback_index(parts[0], "row", header.rows);
     entry.column = fallback_index(parts[1], "column", header.columns);
     entry.value = 1;
@@ -236,8 +219,8 @@ ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& h
 }
 
 template <class T, Field field>
-ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header, Offset limit,
-                               std::vector<T>& values) {
+ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header, RowBuckets,
+                               Offset limit, std::vector<T>& values) {
     values.clear();
     return parse_lines<T>(
         text, limit, header.entries,
@@ -247,24 +230,20 @@ ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header
         },
         [&](std::string_view line, T& value) {
             const auto parts = words(line);
-            if (parts.size() != 1) reject("expected one value, found " + shown(line));
+            expect(parts.size() == 1, "expected one value, found ", Quoted{line});
             value = value_of<T>(parts[0], header.field);
         },
         [&](const T& value) { values.push_back(value); });
 }
 
-/// parse(text, limit, chunk) for all chunks of the body. Large files are cut into larger ones, so
-/// that the tables of chunks stay small.
+/// The chunks of the body, read by parse(text, header, buckets, limit, chunk).
 template <class Chunk, class Parse>
 std::vector<Chunk> parse_body(int threads, const std::string& name, const MarketHeader& header,
-                              std::size_t chunk_bytes, Parse&& parse) {
-    constexpr std::size_t max_chunks = 1 << 14;
-    const TextChunks texts(header.body, std::max(chunk_bytes, header.body.size() / max_chunks));
-    std::vector<Chunk> chunks(std::size_t(texts.count()));
-    parse_chunks(threads, texts, header.entries, name, header.line, [&](Offset k, Offset limit) {
-        return parse(texts[k], limit, chunks[std::size_t(k)]);
-    });
-    return chunks;
+                              RowBuckets buckets, std::size_t chunk_bytes, Parse parse) {
+    return parse_chunks<Chunk>(threads, header.body, chunk_bytes, header.entries, name, header.line,
+                               [&](std::string_view text, Offset limit, Chunk& chunk) {
+                                   return parse(text, header, buckets, limit, chunk);
+                               });
 }
 
 template <class T>
@@ -272,11 +251,7 @@ std::vector<T> parse_array(int threads, const std::string& name, const MarketHea
                            std::size_t chunk_bytes) {
     const auto parse = header.field == Field::integer ? &parse_array_chunk<T, Field::integer>
                                                       : &parse_array_chunk<T, Field::real>;
-    const auto chunks = parse_body<std::vector<T>>(
-        threads, name, header, chunk_bytes,
-        [&](std::string_view text, Offset limit, std::vector<T>& values) {
-            return parse(text, header, limit, values);
-        });
+    const auto chunks = parse_body<std::vector<T>>(threads, name, header, {}, chunk_bytes, parse);
     std::vector<T> all;
     all.reserve(std::size_t(header.entries));
     for (const std::vector<T>& values : chunks) all.insert(all.end(), values.begin(), values.end());
@@ -306,10 +281,7 @@ CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, cons
                        : header.field == Field::integer ? &parse_coordinate_chunk<T, Field::integer>
                                                         : &parse_coordinate_chunk<T, Field::real>;
     const auto chunks =
-        parse_body<EntryChunk<T>>(cpu.threads(), name, header, chunk_bytes,
-                                  [&](std::string_view part, Offset limit, EntryChunk<T>& chunk) {
-                                      return parse(part, header, buckets, limit, chunk);
-                                  });
+        parse_body<EntryChunk<T>>(cpu.threads(), name, header, buckets, chunk_bytes, parse);
     return assemble<T>(cpu, header, buckets, chunks, name, facts);
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int32_t matrix_class = 1211216;
 constexpr std::int32_t vector_class = 1211214;
+constexpr bool big_endian = true;
 
 /// Number k of the big-endian numbers that start at `bytes`.
 template <class Word>
@@ -24,45 +25,35 @@ std::int32_t first_word(std::string_view bytes) {
 
 bool is_class(std::int32_t word) { return word == matrix_class || word == vector_class; }
 
-/// Refuses what is no object of class `expected` with 32-bit integers.
+/// Rejects what is no object of class `expected` with 32-bit integers.
 void check_class(std::string_view bytes, std::int32_t expected) {
     const std::int32_t word = first_word(bytes);
-    if (word == 0) {
-        reject(
-            "was written by a PETSc with 64-bit indices, which Tessera does not read; "
-            "write it by a PETSc configured without --with-64-bit-indices");
-    }
-    if (!is_class(word)) {
-        reject("is a little-endian PETSc file; PETSc's own are big-endian");
-    }
-    if (word == expected) return;
-    reject(expected == matrix_class ? "is a PETSc vector, but a matrix is expected"
-                                    : "is a PETSc matrix, but a vector is expected");
+    expect(word != 0,
+           "was written by a PETSc with 64-bit indices, which Tessera does not read; write it by a "
+           "PETSc configured without --with-64-bit-indices");
+    expect(is_class(word), "is a little-endian PETSc file; PETSc's own are big-endian");
+    expect(word == expected, expected == matrix_class
+                                 ? "is a PETSc vector, but a matrix is expected"
+                                 : "is a PETSc matrix, but a vector is expected");
 }
 
-/// What an object leaves over must start another one: complex numbers or wrong sizes show here.
+/// Bytes after an object must start another one: complex numbers or wrong sizes are found here.
 void check_length(std::string_view bytes, Offset needed, const std::string& what) {
     const Offset size = Offset(bytes.size());
-    if (needed > size) {
-        reject("is truncated: " + what + " takes " + std::to_string(needed) +
-               " bytes, the file has " + std::to_string(size));
-    }
-    if (needed < size && !is_class(first_word(bytes.substr(std::size_t(needed))))) {
-        reject("is longer (" + std::to_string(size) + " bytes) than " + what + " (" +
-               std::to_string(needed) +
-               " bytes), and no other object follows; complex numbers or "
-               "precisions other than double are not supported");
-    }
+    expect(needed <= size, "is truncated: ", what, " takes ", needed, " bytes, the file has ",
+           size);
+    expect(needed == size || is_class(first_word(bytes.substr(std::size_t(needed)))), "is longer (",
+           size, " bytes) than ", what, " (", needed,
+           " bytes), and no other object follows; complex numbers or precisions other than double "
+           "are not supported");
 }
 
 template <class T>
 T load_value(const char* bytes, Offset k) {
     const double number = load<double>(bytes, k);
     const T value = T(number);
-    if (!std::isfinite(value)) {
-        reject("value " + std::to_string(k + 1) +
-               (std::isfinite(number) ? " is out of range of single precision" : " is not finite"));
-    }
+    expect(std::isfinite(value), "value ", k + 1,
+           std::isfinite(number) ? " is out of range of single precision" : " is not finite");
     return value;
 }
 
@@ -72,23 +63,21 @@ struct PetscHeader : MatrixHeader {
 
 PetscHeader parse_header(std::string_view bytes, const ReadOptions& options) {
     check_class(bytes, matrix_class);
-    if (bytes.size() < 16) reject("is truncated: its header takes 16 bytes");
+    expect(bytes.size() >= 16, "is truncated: its header takes 16 bytes");
     const auto word = [&](int k) { return Offset(load<std::int32_t>(bytes.data(), k)); };
     PetscHeader header{{.format = "PETSc"}};
     header.set_sizes(word(1), word(2), bytes.size(), options);
-    if (word(3) < -1) reject("claims " + std::to_string(word(3)) + " nonzeros");
+    expect(word(3) >= -1, "claims ", word(3), " nonzeros");
     header.dense = word(3) == -1;
     header.entries = header.dense ? word(1) * word(2) : word(3);
-    const std::string claim = shape_text(header.rows, header.columns) + " with " +
-                              std::to_string(header.entries) + " entries";
-    if (header.entries > Offset(bytes.size())) {
-        reject("is truncated: its " + std::to_string(bytes.size()) +
-               " bytes cannot hold a matrix of " + claim);
-    }
+    const std::string claim =
+        concat(header.rows, " x ", header.columns, " with ", header.entries, " entries");
+    expect(header.entries <= Offset(bytes.size()), "is truncated: its ", bytes.size(),
+           " bytes cannot hold a matrix of ", claim);
     const Offset needed =
         header.dense ? 8 * header.entries : 4 * Offset(header.rows) + (4 + 8) * header.entries;
     check_length(bytes, 16 + needed,
-                 std::string(header.dense ? "a dense" : "a sparse") + " matrix of " + claim);
+                 concat(header.dense ? "a dense" : "a sparse", " matrix of ", claim));
     return header;
 }
 
@@ -109,36 +98,23 @@ std::vector<Entry<T>> sparse_entries(std::string_view bytes, const PetscHeader& 
     Offset at = 0;
     for (Index i = 0; i < header.rows; ++i) {
         const Offset length = load<std::int32_t>(lengths, i);
-        if (length < 0 || at + length > header.entries) {
-            reject("the length " + std::to_string(length) + " of row " + std::to_string(i) +
-                   " does not fit " + std::to_string(header.entries) + " nonzeros");
-        }
+        expect(length >= 0 && at + length <= header.entries, "the length ", length, " of row ", i,
+               " does not fit ", header.entries, " nonzeros");
         for (const Offset end = at + length; at < end; ++at) {
             const Index column = load<std::int32_t>(columns, at);
-            if (column < 0 || column >= header.columns) {
-                reject("column " + std::to_string(column) + " in row " + std::to_string(i) +
-                       " is not within 0.." + std::to_string(header.columns - 1));
-            }
+            expect(column >= 0 && column < header.columns, "column ", column, " in row ", i,
+                   " is not within 0..", header.columns - 1);
             entries.push_back({i, column, load_value<T>(values, at)});
         }
     }
-    if (at != header.entries) {
-        reject("the lengths of the rows sum to " + std::to_string(at) + ", not to " +
-               std::to_string(header.entries) + " nonzeros");
-    }
+    expect(at == header.entries, "the lengths of the rows sum to ", at, ", not to ", header.entries,
+           " nonzeros");
     return entries;
 }
 
-/// number(k) for k in 0..count.
-template <class Number>
-FileSection number_section(Offset count, Number number) {
-    return item_section(
-        count, [number](Offset k, std::string& bytes) { append_number(bytes, number(k), true); });
-}
-
 FileSection header_section(std::vector<std::int32_t> words) {
-    return number_section(Offset(words.size()),
-                          [words](Offset k) { return words[std::size_t(k)]; });
+    const auto word = [words](Offset k) { return words[std::size_t(k)]; };
+    return number_section(Offset(words.size()), word, big_endian);
 }
 
 }  // namespace
@@ -153,7 +129,7 @@ bool is_petsc_binary(std::string_view bytes) {
 template <class T>
 CsrMatrix<T> parse_petsc_matrix(const Context& cpu, std::string_view bytes, const std::string& name,
                                 const ReadOptions& options, FileFacts* facts) {
-    return with_place(name, 0, [&] {
+    return with_line(name, 0, [&] {
         const PetscHeader header = parse_header(bytes, options);
         if (header.dense) {
             const std::vector<T> values = load_values<T>(bytes.data() + 16, header.entries);
@@ -166,12 +142,12 @@ CsrMatrix<T> parse_petsc_matrix(const Context& cpu, std::string_view bytes, cons
 
 template <class T>
 std::vector<T> parse_petsc_vector(std::string_view bytes, const std::string& name) {
-    return with_place(name, 0, [&] {
+    return with_line(name, 0, [&] {
         check_class(bytes, vector_class);
-        if (bytes.size() < 8) reject("is truncated: its header takes 8 bytes");
+        expect(bytes.size() >= 8, "is truncated: its header takes 8 bytes");
         const Offset size = load<std::int32_t>(bytes.data(), 1);
-        if (size < 0) reject("claims " + std::to_string(size) + " elements");
-        check_length(bytes, 8 + 8 * size, "a vector of " + std::to_string(size) + " elements");
+        expect(size >= 0, "claims ", size, " elements");
+        check_length(bytes, 8 + 8 * size, concat("a vector of ", size, " elements"));
         return load_values<T>(bytes.data() + 8, size);
     });
 }
@@ -187,8 +163,9 @@ std::vector<FileSection> petsc_binary(const CsrView<T>& matrix) {
     const auto value = [matrix](Offset k) { return double(matrix.values[k]); };
     return {
         header_section({matrix_class, matrix.rows, matrix.columns, std::int32_t(matrix.nonzeros)}),
-        number_section(matrix.rows, length), number_section(matrix.nonzeros, column),
-        number_section(matrix.nonzeros, value)};
+        number_section(matrix.rows, length, big_endian),
+        number_section(matrix.nonzeros, column, big_endian),
+        number_section(matrix.nonzeros, value, big_endian)};
 }
 
 template <class T>
@@ -197,7 +174,7 @@ std::vector<FileSection> petsc_binary(std::span<const T> vector) {
             "write_vector: PETSc files with 32-bit indices hold at most 2147483647 elements");
     const auto value = [vector](Offset k) { return double(vector[std::size_t(k)]); };
     return {header_section({vector_class, std::int32_t(vector.size())}),
-            number_section(Offset(vector.size()), value)};
+            number_section(Offset(vector.size()), value, big_endian)};
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                 \
