@@ -4,7 +4,7 @@
 
 #include "implementations.hpp"
 #include "shared_library.hpp"
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::bench {
 

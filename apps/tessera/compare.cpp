@@ -6,7 +6,7 @@
 #include <set>
 
 #include "commands.hpp"
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 #include "text.hpp"
 
 namespace tessera::cli {
