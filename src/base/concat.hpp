@@ -3,7 +3,7 @@
 #include <string>
 #include <type_traits>
 
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera {
 
