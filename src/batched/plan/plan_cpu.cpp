@@ -6,17 +6,9 @@
 
 namespace tessera::batched::cpu {
 
-namespace {
-
-Offset parts_of(const Context& context, Index count) {
-    return std::clamp<Offset>(count / parallel_grain, 1, context.threads());
-}
-
-}  // namespace
-
 Index sort_by_size(const Context& context, Index count, const Index* sizes, Index* begin,
                    Index* order) {
-    const Offset parts = parts_of(context, count);
+    const Offset parts = std::clamp<Offset>(count / parallel_grain, 1, context.threads());
     struct Part {
         Index first_wrong = -1;
         std::array<Index, largest_size + 1> next{};  ///< Matrices per size; then places for them.
@@ -50,24 +42,11 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
     return -1;
 }
 
-Failures failures(const Context& context, Index count, const Index* info) {
-    const Offset parts = parts_of(context, count);
-    std::vector<Failures> found(static_cast<std::size_t>(parts));
-    parallel_parts(context.threads(), count, parts, [&](Offset p, Offset first, Offset last) {
-        Failures part;
-        for (Offset b = first; b < last; ++b) {
-            if (info[b] == 0) continue;
-            if (part.count == 0) part.first = Index(b);
-            ++part.count;
-        }
-        found[std::size_t(p)] = part;
-    });
-    Failures all;
-    for (const Failures& part : found) {
-        if (all.count == 0) all.first = part.first;
-        all.count += part.count;
-    }
-    return all;
+Failures failures(const Context&, Index count, const Index* info) {
+    const auto failed = [](Index value) { return value != 0; };
+    const Index first = Index(std::find_if(info, info + count, failed) - info);
+    if (first == count) return {};
+    return {Index(std::count_if(info + first, info + count, failed)), first};
 }
 
 }  // namespace tessera::batched::cpu
