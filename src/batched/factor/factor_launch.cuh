@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "batched/factor_job.hpp"
+#include "batched/factor/factor_job.hpp"
 #include "gpu/load.cuh"
 #include "gpu/staged_batch.cuh"
 #include "gpu/tiles/factor_tile.cuh"

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "batched/factor_job.hpp"
-#include "batched/pivot_record.hpp"
+#include "batched/factor/factor_job.hpp"
+#include "batched/factor/pivot_record.hpp"
 #include "simd/batch.hpp"
 
 // How the CPU kernels of the factorisations walk over a batch, and what they tell of it.
