@@ -1,11 +1,11 @@
 #include "base/dispatch.hpp"
-#include "krylov/bicgstab.hpp"
-#include "krylov/cg.hpp"
-#include "krylov/gmres.hpp"
-#include "krylov/idr.hpp"
-#include "krylov/minres.hpp"
-#include "krylov/richardson.hpp"
-#include "krylov/sqmr.hpp"
+#include "krylov/methods/bicgstab.hpp"
+#include "krylov/methods/cg.hpp"
+#include "krylov/methods/gmres.hpp"
+#include "krylov/methods/idr.hpp"
+#include "krylov/methods/minres.hpp"
+#include "krylov/methods/richardson.hpp"
+#include "krylov/methods/sqmr.hpp"
 
 namespace tessera {
 
