@@ -21,17 +21,6 @@ struct Entry {
     std::unique_ptr<SolverConfig> (*parse)(const Spec&);
 };
 
-template <class T, class Config>
-SolveReport run(const Config& config, const Context& context, const Operator<T>& matrix,
-                const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-                const SolveOptions& options) {
-    require(Config::left || options.side == Side::right,
-            "this solver's preconditioner has no side; leave side at right, or take gmres, idr or "
-            "bicgstab for preconditioning from the left");
-    return drive<T>(context, matrix, preconditioner, b, x, options,
-                    [&config](const System<T>& system) { return config.method(system); });
-}
-
 template <class Config>
 class Registered final : public SolverConfig {
   public:
@@ -39,16 +28,27 @@ class Registered final : public SolverConfig {
     SolveReport solve(const Context& context, const Operator<float>& matrix,
                       const Operator<float>* preconditioner, std::span<const float> b,
                       std::span<float> x, const SolveOptions& options) const override {
-        return run(config_, context, matrix, preconditioner, b, x, options);
+        return run(context, matrix, preconditioner, b, x, options);
     }
     SolveReport solve(const Context& context, const Operator<double>& matrix,
                       const Operator<double>* preconditioner, std::span<const double> b,
                       std::span<double> x, const SolveOptions& options) const override {
-        return run(config_, context, matrix, preconditioner, b, x, options);
+        return run(context, matrix, preconditioner, b, x, options);
     }
     Offset numbers(Offset rows) const override { return config_.numbers(rows); }
 
   private:
+    template <class T>
+    SolveReport run(const Context& context, const Operator<T>& matrix,
+                    const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
+                    const SolveOptions& options) const {
+        require(Config::left || options.side == Side::right,
+                "this solver's preconditioner has no side; leave side at right, or take gmres, idr "
+                "or bicgstab for preconditioning from the left");
+        return drive<T>(context, matrix, preconditioner, b, x, options,
+                        [this](const System<T>& system) { return config_.method(system); });
+    }
+
     Config config_;
 };
 
@@ -100,76 +100,5 @@ std::unique_ptr<SolverConfig> parse_solver(Spec text) {
     }
     throw InvalidArgument(unknown_word_message("solver", text.name(), solver_names()));
 }
-
-template <class T>
-SolveReport cg(const Context& context, const Operator<T>& matrix,
-               PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-               const SolveOptions& options) {
-    return run(CgConfig(), context, matrix, preconditioner, b, x, options);
-}
-
-template <class T>
-SolveReport fcg(const Context& context, const Operator<T>& matrix,
-                PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-                const SolveOptions& options) {
-    return run(FcgConfig(), context, matrix, preconditioner, b, x, options);
-}
-
-template <class T>
-SolveReport bicgstab(const Context& context, const Operator<T>& matrix,
-                     PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-                     const SolveOptions& options) {
-    return run(BicgstabConfig(), context, matrix, preconditioner, b, x, options);
-}
-
-template <class T>
-SolveReport gmres(const Context& context, const Operator<T>& matrix,
-                  PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-                  int restart, const SolveOptions& options) {
-    return run(GmresConfig(restart), context, matrix, preconditioner, b, x, options);
-}
-
-template <class T>
-SolveReport minres(const Context& context, const Operator<T>& matrix,
-                   PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-                   const SolveOptions& options) {
-    return run(MinresConfig(), context, matrix, preconditioner, b, x, options);
-}
-
-template <class T>
-SolveReport sqmr(const Context& context, const Operator<T>& matrix,
-                 PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-                 const SolveOptions& options) {
-    return run(SqmrConfig(), context, matrix, preconditioner, b, x, options);
-}
-
-template <class T>
-SolveReport idr(const Context& context, const Operator<T>& matrix,
-                PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-                const IdrOptions& idr_options, const SolveOptions& options) {
-    return run(IdrConfig(idr_options), context, matrix, preconditioner, b, x, options);
-}
-
-template <class T>
-SolveReport richardson(const Context& context, const Operator<T>& matrix,
-                       PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
-                       const SolveOptions& options) {
-    return run(RichardsonConfig(), context, matrix, preconditioner, b, x, options);
-}
-
-#define TESSERA_SOLVER(name, T, ...)                                                           \
-    template SolveReport name<T>(const Context&, const Operator<T>&, PreconditionerPointer<T>, \
-                                 ReadVector<T>, WriteVector<T>, __VA_ARGS__ const SolveOptions&);
-#define TESSERA_INSTANTIATE(T)                  \
-    TESSERA_SOLVER(cg, T)                       \
-    TESSERA_SOLVER(fcg, T)                      \
-    TESSERA_SOLVER(bicgstab, T)                 \
-    TESSERA_SOLVER(gmres, T, int, )             \
-    TESSERA_SOLVER(minres, T)                   \
-    TESSERA_SOLVER(sqmr, T)                     \
-    TESSERA_SOLVER(idr, T, const IdrOptions&, ) \
-    TESSERA_SOLVER(richardson, T)
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera
