@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "tessera/error.hpp"
-#include "tessera/export.hpp"
 #include "tessera/types.hpp"
 
 namespace tessera {

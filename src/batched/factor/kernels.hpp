@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/backends.hpp"
-#include "batched/factor_job.hpp"
+#include "base/dispatch.hpp"
+#include "batched/factor/factor_job.hpp"
 
 namespace tessera::batched {
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "base/host_device.hpp"
 #include "tessera/batched.hpp"
 

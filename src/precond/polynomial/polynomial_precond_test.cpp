@@ -82,9 +82,9 @@ TEST(polynomial_precond, neither_allocates_nor_waits) {
         fill(there, 0.0, z.view());
         fill(there, 0.0, rz.view());
         const Offset before = there.state().allocations;
-        const Graph graph =
+        const auto graph =
             there.capture([&] { m.apply_dot(there, r.view(), z.view(), rz.data()); });
-        graph.launch();
+        graph();
         EXPECT_EQ(there.state().allocations, before) << text;
         EXPECT_EQ(copy_to_host(there, z), expected) << text;
         EXPECT_EQ(copy_to_host(there, rz), sum) << text;

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/choose.hpp"
 #include "base/dispatch.hpp"
+#include "precond/choose.hpp"
 #include "tessera/polynomial.hpp"
 
 namespace tessera {
