@@ -49,6 +49,21 @@ void check_written(const char* name, Index count, const View& written) {
                name, "the results lie on top of each other; give a stride, offsets or starts");
 }
 
+/// Vectors of `count` matrices with up to `largest` rows, the second ones written; false where
+/// there are none.
+template <class X, class Y>
+bool check_vectors(const char* name, Index count, Index largest, const X& x, const Y& y) {
+    require_of(x.vectors >= 0 && x.vectors == y.vectors, name,
+               "the numbers of vectors on both sides must be equal");
+    if (largest == 0 || x.vectors == 0) return false;
+    check_values(name, largest, x);
+    check_values(name, largest, y);
+    require_of(x.vectors == 1 || (x.leading_dimension >= largest && y.leading_dimension >= largest),
+               name, "the leading dimension of vectors is smaller than the number of rows");
+    check_written(name, count, y);
+    return true;
+}
+
 /// The plan that the kernels need: none for matrices of one size; else the given one, or one made
 /// here, which lives in `own`.
 template <class T>

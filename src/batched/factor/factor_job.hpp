@@ -17,8 +17,7 @@ struct FactorJob {
     Pivoting pivoting = Pivoting::fixed;
     const Plan* plan = nullptr;  ///< Null for batches of one size.
 
-    /// The matrices with n rows are `count(n)` from first(n) on, in the order of the plan.
-    Index first(Index n) const { return plan == nullptr ? 0 : plan->begin(n); }
+    /// Matrices with n rows.
     Index count(Index n) const {
         if (plan != nullptr) return plan->begin(n + 1) - plan->begin(n);
         return a.size == n ? a.count : 0;

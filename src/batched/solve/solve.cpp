@@ -24,14 +24,7 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
     plan = plan_of(name, context, f, plan, own);
     const Index rows = largest_of(f, plan);
     check_permutations(name, f.count, rows, permutations);
-    require_of(b.vectors >= 0 && b.vectors == x.vectors, name,
-               "b and x must have equal numbers of vectors");
-    if (rows == 0 || b.vectors == 0) return;
-    check_values(name, rows, b);
-    check_values(name, rows, x);
-    require_of(b.vectors == 1 || (b.leading_dimension >= rows && x.leading_dimension >= rows), name,
-               "the leading dimension of b or x is smaller than the number of rows");
-    check_written(name, f.count, x);
+    if (!check_vectors(name, f.count, rows, b, x)) return;
     const Phase phase(
         context, name,
         (part_of(factorisation) * values_of(f, plan) + 2.0 * b.vectors * values_of(f, plan, 1)) *
