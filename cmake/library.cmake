@@ -23,7 +23,7 @@ else()
   list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
 endif()
 if(TESSERA_WITH_CUDA)  # Its scalar steps run where the vectors lie; see run_step.hpp.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/krylov/registry.cpp PROPERTIES LANGUAGE CUDA)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/krylov/methods/registry.cpp PROPERTIES LANGUAGE CUDA)
 endif()
 add_library(tessera ${sources})
 add_library(tessera::tessera ALIAS tessera)

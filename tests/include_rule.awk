@@ -33,6 +33,11 @@ function is_toolkit(name) {
            name ~ /^(nvToolsExt|device_launch|math_constants|mma)/
 }
 function is_public(name) { return name in public }
+# A program's own file, from its folder: no file of src or of a relative path.
+function is_own(name,   to) {
+    split(name, to, "/")
+    return name !~ /\.\./ && !(to[1] in rank) && to[1] != "tessera"
+}
 function is_standard(name) { return name ~ /^[a-z_]+$/ }
 function is_posix(name) {
     return name ~ /^(sys\/[a-z]+|unistd|fcntl|signal|termios|pthread|poll|dlfcn)\.h$/
@@ -58,7 +63,7 @@ part[1] == "include" {
     next
 }
 part[1] == "apps" {
-    fine = quoted ? is_public(name) || name !~ /\// : is_standard(name) || is_posix(name)
+    fine = quoted ? is_public(name) || is_own(name) : is_standard(name) || is_posix(name)
     if (name ~ /^(CLI|nlohmann)\//) fine = 1
     if (part[2] == "bench") {
         if (name ~ /^Eigen\// || name == "dmumps_c.h") fine = 1  # Peers.

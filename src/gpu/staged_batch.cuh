@@ -5,12 +5,12 @@
 #include <type_traits>
 
 #include "base/check_cuda.hpp"
+#include "gpu/batch_view.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
-#include "tessera/batched.hpp"
 
 /// Batches read once, coalesced, through shared memory. A team of threads (a warp for matrices of
 /// up to 32 rows, a thread block for larger ones) copies some whole matrices of one size there,
@@ -93,13 +93,6 @@ StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* 
     }
     if (plan != nullptr) classes.begin[batched::largest_size + 1] = plan->count();
     return launch;
-}
-
-/// Element 0 of matrix b.
-template <class View>
-__device__ __forceinline__ auto start_of(const View& view, Offset b) {
-    if (view.starts != nullptr) return view.starts[b];
-    return view.values + (view.offsets != nullptr ? view.offsets[b] : b * view.stride);
 }
 
 template <int Team>
@@ -269,8 +262,7 @@ struct StagedTeam {
         return classes.matrix(first + (Team > 32 ? 0 : int(threadIdx.x) % Team));
     }
     __device__ __forceinline__ void load(const batched::BatchView<const T>& a) const {
-        stage_columns<Team>(start, n, a.sizes != nullptr ? n : a.leading_dimension, matrices,
-                            addresses, staged);
+        stage_columns<Team>(start, n, leading_dimension_of(a, n), matrices, addresses, staged);
     }
 };
 

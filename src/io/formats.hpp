@@ -75,4 +75,8 @@ std::vector<FileSection> petsc_binary(const CsrView<T>& matrix);
 template <class T>
 std::vector<FileSection> petsc_binary(std::span<const T> vector);
 
+/// Gmsh's .msh files of the versions 4.1 and 2.2. Throws ParseError.
+bool is_gmsh(std::string_view bytes);
+Mesh parse_gmsh(std::string_view bytes, const std::string& name);
+
 }  // namespace tessera::io

@@ -9,7 +9,6 @@
 #include <new>
 
 #include "io/formats.hpp"
-#include "io/gmsh.hpp"
 #include "io/text.hpp"
 #include "tessera/spec.hpp"
 
@@ -30,10 +29,8 @@ std::string similar_file(const std::string& path) {
     std::sort(names.begin(), names.end());
     const std::string nearest = nearest_word(wanted.filename().string(), names);
     if (nearest.empty()) return "";
-    return "; did you mean '" + (wanted.parent_path() / nearest).string() + "'?";
+    return concat("; did you mean '", (wanted.parent_path() / nearest).string(), "'?");
 }
-
-std::string system_error(const char* what) { return std::string(what) + std::strerror(errno); }
 
 /// The bytes of a file, mapped into memory where it can be; of a gzipped file (by its first bytes,
 /// 1f 8b) the unzipped bytes. Rejects a file that does not exist (naming the nearest in the
@@ -61,12 +58,12 @@ class FileContents {
   private:
     void read(const std::string& path) {
         if (file_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-            reject("there is no such file" + similar_file(path));
+            reject("there is no such file", similar_file(path));
         }
-        if (file_ < 0) reject(system_error("cannot be opened: "));
+        expect(file_ >= 0, "cannot be opened: ", std::strerror(errno));
         struct stat about {};
-        if (::fstat(file_, &about) != 0) reject(system_error("cannot be read: "));
-        if (S_ISDIR(about.st_mode)) reject("is a folder, not a file");
+        expect(::fstat(file_, &about) == 0, "cannot be read: ", std::strerror(errno));
+        expect(!S_ISDIR(about.st_mode), "is a folder, not a file");
         if (S_ISREG(about.st_mode) && about.st_size > 0) {
             map_size_ = std::size_t(about.st_size);
             map_ = ::mmap(nullptr, map_size_, PROT_READ, MAP_PRIVATE, file_, 0);
@@ -75,7 +72,7 @@ class FileContents {
             unmap();
             unzip();
         }
-        if (bytes().empty()) reject("the file is empty");
+        expect(!bytes().empty(), "the file is empty");
     }
 
     /// All members of a gzip stream (zeros or other bytes after the last one are ignored, as by
@@ -99,14 +96,12 @@ class FileContents {
         int status = Z_OK;
         std::string reason = ::gzerror(file, &status);
         if (status == Z_BUF_ERROR) reason = "it ends too early";
-        if (status == Z_ERRNO) reason = system_error("cannot be read: ");
+        if (status == Z_ERRNO) reason = std::strerror(errno);
         ::gzclose(file);
-        if (status == Z_ERRNO) reject(reason);
-        if (status != Z_OK && status != Z_STREAM_END) {
-            const std::size_t name_end = reason.find(": ");
-            reject("the gzip stream is broken: " +
-                   (name_end == std::string::npos ? reason : reason.substr(name_end + 2)));
-        }
+        expect(status != Z_ERRNO, "cannot be read: ", reason);
+        const std::size_t name_end = reason.find(": ");
+        if (name_end != std::string::npos) reason.erase(0, name_end + 2);
+        expect(status == Z_OK || status == Z_STREAM_END, "the gzip stream is broken: ", reason);
         owned_.resize(used);
     }
 
@@ -130,7 +125,7 @@ template <class Read>
 auto with_bytes(const Context& cpu, const char* function, const std::string& path, Read&& read) {
     require_cpu(cpu, function);
     try {
-        return with_place(path, 0, [&] {
+        return with_line(path, 0, [&] {
             const FileContents file(path);
             return read(file.bytes());
         });
@@ -144,8 +139,8 @@ auto with_bytes(const Context& cpu, const char* function, const std::string& pat
     std::string_view line;
     Lines(bytes).next(line);
     throw ParseError(path, 1,
-                     std::string("the format is not known; files that can be read: ") + formats +
-                         ". The file starts with " + shown(trimmed(line)));
+                     concat("the format is not known; files that can be read: ", formats,
+                            ". The file starts with ", Quoted{trimmed(line)}));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "io/formats.hpp"
-#include "io/gmsh.hpp"
 #include "tessera/tessera.hpp"
 
 /// What must hold for every input of the readers; the fuzz targets and the test that replays their

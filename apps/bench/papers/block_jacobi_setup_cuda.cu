@@ -1,5 +1,5 @@
-#include "cuda_kernels.hpp"
-#include "paper_kernels.cuh"
+#include "harness/cuda_kernels.hpp"
+#include "papers/paper_kernels.cuh"
 #include "tessera/types.hpp"
 
 namespace tessera::bench {

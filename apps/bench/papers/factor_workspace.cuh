@@ -3,7 +3,7 @@
 #include "batched/factor/ldlt_tile.cuh"
 #include "batched/factor/ldu_tile.cuh"
 #include "batched/factor/llt_tile.cuh"
-#include "cuda_kernels.hpp"
+#include "harness/cuda_kernels.hpp"
 
 namespace tessera::bench::paper {
 

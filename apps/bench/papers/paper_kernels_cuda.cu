@@ -1,4 +1,4 @@
-#include "cuda_kernels.hpp"
+#include "harness/cuda_kernels.hpp"
 #include "papers/paper_kernels.cuh"
 #include "tessera/types.hpp"
 

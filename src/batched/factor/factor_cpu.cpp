@@ -1,7 +1,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "batched/factor/factor_cpu.cpp"
 #include "batched/factor/kernels.hpp"
-#include "batched/factor_sets.hpp"
+#include "batched/factor/factor_sets.hpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"

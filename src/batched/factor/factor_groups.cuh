@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor_launch.cuh"
+#include "batched/factor/factor_launch.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/tiles/runs.cuh"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/dispatch.hpp"
-#include "batched/factor_job.hpp"
+#include "batched/factor/factor_job.hpp"
 
 namespace tessera::batched {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "batched/factor/kernels.hpp"
-#include "batched/factor_launch.cuh"
+#include "batched/factor/factor_launch.cuh"
 #include "gpu/tiles/ldlt_tile.cuh"
 
 namespace tessera::batched::cuda {

@@ -7,9 +7,6 @@ namespace {
 
 using namespace tessera::cuda;
 
-/// Vectors whose sums a thread holds at once where there are several.
-constexpr int vectors_together = 4;
-
 template <class T>
 struct MultiplyJob {
     BatchView<const T> a;
@@ -97,7 +94,7 @@ __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* st
 /// entry of y per thread, `Together` vectors at a time. Each sum runs in ascending order of its
 /// index.
 template <class T, int Team, int Threads, int Together>
-__global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
+__global__ void __launch_bounds__(Threads, staged_blocks(Team))
     multiply_kernel(const __grid_constant__ SizeClasses classes,
                     const __grid_constant__ MultiplyJob<T> job, int team_bytes) {
     extern __shared__ __align__(16) unsigned char memory[];

@@ -130,7 +130,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "base/pivot_pair.hpp"
-#include "batched/factor_sets.hpp"
+#include "batched/factor/factor_sets.hpp"
 #include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor_launch.cuh"
+#include "batched/factor/factor_launch.cuh"
 #include "batched/solve/kernels.hpp"
 #include "gpu/tiles/staged_factors.cuh"
 

@@ -56,8 +56,8 @@ SolveReport solve_with(const Context& context, const CsrMatrix<double>& matrix,
     SolveOptions options;
     options.rtol = rtol;
     options.max_iterations = 100;
-    return gmres<double>(context, CsrOperator<double>(context, matrix.view()), preconditioner,
-                         b.view(), x.view(), 25, options);
+    return solve<double>(context, "gmres:25", CsrOperator<double>(context, matrix.view()),
+                         preconditioner, b.view(), x.view(), options);
 }
 
 /// z = M^-1 r.
@@ -270,8 +270,8 @@ TEST(block_ldlt, single_precision) {
     SolveOptions options;
     options.rtol = 1e-4;
     options.max_iterations = 25;
-    const auto report = gmres<float>(there, CsrOperator<float>(there, matrix.view()), &ldlt,
-                                     b.view(), x.view(), 25, options);
+    const auto report = solve<float>(there, "gmres:25", CsrOperator<float>(there, matrix.view()),
+                                     &ldlt, b.view(), x.view(), options);
     EXPECT_EQ(report.status, Status::converged) << ldlt.report().outcome;
 }
 

@@ -51,8 +51,8 @@ TEST(outer_pivoting, saves_zero_blocks) {
                 SolveOptions options;
                 options.rtol = 1e-8;
                 options.max_iterations = 100;
-                const auto report =
-                    gmres<double>(there, product, &ldlt, b.view(), y.view(), 25, options);
+                const auto report = tessera::solve<double>(there, "gmres:25", product, &ldlt,
+                                                           b.view(), y.view(), options);
                 return std::pair(report, ldlt.report());
             };
             const auto [without, none] = solve(",outer=off");

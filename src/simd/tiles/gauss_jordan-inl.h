@@ -256,23 +256,14 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
 /// Largest n of invert_registers.
 inline constexpr Index register_rows = 6;
 
-/// invert_registers for n = 1..register_rows.
-template <class D, class T = hn::TFromD<D>, class TI = hn::TFromD<hn::RebindToSigned<D>>>
+/// The same for n = 1..register_rows, known at run time.
+template <Index rows = 1, class D, class T = hn::TFromD<D>,
+          class TI = hn::TFromD<hn::RebindToSigned<D>>>
 HWY_INLINE void invert_registers(D d, Index n, T* a, TI* info, T* largest_met) {
-    switch (n) {
-        case 1:
-            return invert_registers<1>(d, a, info, largest_met);
-        case 2:
-            return invert_registers<2>(d, a, info, largest_met);
-        case 3:
-            return invert_registers<3>(d, a, info, largest_met);
-        case 4:
-            return invert_registers<4>(d, a, info, largest_met);
-        case 5:
-            return invert_registers<5>(d, a, info, largest_met);
-        default:
-            return invert_registers<6>(d, a, info, largest_met);
+    if constexpr (rows < register_rows) {
+        if (n > rows) return invert_registers<rows + 1>(d, n, a, info, largest_met);
     }
+    invert_registers<rows>(d, a, info, largest_met);
 }
 
 /// max_i sum_j |a_ij| of the interleaved n x n matrices, in each lane; sums in ascending order of

@@ -1,0 +1,318 @@
+#include "problems/elasticity/elements.hpp"
+
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace tessera::elasticity {
+
+namespace {
+
+Vector point_of(const Mesh& mesh, Index node) {
+    Vector point{};
+    for (int i = 0; i < mesh.dimensions; ++i) {
+        point[i] = mesh.points[std::size_t(node) * mesh.dimensions + i];
+    }
+    return point;
+}
+
+/// Nodes under the number of the connected part they are in.
+class Parts {
+  public:
+    explicit Parts(const Elements& elements) : parent_(std::size_t(elements.mesh().node_count())) {
+        std::iota(parent_.begin(), parent_.end(), Index(0));
+        for (Index element = 0; element < elements.count(); ++element) {
+            const std::span<const Index> nodes = elements.nodes(element);
+            for (const Index node : nodes) join(nodes[0], node);
+        }
+    }
+    /// The least node of the part.
+    Index operator[](Index node) {
+        while (parent_[node] != node) node = parent_[node] = parent_[parent_[node]];
+        return node;
+    }
+
+  private:
+    void join(Index a, Index b) {
+        a = (*this)[a];
+        b = (*this)[b];
+        parent_[std::max(a, b)] = std::min(a, b);
+    }
+    std::vector<Index> parent_;
+};
+
+/// The rigid motions of one part, as far as its held displacements oppose them.
+struct PartMotions {
+    Vector low, high;
+    std::array<std::array<double, 6>, 6> gram{};
+
+    explicit PartMotions(const Vector& point) : low(point), high(point) {}
+
+    /// Adds r r^T, r the displacement `i` of each motion at the point: the translations, then the
+    /// rotations about the middle, in units of the part's size.
+    void hold(const Vector& point, int i, int dimensions) {
+        double size = 0;
+        Vector at{};
+        for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
+        for (int k = 0; k < dimensions; ++k) at[k] = (point[k] - (low[k] + high[k]) / 2) / size;
+        std::array<double, 6> motion{};
+        motion[i] = 1;
+        const int first_plane = dimensions == 2 ? 2 : 0;
+        for (int axis = first_plane; axis < 3; ++axis) {  // rotation from axis + 1 to axis + 2
+            const int from = (axis + 1) % 3, to = (axis + 2) % 3;
+            const int column = dimensions == 2 ? 2 : 3 + axis;
+            motion[column] = i == from ? -at[to] : i == to ? at[from] : 0;
+        }
+        for (int a = 0; a < 6; ++a) {
+            for (int b = 0; b < 6; ++b) gram[a][b] += motion[a] * motion[b];
+        }
+    }
+
+    /// True if no motion is left: Cholesky with complete pivoting finds full rank.
+    bool all_held(int dimensions) const {
+        const int n = dimensions == 2 ? 3 : 6;
+        auto a = gram;
+        double trace = 0;
+        for (int k = 0; k < n; ++k) trace += a[k][k];
+        std::array<bool, 6> done{};
+        for (int step = 0; step < n; ++step) {
+            int pivot = -1;
+            for (int k = 0; k < n; ++k) {
+                if (!done[k] && (pivot < 0 || a[k][k] > a[pivot][pivot])) pivot = k;
+            }
+            if (!(a[pivot][pivot] > 64 * std::numeric_limits<double>::epsilon() * trace)) {
+                return false;
+            }
+            done[pivot] = true;
+            for (int i = 0; i < n; ++i) {
+                if (done[i]) continue;
+                const double factor = a[i][pivot] / a[pivot][pivot];
+                for (int j = 0; j < n; ++j) {
+                    if (!done[j]) a[i][j] -= factor * a[pivot][j];
+                }
+            }
+        }
+        return true;
+    }
+};
+
+/// `unknowns` holds -1 at held displacements; `used` says which nodes have elements.
+bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
+                   const std::vector<Index>& unknowns) {
+    const Mesh& mesh = elements.mesh();
+    Parts parts(elements);
+    std::map<Index, PartMotions> motions;  // by the least node of the part
+    for (Index node = 0; node < mesh.node_count(); ++node) {
+        if (!used[node]) continue;
+        const Vector point = point_of(mesh, node);
+        PartMotions& own = motions.try_emplace(parts[node], point).first->second;
+        for (int k = 0; k < 3; ++k) {
+            own.low[k] = std::min(own.low[k], point[k]);
+            own.high[k] = std::max(own.high[k], point[k]);
+        }
+    }
+    for (Index node = 0; node < mesh.node_count(); ++node) {
+        if (!used[node]) continue;
+        for (int i = 0; i < mesh.dimensions; ++i) {
+            if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
+            motions.at(parts[node]).hold(point_of(mesh, node), i, mesh.dimensions);
+        }
+    }
+    return std::any_of(motions.begin(), motions.end(),
+                       [&](const auto& part) { return !part.second.all_held(mesh.dimensions); });
+}
+
+void check_nodes(const Mesh& mesh, const MeshGroup& group) {
+    for (const Cells& cells : group.cells) {
+        check_whole(cells, "cells of group '" + group.name + "'");
+        for (const Index node : cells.nodes) {
+            if (node >= 0 && node < mesh.node_count()) continue;
+            throw InvalidArgument("group '" + group.name + "' names node " + std::to_string(node) +
+                                  "; the mesh has " + std::to_string(mesh.node_count()) +
+                                  " nodes, counted from 0");
+        }
+    }
+}
+
+/// visit(p, weight, position) at each quadrature point of an edge or face; the weights add up to
+/// its area.
+template <CellShape S, int D, class Visit>
+void for_face_points(const Mesh& mesh, std::span<const Index> nodes, double thickness,
+                     Visit&& visit) {
+    const auto& reference = reference_points<S>();
+    double points[corners(S)][D];
+    gather<S>(mesh, nodes, points);
+    for (int p = 0; p < point_count(S); ++p) {
+        double tangents[2][3]{};
+        for (int k = 0; k < dimensions(S); ++k) {
+            for (int c = 0; c < corners(S); ++c) {
+                for (int i = 0; i < D; ++i) {
+                    tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
+                }
+            }
+        }
+        if (dimensions(S) == 1) tangents[1][2] = thickness;
+        const auto& [s, t] = tangents;
+        const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
+                                       s[0] * t[1] - s[1] * t[0]);
+        visit(reference.values[p], reference.weights[p] * area, position<S>(reference, p, points));
+    }
+}
+
+/// for_face_points with the shape of the cell.
+template <class Visit>
+void for_points(const Mesh& mesh, CellShape shape, std::span<const Index> nodes, double thickness,
+                Visit&& visit) {
+    if (shape == CellShape::segment) {
+        for_face_points<CellShape::segment, 2>(mesh, nodes, thickness, visit);
+    } else if (shape == CellShape::triangle) {
+        for_face_points<CellShape::triangle, 3>(mesh, nodes, 1, visit);
+    } else {
+        for_face_points<CellShape::quadrilateral, 3>(mesh, nodes, 1, visit);
+    }
+}
+
+/// visit(shape, nodes) for each cell of a group.
+template <class Visit>
+void for_cells(const MeshGroup& group, Visit&& visit) {
+    for (const Cells& cells : group.cells) {
+        const std::size_t size = std::size_t(corners(cells.shape));
+        for (std::size_t at = 0; at + size <= cells.nodes.size(); at += size) {
+            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, size));
+        }
+    }
+}
+
+/// Cells of `axes` dimensions, all of whose nodes have elements.
+void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const char* needed,
+                  const NodeElements& node_elements) {
+    check_nodes(mesh, group);
+    for (const Cells& cells : group.cells) {
+        if (dimensions(cells.shape) != axes) {
+            throw InvalidArgument("group '" + group.name + "' has a cell of shape " +
+                                  to_string(cells.shape) + "; " + needed);
+        }
+        for (const Index node : cells.nodes) {
+            if (!node_elements[node].empty()) continue;
+            throw InvalidArgument("the load on '" + group.name + "' is on node " +
+                                  std::to_string(node) + ", which belongs to no element");
+        }
+    }
+}
+
+/// Adds a traction to the forces on the corners, in the order of the cells and corners.
+void add_traction(const Model& model, const MeshGroup& group, const Field& force,
+                  std::span<double> forces) {
+    const int d = model.mesh.dimensions;
+    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
+        for_points(model.mesh, shape, nodes, model.thickness,
+                   [&](const auto& shape_values, double weight, const Vector& point) {
+                       const Vector value = force(point);
+                       for (std::size_t c = 0; c < nodes.size(); ++c) {
+                           for (int i = 0; i < d; ++i) {
+                               forces[std::size_t(nodes[c]) * d + i] +=
+                                   weight * shape_values[c] * value[i];
+                           }
+                       }
+                   });
+    });
+}
+
+void add_force(const Model& model, const MeshGroup& group, const Vector& total,
+               std::span<double> forces) {
+    double size = 0;  // The area, or the number of points.
+    const bool points = group.dimensions == 0;
+    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
+        if (points) {
+            size += 1;
+        } else {
+            for_points(model.mesh, shape, nodes, model.thickness,
+                       [&](const auto&, double weight, const Vector&) { size += weight; });
+        }
+    });
+    if (!(size > 0)) {
+        throw InvalidArgument("group '" + group.name + "' has " +
+                              (points ? "no points" : "no area") + " that could carry a force");
+    }
+    Vector share = total;
+    for (double& component : share) component /= size;
+    if (!points) return add_traction(model, group, constant(share), forces);
+    const int d = model.mesh.dimensions;
+    for_cells(group, [&](CellShape, std::span<const Index> nodes) {
+        for (int i = 0; i < d; ++i) forces[std::size_t(nodes[0]) * d + i] += share[i];
+    });
+}
+
+}  // namespace
+
+Index number_unknowns(const Model& model, const Elements& elements, System& system) {
+    const Mesh& mesh = model.mesh;
+    const std::size_t d = std::size_t(mesh.dimensions);
+    std::vector<char> used(std::size_t(mesh.node_count()), 0);
+    for (Index element = 0; element < elements.count(); ++element) {
+        for (const Index node : elements.nodes(element)) used[node] = 1;
+    }
+    system.unknowns.resize(used.size() * d);
+    system.held.assign(used.size() * d, 0);
+    for (std::size_t k = 0; k < system.unknowns.size(); ++k) {
+        system.unknowns[k] = used[k / d] ? 0 : -1;
+    }
+    for (const Hold& hold : model.holds) {
+        const MeshGroup& group = mesh.group(hold.group);
+        check_nodes(mesh, group);
+        for (const Cells& cells : group.cells) {
+            for (const Index node : cells.nodes) {
+                const Vector value = hold.displacement(point_of(mesh, node));
+                for (std::size_t i = 0; i < d; ++i) {
+                    if (!hold.components[i]) continue;
+                    system.unknowns[node * d + i] = -1;
+                    system.held[node * d + i] = value[i];
+                }
+            }
+        }
+    }
+    Offset rows = 0;
+    bool blocks = true;
+    for (std::size_t node = 0; node < used.size(); ++node) {
+        std::size_t free = 0;
+        for (std::size_t i = 0; i < d; ++i) {
+            Index& unknown = system.unknowns[node * d + i];
+            if (unknown < 0) continue;
+            unknown = Index(rows++);
+            ++free;
+        }
+        blocks = blocks && (free == 0 || free == d);
+        if (rows > std::numeric_limits<Index>::max() - 3) {
+            throw InvalidArgument("the model has more than 2^31 - 1 unknowns");
+        }
+    }
+    system.natural_block = blocks ? mesh.dimensions : 1;
+    system.known_singular = moves_rigidly(elements, used, system.unknowns);
+    return Index(rows);
+}
+
+void add_surface_loads(const Model& model, const NodeElements& node_elements,
+                       std::span<double> forces) {
+    const Mesh& mesh = model.mesh;
+    const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
+    for (const Traction& traction : model.tractions) {
+        const MeshGroup& group = mesh.group(traction.group);
+        check_loaded(mesh, group, mesh.dimensions - 1,
+                     (std::string("a traction needs ") + faces).c_str(), node_elements);
+        add_traction(model, group, traction.force, forces);
+    }
+    for (const Force& force : model.forces) {
+        const MeshGroup& group = mesh.group(force.group);
+        check_loaded(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
+                     (std::string("a force needs ") + faces + " or points").c_str(), node_elements);
+        add_force(model, group, force.total, forces);
+    }
+}
+
+double checked_thickness(const Model& model) {
+    if (model.mesh.dimensions != 2) return 1;
+    if (model.thickness > 0 && std::isfinite(model.thickness)) return model.thickness;
+    throw InvalidArgument("the thickness is not a positive number");
+}
+
+}  // namespace tessera::elasticity
