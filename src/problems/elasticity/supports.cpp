@@ -41,59 +41,47 @@ class Parts {
     std::vector<Index> parent_;
 };
 
-/// The rigid motions of one part, as far as its held displacements oppose them.
+/// The rigid motions of one part of the mesh that its given displacements oppose.
 struct PartMotions {
     Vector low, high;
-    std::array<std::array<double, 6>, 6> gram{};
+    std::vector<std::array<double, 6>> opposed;  ///< Orthonormal.
 
     explicit PartMotions(const Vector& point) : low(point), high(point) {}
 
-    /// Adds r r^T, r the displacement `i` of each motion at the point: the translations, then the
+    /// Adds the displacement `i` of each motion at the point: of the translations, then of the
     /// rotations about the middle, in units of the part's size.
-    void hold(const Vector& point, int i, int dimensions) {
+    void oppose(const Vector& point, int i, int dimensions) {
         double size = 0;
         Vector at{};
         for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
         for (int k = 0; k < dimensions; ++k) at[k] = (point[k] - (low[k] + high[k]) / 2) / size;
         std::array<double, 6> motion{};
         motion[i] = 1;
-        const int first_plane = dimensions == 2 ? 2 : 0;
-        for (int axis = first_plane; axis < 3; ++axis) {  // rotation from axis + 1 to axis + 2
-            const int from = (axis + 1) % 3, to = (axis + 2) % 3;
+        for (int axis = dimensions == 2 ? 2 : 0; axis < 3; ++axis) {
+            const int from = (axis + 1) % 3,
+                      to = (axis + 2) % 3;  // a rotation from one to the other
             const int column = dimensions == 2 ? 2 : 3 + axis;
             motion[column] = i == from ? -at[to] : i == to ? at[from] : 0;
         }
-        for (int a = 0; a < 6; ++a) {
-            for (int b = 0; b < 6; ++b) gram[a][b] += motion[a] * motion[b];
+        const auto dot = [](const auto& a, const auto& b) {
+            return std::inner_product(a.begin(), a.end(), b.begin(), 0.);
+        };
+        const double length = std::sqrt(dot(motion, motion));
+        for (int pass = 0; pass < 2; ++pass) {  // Gram-Schmidt, twice for orthogonality
+            for (const auto& other : opposed) {
+                const double share = dot(motion, other);
+                for (int k = 0; k < 6; ++k) motion[k] -= share * other[k];
+            }
         }
+        const double rest = std::sqrt(dot(motion, motion));
+        constexpr double rounding =
+            1e-7;  // Of a nearly dependent motion, squared that of a matrix.
+        if (!(rest > rounding * length)) return;
+        for (double& component : motion) component /= rest;
+        opposed.push_back(motion);
     }
 
-    /// True if no motion is left: Cholesky with complete pivoting finds full rank.
-    bool all_held(int dimensions) const {
-        const int n = dimensions == 2 ? 3 : 6;
-        auto a = gram;
-        double trace = 0;
-        for (int k = 0; k < n; ++k) trace += a[k][k];
-        std::array<bool, 6> done{};
-        for (int step = 0; step < n; ++step) {
-            int pivot = -1;
-            for (int k = 0; k < n; ++k) {
-                if (!done[k] && (pivot < 0 || a[k][k] > a[pivot][pivot])) pivot = k;
-            }
-            if (!(a[pivot][pivot] > 64 * std::numeric_limits<double>::epsilon() * trace)) {
-                return false;
-            }
-            done[pivot] = true;
-            for (int i = 0; i < n; ++i) {
-                if (done[i]) continue;
-                const double factor = a[i][pivot] / a[pivot][pivot];
-                for (int j = 0; j < n; ++j) {
-                    if (!done[j]) a[i][j] -= factor * a[pivot][j];
-                }
-            }
-        }
-        return true;
-    }
+    bool all_opposed(int dimensions) const { return opposed.size() == (dimensions == 2 ? 3 : 6); }
 };
 
 /// `unknowns` holds -1 at held displacements; `used` says which nodes have elements.
@@ -115,21 +103,22 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
         if (!used[node]) continue;
         for (int i = 0; i < mesh.dimensions; ++i) {
             if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
-            motions.at(parts[node]).hold(point_of(mesh, node), i, mesh.dimensions);
+            motions.at(parts[node]).oppose(point_of(mesh, node), i, mesh.dimensions);
         }
     }
-    return std::any_of(motions.begin(), motions.end(),
-                       [&](const auto& part) { return !part.second.all_held(mesh.dimensions); });
+    return std::ranges::any_of(
+        motions, [&](const auto& part) { return !part.second.all_opposed(mesh.dimensions); });
 }
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
-        check_whole(cells, "cells of group '" + group.name + "'");
+        require_that(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0,
+                     "cells of group '", group.name, "' of shape ", to_string(cells.shape),
+                     " name ", cells.nodes.size(), " nodes, no multiple of ", corners(cells.shape));
         for (const Index node : cells.nodes) {
-            if (node >= 0 && node < mesh.node_count()) continue;
-            throw InvalidArgument("group '" + group.name + "' names node " + std::to_string(node) +
-                                  "; the mesh has " + std::to_string(mesh.node_count()) +
-                                  " nodes, counted from 0");
+            require_that(node >= 0 && node < mesh.node_count(), "group '", group.name,
+                         "' names node ", node, "; the mesh has ", mesh.node_count(),
+                         " nodes, counted from 0");
         }
     }
 }
@@ -184,18 +173,15 @@ void for_cells(const MeshGroup& group, Visit&& visit) {
 }
 
 /// Cells of `axes` dimensions, all of whose nodes have elements.
-void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const char* needed,
+void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
                   const NodeElements& node_elements) {
     check_nodes(mesh, group);
     for (const Cells& cells : group.cells) {
-        if (dimensions(cells.shape) != axes) {
-            throw InvalidArgument("group '" + group.name + "' has a cell of shape " +
-                                  to_string(cells.shape) + "; " + needed);
-        }
+        require_that(dimensions(cells.shape) == axes, "group '", group.name,
+                     "' has a cell of shape ", to_string(cells.shape), "; ", needed);
         for (const Index node : cells.nodes) {
-            if (!node_elements[node].empty()) continue;
-            throw InvalidArgument("the load on '" + group.name + "' is on node " +
-                                  std::to_string(node) + ", which belongs to no element");
+            require_that(!node_elements[node].empty(), "the load on '", group.name, "' is on node ",
+                         node, ", which belongs to no element");
         }
     }
 }
@@ -230,10 +216,8 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total,
                        [&](const auto&, double weight, const Vector&) { size += weight; });
         }
     });
-    if (!(size > 0)) {
-        throw InvalidArgument("group '" + group.name + "' has " +
-                              (points ? "no points" : "no area") + " that could carry a force");
-    }
+    require_that(size > 0, "group '", group.name, points ? "' has no points" : "' has no area",
+                 " that could carry a force");
     Vector share = total;
     for (double& component : share) component /= size;
     if (!points) return add_traction(model, group, constant(share), forces);
@@ -282,9 +266,8 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
             ++free;
         }
         blocks = blocks && (free == 0 || free == d);
-        if (rows > std::numeric_limits<Index>::max() - 3) {
-            throw InvalidArgument("the model has more than 2^31 - 1 unknowns");
-        }
+        require_that(rows <= std::numeric_limits<Index>::max() - 3,
+                     "the model has more than 2^31 - 1 unknowns");
     }
     system.natural_block = blocks ? mesh.dimensions : 1;
     system.known_singular = moves_rigidly(elements, used, system.unknowns);
@@ -297,22 +280,23 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
     for (const Traction& traction : model.tractions) {
         const MeshGroup& group = mesh.group(traction.group);
-        check_loaded(mesh, group, mesh.dimensions - 1,
-                     (std::string("a traction needs ") + faces).c_str(), node_elements);
+        check_loaded(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
+                     node_elements);
         add_traction(model, group, traction.force, forces);
     }
     for (const Force& force : model.forces) {
         const MeshGroup& group = mesh.group(force.group);
         check_loaded(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
-                     (std::string("a force needs ") + faces + " or points").c_str(), node_elements);
+                     concat("a force needs ", faces, " or points"), node_elements);
         add_force(model, group, force.total, forces);
     }
 }
 
 double checked_thickness(const Model& model) {
     if (model.mesh.dimensions != 2) return 1;
-    if (model.thickness > 0 && std::isfinite(model.thickness)) return model.thickness;
-    throw InvalidArgument("the thickness is not a positive number");
+    require_that(model.thickness > 0 && std::isfinite(model.thickness),
+                 "the thickness is not a positive number");
+    return model.thickness;
 }
 
 }  // namespace tessera::elasticity
