@@ -58,8 +58,7 @@ struct PartMotions {
         std::array<double, 6> motion{};
         motion[i] = 1;
         for (int axis = dimensions == 2 ? 2 : 0; axis < 3; ++axis) {
-            const int from = (axis + 1) % 3,
-                      to = (axis + 2) % 3;  // a rotation from one to the other
+            const int from = (axis + 1) % 3, to = (axis + 2) % 3;
             const int column = dimensions == 2 ? 2 : 3 + axis;
             motion[column] = i == from ? -at[to] : i == to ? at[from] : 0;
         }
@@ -74,9 +73,7 @@ struct PartMotions {
             }
         }
         const double rest = std::sqrt(dot(motion, motion));
-        constexpr double rounding =
-            1e-7;  // Of a nearly dependent motion, squared that of a matrix.
-        if (!(rest > rounding * length)) return;
+        if (!(rest > 1e-7 * length)) return;  // dependent up to rounding
         for (double& component : motion) component /= rest;
         opposed.push_back(motion);
     }
@@ -123,51 +120,44 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     }
 }
 
-/// visit(p, weight, position) at each quadrature point of an edge or face; the weights add up to
-/// its area.
+/// visit(nodes, shape values, weight, position) at each quadrature point of cells of shape S, edges
+/// or faces in D dimensions; the weights add up to their area.
 template <CellShape S, int D, class Visit>
-void for_face_points(const Mesh& mesh, std::span<const Index> nodes, double thickness,
-                     Visit&& visit) {
+void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) {
     const auto& reference = reference_points<S>();
-    double points[corners(S)][D];
-    gather<S>(mesh, nodes, points);
-    for (int p = 0; p < point_count(S); ++p) {
-        double tangents[2][3]{};
-        for (int k = 0; k < dimensions(S); ++k) {
-            for (int c = 0; c < corners(S); ++c) {
-                for (int i = 0; i < D; ++i) {
-                    tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
+    for (std::size_t at = 0; at < cells.nodes.size(); at += corners(S)) {
+        const std::span<const Index> nodes(cells.nodes.data() + at, corners(S));
+        double points[corners(S)][D];
+        gather<S>(model.mesh, nodes, points);
+        for (int p = 0; p < point_count(S); ++p) {
+            double tangents[2][3]{};
+            for (int k = 0; k < dimensions(S); ++k) {
+                for (int c = 0; c < corners(S); ++c) {
+                    for (int i = 0; i < D; ++i) {
+                        tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
+                    }
                 }
             }
+            if (dimensions(S) == 1) tangents[1][2] = model.thickness;
+            const auto& [s, t] = tangents;
+            const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
+                                           s[0] * t[1] - s[1] * t[0]);
+            visit(nodes, reference.values[p], reference.weights[p] * area,
+                  position<S>(reference, p, points));
         }
-        if (dimensions(S) == 1) tangents[1][2] = thickness;
-        const auto& [s, t] = tangents;
-        const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
-                                       s[0] * t[1] - s[1] * t[0]);
-        visit(reference.values[p], reference.weights[p] * area, position<S>(reference, p, points));
     }
 }
 
-/// for_face_points with the shape of the cell.
+/// The same for all cells of a group.
 template <class Visit>
-void for_points(const Mesh& mesh, CellShape shape, std::span<const Index> nodes, double thickness,
-                Visit&& visit) {
-    if (shape == CellShape::segment) {
-        for_face_points<CellShape::segment, 2>(mesh, nodes, thickness, visit);
-    } else if (shape == CellShape::triangle) {
-        for_face_points<CellShape::triangle, 3>(mesh, nodes, 1, visit);
-    } else {
-        for_face_points<CellShape::quadrilateral, 3>(mesh, nodes, 1, visit);
-    }
-}
-
-/// visit(shape, nodes) for each cell of a group.
-template <class Visit>
-void for_cells(const MeshGroup& group, Visit&& visit) {
+void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
-        const std::size_t size = std::size_t(corners(cells.shape));
-        for (std::size_t at = 0; at + size <= cells.nodes.size(); at += size) {
-            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, size));
+        if (cells.shape == CellShape::segment) {
+            each_point_of_shape<CellShape::segment, 2>(model, cells, visit);
+        } else if (cells.shape == CellShape::triangle) {
+            each_point_of_shape<CellShape::triangle, 3>(model, cells, visit);
+        } else {
+            each_point_of_shape<CellShape::quadrilateral, 3>(model, cells, visit);
         }
     }
 }
@@ -190,41 +180,38 @@ void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const std:
 void add_traction(const Model& model, const MeshGroup& group, const Field& force,
                   std::span<double> forces) {
     const int d = model.mesh.dimensions;
-    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
-        for_points(model.mesh, shape, nodes, model.thickness,
-                   [&](const auto& shape_values, double weight, const Vector& point) {
-                       const Vector value = force(point);
-                       for (std::size_t c = 0; c < nodes.size(); ++c) {
-                           for (int i = 0; i < d; ++i) {
-                               forces[std::size_t(nodes[c]) * d + i] +=
-                                   weight * shape_values[c] * value[i];
-                           }
+    each_point(model, group,
+               [&](auto nodes, const auto& values, double weight, const Vector& point) {
+                   const Vector value = force(point);
+                   for (std::size_t c = 0; c < nodes.size(); ++c) {
+                       for (int i = 0; i < d; ++i) {
+                           forces[std::size_t(nodes[c]) * d + i] += weight * values[c] * value[i];
                        }
-                   });
-    });
+                   }
+               });
 }
 
 void add_force(const Model& model, const MeshGroup& group, const Vector& total,
                std::span<double> forces) {
     double size = 0;  // The area, or the number of points.
     const bool points = group.dimensions == 0;
-    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
-        if (points) {
-            size += 1;
-        } else {
-            for_points(model.mesh, shape, nodes, model.thickness,
-                       [&](const auto&, double weight, const Vector&) { size += weight; });
-        }
-    });
+    if (points) {
+        for (const Cells& cells : group.cells) size += double(cells.nodes.size());
+    } else {
+        each_point(model, group,
+                   [&](auto, const auto&, double weight, const auto&) { size += weight; });
+    }
     require_that(size > 0, "group '", group.name, points ? "' has no points" : "' has no area",
                  " that could carry a force");
     Vector share = total;
     for (double& component : share) component /= size;
     if (!points) return add_traction(model, group, constant(share), forces);
     const int d = model.mesh.dimensions;
-    for_cells(group, [&](CellShape, std::span<const Index> nodes) {
-        for (int i = 0; i < d; ++i) forces[std::size_t(nodes[0]) * d + i] += share[i];
-    });
+    for (const Cells& cells : group.cells) {
+        for (const Index node : cells.nodes) {
+            for (int i = 0; i < d; ++i) forces[std::size_t(node) * d + i] += share[i];
+        }
+    }
 }
 
 }  // namespace
