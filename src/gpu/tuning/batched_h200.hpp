@@ -167,11 +167,9 @@ inline constexpr int staged_threads = 128;        ///< Of a thread block of warp
 inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
 constexpr int staged_blocks(int team) { return team == 32 ? 8 : 1; }
 
-// Plans, and the count of failures (batched/plan).
+// Plans (batched/plan).
 
 inline constexpr int sort_warps = 8;
 inline constexpr int sort_rounds = 8;  ///< Of 32 consecutive sizes a warp.
-inline constexpr int failures_threads = 256;
-inline constexpr int failures_items = 8;  ///< Of a thread.
 
 }  // namespace tessera::cuda
