@@ -165,7 +165,7 @@ inline constexpr int pipeline_sm_warps = 20;  ///< A multiprocessor, that regist
 inline constexpr int vectors_together = 4;        ///< Whose sums a thread holds, of several.
 inline constexpr int staged_threads = 128;        ///< Of a thread block of warps.
 inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
-constexpr int staged_blocks(int team) { return team == 32 ? 8 : 1; }
+constexpr int staged_blocks(int team) { return team == 32 ? 8 : 4; }
 
 // Plans (batched/plan).
 
