@@ -86,9 +86,10 @@ class BlockTeam {
     static constexpr int threads = Threads;
     static constexpr int warps = Threads / 32;
 
-    /// scratch: shared memory for 8 bytes a warp.
-    __device__ __forceinline__ explicit BlockTeam(unsigned long long* scratch)
-        : scratch_(scratch) {}
+    __device__ __forceinline__ BlockTeam() {
+        __shared__ unsigned long long scratch[warps];
+        scratch_ = scratch;
+    }
     __device__ __forceinline__ int lane() const { return int(threadIdx.x); }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 
