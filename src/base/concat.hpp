@@ -2,6 +2,7 @@
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "tessera/types.hpp"
 
@@ -21,6 +22,13 @@ std::string concat(const Parts&... parts) {
     };
     (append(parts), ...);
     return text;
+}
+
+/// "a, b, c", or what stands for no names.
+inline std::string list_of(const std::vector<std::string>& names, const char* none = "none") {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list.empty() ? none : list;
 }
 
 /// Throws InvalidArgument with these parts as its message unless the condition is true.

@@ -29,12 +29,13 @@ struct EqualMatrices {
     Index count = 0;
     Offset a_leading_dimension = 0;
     Offset x_leading_dimension = 0;
-    const T* a[batch_set];
-    T* x[batch_set];
-    Index info[batch_set];
-    alignas(64) T norm_a[batch_set];  ///< Infinity norms of A and of its inverse, if requested.
-    alignas(64) T norm_x[batch_set];
-    alignas(64) T growth[batch_set];  ///< max |u_kj| / max |a_ij|, if requested.
+    const T* a[batch_set] = {};
+    T* x[batch_set] = {};
+    Index info[batch_set] = {};
+    alignas(
+        64) T norm_a[batch_set] = {};  ///< Infinity norms of A and of its inverse, if requested.
+    alignas(64) T norm_x[batch_set] = {};
+    alignas(64) T growth[batch_set] = {};  ///< max |u_kj| / max |a_ij|, if requested.
 
     bool row_major() const { return job.a.layout == Layout::row_major; }
     bool wants_condition() const { return job.results.reciprocal_condition != nullptr; }
@@ -111,7 +112,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
     T* HWY_RESTRICT a = set.scratch;
     interleave_matrices(d, n, set.a + first, set.a_leading_dimension, row_major, a);
     auto largest_given = hn::Zero(d);
-    if (set.wants_condition()) hn::Store(interleaved_norm(d, n, a), d, set.norm_a + first);
+    if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_a + first);
     if (set.wants_growth()) largest_given = largest_magnitude(d, n * n, a);
     T* growth = set.wants_growth() ? set.growth + first : nullptr;
     const bool in_registers = n <= register_rows;
@@ -121,7 +122,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
         invert_interleaved(d, n, a, a + n * n * lanes, steps, info, growth);
     }
     if (growth != nullptr) hn::Store(hn::Div(hn::Load(d, growth), largest_given), d, growth);
-    if (set.wants_condition()) hn::Store(interleaved_norm(d, n, a), d, set.norm_x + first);
+    if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_x + first);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
     const bool store = set.job.store;
     if (in_registers && store) {
@@ -140,20 +141,6 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
                           row_major);
         }
     }
-}
-
-template <class D, class T>
-HWY_INLINE T single_norm(D d, const SingleMatrix<T>& m) {
-    const Index lanes = Index(hn::Lanes(d));
-    auto norm = hn::Zero(d);
-    for (Index i = 0; i < m.rows; i += lanes) {
-        auto sum = hn::Zero(d);
-        for (Index j = 0; j < m.n; ++j) {
-            sum = hn::Add(sum, hn::Abs(hn::Load(d, m.a + j * m.rows + i)));
-        }
-        norm = hn::Max(norm, sum);
-    }
-    return hn::GetLane(hn::MaxOfLanes(d, norm));
 }
 
 /// Copies a matrix; padding becomes zero.
@@ -190,7 +177,10 @@ HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
     m.keep = (at += rows);
     m.pivot_rows = at + rows;
     load_single(d, m, set.a[b], set.a_leading_dimension, set.row_major());
-    if (set.wants_condition()) set.norm_a[b] = single_norm(d, m);
+    const auto norm = [&] HWY_ATTR {
+        return hn::GetLane(hn::MaxOfLanes(d, row_sum_norm(d, rows / lanes, n, m.a)));
+    };
+    if (set.wants_condition()) set.norm_a[b] = norm();
     T largest_given = T(1), largest_met = T(1);
     if (set.wants_growth()) {
         largest_given = hn::GetLane(hn::MaxOfLanes(d, largest_magnitude(d, rows / lanes * n, m.a)));
@@ -202,7 +192,7 @@ HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
         return;
     }
     set.growth[b] = largest_met / largest_given;
-    if (set.wants_condition()) set.norm_x[b] = single_norm(d, m);
+    if (set.wants_condition()) set.norm_x[b] = norm();
     if (!set.job.store) return;
     TI row_of_step[largest_size];
     for (Index k = 0; k < n; ++k) row_of_step[k] = steps[k];

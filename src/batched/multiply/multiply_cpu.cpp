@@ -24,9 +24,9 @@ struct EqualProducts {
     Index n = 0;
     Index count = 0;
     Offset a_leading_dimension = 0;
-    const T* a[batch_set];
-    const T* x[batch_set];
-    T* y[batch_set];
+    const T* a[batch_set] = {};
+    const T* x[batch_set] = {};
+    T* y[batch_set] = {};
 };
 
 }  // namespace tessera::batched::cpu
@@ -138,7 +138,8 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
     const auto work = [&](Index n) { return double(n) * (n + 4) * x.vectors + 4; };
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
         const Offset panel_vectors = std::max(panel_values, largest);
-        std::vector<CacheLine> scratch(std::size_t(panel_vectors + 2 * Offset(x.vectors) * largest));
+        std::vector<CacheLine> scratch(
+            std::size_t(panel_vectors + 2 * Offset(x.vectors) * largest));
         T* const panel = reinterpret_cast<T*>(scratch.data());
         EqualProducts<T> equal{transpose == Transpose::yes,
                                alpha,

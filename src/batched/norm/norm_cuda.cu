@@ -42,10 +42,10 @@ __global__ void __launch_bounds__(Threads, staged_blocks(Team))
     const int thread = int(threadIdx.x) % Team;
     team.load(a);
     sync_team<Team>();
-    const float inverse_n = reciprocal_of(n);
+    const unsigned inverse_n = inverse_of(n);
     const int line_pad = column_pitch(n) - n;
     for (int r = thread; r < team.matrices * n; r += Team) {
-        const int m = team.matrices == 1 ? 0 : small_quotient(r, inverse_n);
+        const int m = team.matrices == 1 ? 0 : quotient_of(r, inverse_n);
         const StagedLine line(rows, n, m, r);
         const T* entry = team.staged + line.first;
         T sum = T(0);

@@ -22,9 +22,9 @@ struct StageShape {
     int ways;            ///< Of the worst bank conflict.
     bool wide;           ///< Whether a run of matrices can be copied in chunks of 16 bytes.
     int pad_chunks;      ///< pad in such chunks.
-    unsigned by_chunks;  ///< ceil(2^32 / chunks of padded matrices), for divisions; 0 for one.
-    unsigned by_values;  ///< ceil(2^32 / n^2); 0 for n = 1.
-    unsigned by_rows;    ///< ceil(2^32 / n); 0 for n = 1.
+    unsigned by_chunks;  ///< inverse_of(chunks of padded matrices),
+    unsigned by_values;  ///< inverse_of(n^2),
+    unsigned by_rows;    ///< inverse_of(n).
 
     /// Where matrix m begins.
     __host__ __device__ constexpr int place(int m) const {
@@ -38,17 +38,9 @@ struct StageShape {
     }
 };
 
-/// x / d from ceil(2^32 / d), exact while x d < 2^32; 0 stands for d = 1.
-__device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
-    return inverse == 0 ? x : int(__umulhi(unsigned(x), inverse));
-}
-
 /// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of different
 /// matrices, as matrix_of_group says or, unless `by_group`, adjacent ones.
 constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_group = true) {
-    const auto inverse = [](int d) {
-        return d == 1 ? 0u : unsigned(((1ull << 32) + unsigned(d) - 1) / unsigned(d));
-    };
     const int phase = 128 / value_bytes;  // Lanes served together, and banks of a value's width.
     const int matrices = 32 / lanes;
     const int chunk_values = 16 / value_bytes;
@@ -83,9 +75,9 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
         shape.stride = n * n + best_pad;
         shape.wide = wide(best_pad);
         shape.pad_chunks = best_pad / chunk_values;
-        shape.by_chunks = inverse(std::max(padded * n * n / chunk_values, 1));
-        shape.by_values = inverse(n * n);
-        shape.by_rows = inverse(n);
+        shape.by_chunks = inverse_of(std::max(padded * n * n / chunk_values, 1));
+        shape.by_values = inverse_of(n * n);
+        shape.by_rows = inverse_of(n);
         return shape;
     };
     const StageShape each = best_of(1);
