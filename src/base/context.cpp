@@ -132,8 +132,8 @@ void Context::reset_phases() const {
     state_->replayed = false;
 }
 
-double Context::copy_rate() const {
-    double& best = state_->copy_rate;
+double Context::copy_bandwidth() const {
+    double& best = state_->copy_bandwidth;
     if (best > 0) return best;
     const Offset bytes =
         std::min(on_gpu() ? Offset(1) << 30 : Offset(1) << 26, free_memory() / 8 / 4096 * 4096);

@@ -233,7 +233,7 @@ HWY_INLINE Choice choose_static(D d, const Square<T>& m, Index s, T tau) {
     const T below = hn::GetLane(hn::MaxOfLanes(d, largest_lanes(d, m, s, s, s)));
     if (magnitude(m.at(s, s)) < tau && below < tau) return {s};
     const PivotPair<T> e{m.at(s, s), m.at(s + 1, s), m.at(s + 1, s + 1)};
-    return takes_pair(e, below) ? Choice{s, s + 1} : Choice{s};
+    return is_pair_pivot(e, below) ? Choice{s, s + 1} : Choice{s};
 }
 
 /// Bunch-Kaufman (Higham, Algorithm 11.2) and rook (Algorithm 11.5) pivoting.
