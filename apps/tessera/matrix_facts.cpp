@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/symmetry.hpp"
 
 namespace tessera::cli {
 

@@ -21,5 +21,4 @@
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/spectrum.hpp"
-#include "tessera/symmetry.hpp"
 #include "tessera/vector_ops.hpp"
