@@ -8,7 +8,6 @@
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"
 #include "tessera/elasticity.hpp"
-#include "tessera/error.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/io.hpp"
@@ -21,5 +20,4 @@
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/spectrum.hpp"
-#include "tessera/symmetry.hpp"
 #include "tessera/vector_ops.hpp"

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera {
 

@@ -2,7 +2,7 @@
 
 #include "io/output_file.hpp"
 #include "io/text.hpp"
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::io {
 

@@ -93,7 +93,7 @@ NamedMatrix load(const Context& cpu, const std::string& name, const std::string&
             return {name, io::read_matrix<double>(cpu, path), {}};
         }
     }
-    auto problem = problems::generate<double>(cpu, Spec::parse(name));
+    auto problem = problems::generate<double>(cpu, Spec(name));
     return {name, std::move(problem.matrix), std::move(problem.load)};
 }
 

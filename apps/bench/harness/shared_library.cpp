@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::bench {
 

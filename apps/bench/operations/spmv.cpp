@@ -26,7 +26,7 @@ struct Way {
 Way parse_way(const Context& context, std::string text) {
     const bool skips_pads = text.starts_with("ellr");
     if (skips_pads) text.erase(3, 1);
-    Spec spec = Spec::parse(text);
+    Spec spec = Spec(text);
     Way way;
     if (spec.name() == "csr") way.lanes = int(spec.integer("lanes", 0, 1, 32));
     way.threads = int(spec.integer("threads", 0, 32, 1024));

@@ -4,7 +4,7 @@
 
 #include "harness/shared_library.hpp"
 #include "operations/implementations.hpp"
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::bench {
 

@@ -95,8 +95,6 @@ Context open_context(const std::string& device, int threads, std::string& why_no
         return Context::from_name(device, threads, &why_not_cuda);
     } catch (const DeviceError& error) {
         throw DeviceUnavailable(error.what());
-    } catch (const NotBuilt& error) {
-        throw DeviceUnavailable(error.what());
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "commands/commands.hpp"
 #include "report/text.hpp"
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::cli {
 

@@ -218,7 +218,7 @@ class Run {
             if (phase.name == "setup" || phase.name == "bounds")
                 report_.seconds.setup += phase.seconds;
         }
-        report_.peak_memory_bytes = context_.memory().peak;
+        report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
         if (solved_ && (choice_.right_hand_side.knows_solution() || !arguments_.out.empty() ||

@@ -14,7 +14,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::cli {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/symmetry.hpp"
+#include "tessera/csr.hpp"
 
 namespace tessera::cli {
 

@@ -9,7 +9,7 @@
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/config.hpp"
-#include "tessera/symmetry.hpp"
+#include "tessera/csr.hpp"
 
 namespace tessera {
 

@@ -90,7 +90,7 @@ Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
 Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
     require_that(spec.value_count() >= 2,
                  "block_diagonal needs a block size, for example block_diagonal:", size, ",8");
-    const Offset block = spec.integer(std::size_t(1), 0, 1, std::numeric_limits<Index>::max());
+    const Offset block = spec.integer(1, 0, 1, std::numeric_limits<Index>::max());
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
     auto problem = assemble_rows(cpu, size, [&](Index i, RowList& row) {

@@ -80,7 +80,7 @@ Problem<T> generate(const Context& cpu, Spec problem) {
     }
     require_that(problem.value_count() > 0, problem.name(), " needs a size, for example ",
                  problem.name(), ":", found->example);
-    const Offset size = problem.integer(std::size_t(0), 0, 1, std::numeric_limits<Index>::max());
+    const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
     Problem<T> built = rounded<T>(cpu, found->build(cpu, problem, Index(size)));
     built.name = problem.normalised();
     return built;

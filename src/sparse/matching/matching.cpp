@@ -6,8 +6,8 @@
 #include "base/phases.hpp"
 #include "sparse/matching/cycles.hpp"
 #include "sparse/matching/shortest_paths.hpp"
+#include "tessera/csr.hpp"
 #include "tessera/ordering.hpp"
-#include "tessera/symmetry.hpp"
 
 namespace tessera {
 

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/dispatch.hpp"
+#include "base/gather_rows.hpp"
 #include "base/parallel.hpp"
-#include "base/prefetch_rows.hpp"
 
 namespace tessera::block_ldlt {
 

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "base/gather_rows.hpp"
-#include "base/prefetch_rows.hpp"
 #include "precond/block_ldlt/symbolic/block_pattern.hpp"
 
 namespace tessera::block_ldlt {

@@ -118,8 +118,7 @@ TEST(cg, flexible_survives_a_preconditioner_that_changes) {
     const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
     std::vector<double> x(b.size());
     const SolveReport plain = run(where, "cg", matrix, b).report;
-    const SolveReport flexible =
-        fcg<double>(where, a, &m, std::span<const double>(b), std::span<double>(x));
+    const SolveReport flexible = solve(where, "fcg", a, &m, b, x);
     EXPECT_EQ(flexible.status, Status::converged);
     EXPECT_LE(flexible.iterations, 2 * plain.iterations);
 }

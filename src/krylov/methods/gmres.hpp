@@ -187,9 +187,6 @@ struct GmresConfig {
     static constexpr bool left = true;
     int restart;
 
-    explicit GmresConfig(int length) : restart(length) {
-        require(restart >= 1, "gmres: restart must be 1 or more");
-    }
     explicit GmresConfig(Spec spec) : restart(int(spec.integer(0, 30, 1, 10000))) { spec.finish(); }
     template <class T>
     auto method(const System<T>& system) const {

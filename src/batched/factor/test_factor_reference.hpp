@@ -3,7 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "batched/pivot_record.hpp"
+#include "batched/factor/factor_sets.hpp"
 #include "tessera/factor.hpp"
 
 // The factorisations in plain loops, for float, double and long double; `a` is column-major, and

@@ -8,21 +8,47 @@
 namespace tessera {
 
 template <class T>
+class Idr;
+
+/// idr as registered.
+struct IdrConfig {
+    static constexpr bool left = true;
+    int s;               ///< Dimension of the shadow space.
+    std::uint64_t seed;  ///< Of the shadow space.
+    double angle;        ///< Of the "maintaining the convergence" strategy; 0: off.
+    bool smoothing;
+
+    explicit IdrConfig(Spec spec)
+        : s(int(spec.integer(0, 4, 1, 16))),
+          seed(std::uint64_t(spec.integer("seed", 1, 0, std::numeric_limits<Offset>::max()))),
+          angle(spec.real("angle", 0.7, 0, 0.999)),
+          smoothing(spec.flag("smoothing")) {
+        spec.finish();
+    }
+    template <class T>
+    auto method(const System<T>& system) const {
+        return std::make_unique<Idr<T>>(system, *this);
+    }
+    /// P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
+    Offset numbers(Offset rows) const { return rows * (8 + 3 * s); }
+};
+
+template <class T>
 struct IdrState {
-    static constexpr int most = 16;  ///< Largest dimension of the shadow space.
+    static constexpr int max_s = 16;  ///< Largest dimension of the shadow space.
 
     Recurrence<T> recurrence;
-    T f[most];            ///< P^T r
-    T m[most * most];     ///< M = P^T G, lower triangular, column-major.
-    T c[most + 1];        ///< Solution of M c = f, then omega behind it.
-    T minus_c[most + 1];  ///< -c, then 1.
-    T h[most];            ///< P^T g before g is made biorthogonal; coefficients while P is made.
-    T gg;                 ///< g^T g
-    T rr;                 ///< r^T r
-    T smoothed_rr;        ///< The same of the smoothed residual.
-    T r_t[2];             ///< (r^T t, t^T t)
-    T d_s[2];             ///< (d^T d, d^T r_s), d = r_s - r
-    T length;             ///< Of the step in x and r that comes next; 0 when not running.
+    T f[max_s];            ///< P^T r
+    T m[max_s * max_s];    ///< M = P^T G, lower triangular, column-major.
+    T c[max_s + 1];        ///< Solution of M c = f, then omega behind it.
+    T minus_c[max_s + 1];  ///< -c, then 1.
+    T h[max_s];            ///< P^T g before g is made biorthogonal; coefficients while P is made.
+    T gg;                  ///< g^T g
+    T rr;                  ///< r^T r
+    T smoothed_rr;         ///< The same of the smoothed residual.
+    T r_t[2];              ///< (r^T t, t^T t)
+    T d_s[2];              ///< (d^T d, d^T r_s), d = r_s - r
+    T length;              ///< Of the step in x and r that comes next; 0 when not running.
     T gamma, one_minus_gamma;
     T scale;
 
@@ -36,14 +62,13 @@ struct IdrState {
 
     /// M = I, omega = 1; U and G are zero.
     TESSERA_HOST_DEVICE void begin(int s) {
-        for (int i = 0; i < s * most; ++i) m[i] = 0;
-        for (int i = 0; i < s; ++i) m[i * most + i] = 1;
+        for (int i = 0; i < s * max_s; ++i) m[i] = 0;
+        for (int i = 0; i < s; ++i) m[i * max_s + i] = 1;
         c[s] = 1;
         minus_c[s] = 1;
     }
 
-    /// Solves M(k:s, k:s) c = f(k:s). Also takes note of the residual norm that the update before
-    /// left
+    /// Solves M(k:s, k:s) c = f(k:s). Also observes the residual norm after the last update
     /// (`norm_square`), and begins the iteration when k = 0.
     TESSERA_HOST_DEVICE void project(const T* norm_square, int s, int k) {
         if (k == 0) {
@@ -54,8 +79,8 @@ struct IdrState {
         }
         for (int i = k; i < s; ++i) {
             T sum = f[i];
-            for (int j = k; j < i; ++j) sum -= m[j * most + i] * c[j];
-            c[i] = sum / m[i * most + i];
+            for (int j = k; j < i; ++j) sum -= m[j * max_s + i] * c[j];
+            c[i] = sum / m[i * max_s + i];
             minus_c[i] = -c[i];
         }
     }
@@ -65,14 +90,14 @@ struct IdrState {
     TESSERA_HOST_DEVICE void biorthogonalise(int k) {
         for (int i = 0; i < k; ++i) {
             T sum = h[i];
-            for (int j = 0; j < i; ++j) sum += m[j * most + i] * h[j];
-            h[i] = -sum / m[i * most + i];
+            for (int j = 0; j < i; ++j) sum += m[j * max_s + i] * h[j];
+            h[i] = -sum / m[i * max_s + i];
         }
     }
 
     /// length = beta = f_k / M_kk,  f(k+1:s) -= beta M(k+1:s, k). The columns of P have norm 1.
     TESSERA_HOST_DEVICE void next_length(int s, int k) {
-        const T* column = m + k * most;
+        const T* column = m + k * max_s;
         length = 0;
         if (!recurrence.running()) return;
         if (!std::isfinite(column[k]) || !std::isfinite(gg) || !std::isfinite(f[k])) {
@@ -144,7 +169,7 @@ class Idr final : public Method<T> {
     using State = IdrState<T>;
 
   public:
-    Idr(const System<T>& system, const IdrOptions& options)
+    Idr(const System<T>& system, const IdrConfig& options)
         : system_(system),
           options_(options),
           s_(int(std::min<Offset>(options.s, system.size()))),
@@ -247,7 +272,7 @@ class Idr final : public Method<T> {
             combine<T>(context, k, g_.vectors(0, k), state->h, T(1), g_[k]);
             combine<T>(context, k, u_.vectors(0, k), state->h, T(1), u_[k]);
         }
-        dots<T>(context, s_ - k, p_.vectors(k, s_ - k), g_[k], state->m + k * State::most + k);
+        dots<T>(context, s_ - k, p_.vectors(k, s_ - k), g_[k], state->m + k * State::max_s + k);
         dot<T>(context, g_[k], g_[k], &state->gg);
         run_step<&State::next_length>(context, state, s_, k);
         axpy_pair_dot<T>(context, &state->length, u_[k], g_[k], system_.x, residual(), &state->rr);
@@ -275,7 +300,7 @@ class Idr final : public Method<T> {
     std::span<T> smoothed_x() { return smoothed_[2]; }
 
     System<T> system_;
-    IdrOptions options_;
+    IdrConfig options_;
     int s_;
     VectorSet<T> p_;
     VectorSet<T> g_;         ///< g_0 .. g_(s-1), r, t.
@@ -283,32 +308,6 @@ class Idr final : public Method<T> {
     VectorSet<T> v_;         ///< v, with a preconditioner.
     VectorSet<T> smoothed_;  ///< r_s - r, r_s, x_s, with smoothing.
     Buffer<State> state_;
-};
-
-/// idr as registered.
-struct IdrConfig {
-    static constexpr bool left = true;
-    IdrOptions options;
-
-    explicit IdrConfig(const IdrOptions& given) : options(given) {
-        require(options.s >= 1 && options.s <= IdrState<double>::most,
-                "idr: s, the dimension of the shadow space, must be within 1..16");
-        require(options.angle >= 0 && options.angle < 1, "idr: angle must be within 0..1");
-    }
-    explicit IdrConfig(Spec spec) {
-        options.s = int(spec.integer(0, options.s, 1, 16));
-        options.seed = std::uint64_t(
-            spec.integer("seed", Offset(options.seed), 0, std::numeric_limits<Offset>::max()));
-        options.angle = spec.real("angle", options.angle, 0, 0.999);
-        options.smoothing = spec.flag("smoothing");
-        spec.finish();
-    }
-    template <class T>
-    auto method(const System<T>& system) const {
-        return std::make_unique<Idr<T>>(system, options);
-    }
-    /// P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
-    Offset numbers(Offset rows) const { return rows * (8 + 3 * options.s); }
 };
 
 }  // namespace tessera
