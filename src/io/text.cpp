@@ -38,8 +38,6 @@ std::string& operator+=(std::string& message, Quoted quoted) {
     return message += quoted.text.size() > longest ? "...'" : "'";
 }
 
-std::string shape_text(Offset rows, Offset columns) { return concat(rows, " x ", columns); }
-
 Offset integer_of(std::string_view word, const char* what) {
     Offset number = 0;
     const std::string reason = parse_integer(word, number);
