@@ -1,5 +1,7 @@
 #include "tessera/context.hpp"
 
+#include TESSERA_COMMIT_FILE
+
 #include <algorithm>
 #include <charconv>
 
@@ -8,6 +10,9 @@
 #include "base/phases.hpp"
 
 namespace tessera {
+
+const char* version() { return TESSERA_VERSION; }
+const char* commit() { return TESSERA_COMMIT; }
 
 const char* to_string(InstructionSet set) {
     return set == InstructionSet::sse4 ? "sse4" : set == InstructionSet::avx2 ? "avx2" : "avx512";

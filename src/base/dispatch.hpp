@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/concat.hpp"
 #include "tessera/context.hpp"
 
 /// The address of a CUDA function, or null where the CUDA backend is not built.
@@ -33,9 +34,5 @@ F* select(const Context& context, F* cpu, std::type_identity_t<F*> cuda) {
 /// Calls cpu::name or cuda::name of the current namespace, by the backend of the Context.
 #define TESSERA_RUN(name, context, ...) \
     tessera::select(context, &cpu::name, TESSERA_IF_CUDA(cuda::name))(context, __VA_ARGS__)
-
-inline void require(bool holds, const char* message) {
-    if (!holds) throw InvalidArgument(message);
-}
 
 }  // namespace tessera
