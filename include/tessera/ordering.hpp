@@ -31,7 +31,7 @@ struct SymmetricMatching {
 /// one row stays alone, an even cycle is cut into pairs in the one of two ways that has the larger
 /// product of |a_ii a_jj - a_ij^2| (scaled), of an odd one the row with the largest |a_ii| stays
 /// alone (zero, where the whole diagonal of the cycle is). About O(nonzeros log rows) on most
-/// matrices. Throws InvalidArgument unless the matrix is symmetric (check_symmetry).
+/// matrices. The matrix must be symmetric (check_symmetry), which is not checked.
 /// Source: I. S. Duff, S. Pralet, "Strategies for scaling and pivoting for sparse symmetric
 /// indefinite problems", SIAM J. Matrix Anal. Appl. 27 (2005), pp. 313-340.
 template <class T>
@@ -43,25 +43,18 @@ TESSERA_API SymmetricMatching match_symmetric(const Context& cpu, const CsrView<
 enum class OrderingMethod : std::uint8_t { natural, rcm, amd };
 TESSERA_API const char* to_string(OrderingMethod method);
 
-/// Rows in slots, k slots a block. Some slots are left empty so that no pair is cut.
-struct BlockOrdering {
-    Index padding = 0;               ///< Empty slots.
-    std::vector<Index> row_of_slot;  ///< A multiple of k; -1: empty.
-    std::vector<Index> slot_of_row;
-};
-
-/// Orders the graph whose vertices are the pairs (`partner` as in SymmetricMatching, or empty: all
-/// rows alone) and single rows, then packs them into blocks of `block` rows: where a pair would
-/// straddle the end of a block, the next single row among the 64 vertices that follow takes the
-/// slot, else it stays empty. With k = 1 pairs only stay adjacent. The matrix is square with a
-/// symmetric pattern. Throws InvalidArgument on a bad block size, partners that are no pairs, and
-/// more than 2^31 - 1 slots.
+/// The row in each slot of a grid of blocks of `block` rows, -1: empty. Orders the graph whose
+/// vertices are the pairs (`partner` as in SymmetricMatching, or empty: all rows alone) and single
+/// rows, then packs them into blocks: where a pair would straddle the end of a block, the next
+/// single row among the 64 vertices that follow takes the slot, else it stays empty. With blocks of
+/// one row pairs only stay adjacent. The matrix is square with a symmetric pattern. Throws
+/// InvalidArgument on a bad block size, partners that are no pairs, and more than 2^31 - 1 slots.
 /// Source: pairs as vertices: O. Schenk, A. Wächter, M. Hagemann, "Matching-based preprocessing
 /// algorithms to the solution of saddle-point problems in large-scale nonconvex interior-point
 /// optimization", Comput. Optim. Appl. 36 (2007), pp. 321-341.
 template <class T>
-TESSERA_API BlockOrdering order_blocks(const Context& cpu, const CsrView<T>& matrix,
-                                       std::span<const Index> partner, Index block,
-                                       OrderingMethod method = OrderingMethod::amd);
+TESSERA_API std::vector<Index> order_blocks(const Context& cpu, const CsrView<T>& matrix,
+                                            std::span<const Index> partner, Index block,
+                                            OrderingMethod method = OrderingMethod::amd);
 
 }  // namespace tessera

@@ -2,12 +2,13 @@
 
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "tessera/types.hpp"
 
 namespace tessera {
 
-/// The parts as one text, numbers in decimal.
+/// Concatenates texts and numbers (in decimal).
 template <class... Parts>
 std::string concat(const Parts&... parts) {
     std::string text;
@@ -23,9 +24,16 @@ std::string concat(const Parts&... parts) {
     return text;
 }
 
-/// Throws InvalidArgument with these parts as its message unless the condition is true.
+/// "a, b, c", or `none` where the list is empty.
+inline std::string list_of(const std::vector<std::string>& names, const char* none = "none") {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list.empty() ? none : list;
+}
+
+/// Throws InvalidArgument with the parts as its message unless the condition is true.
 template <class... Parts>
-void require_that(bool condition, const Parts&... parts) {
+void require(bool condition, const Parts&... parts) {
     if (!condition) throw InvalidArgument(concat(parts...));
 }
 

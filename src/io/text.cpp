@@ -38,8 +38,6 @@ std::string& operator+=(std::string& message, Quoted quoted) {
     return message += quoted.text.size() > longest ? "...'" : "'";
 }
 
-std::string shape_text(Offset rows, Offset columns) { return concat(rows, " x ", columns); }
-
 Offset integer_of(std::string_view word, const char* what) {
     Offset number = 0;
     const std::string reason = parse_integer(word, number);
@@ -68,8 +66,7 @@ bool Lines::next(std::string_view& line) {
 }
 
 void require_cpu(const Context& cpu, const char* function) {
-    require_that(!cpu.on_gpu(), function,
-                 " works in host memory: pass a CPU context (Context::cpu())");
+    require(!cpu.on_gpu(), function, " works in host memory: pass a CPU context (Context::cpu())");
 }
 
 }  // namespace tessera::io

@@ -53,9 +53,6 @@ struct Quoted {
 };
 std::string& operator+=(std::string& message, Quoted quoted);
 
-/// "2 x 3"
-std::string shape_text(Offset rows, Offset columns);
-
 /// The number that a word stands for. Rejects others with `what` in front: "row 'x' is not ...".
 Offset integer_of(std::string_view word, const char* what);
 template <class T>

@@ -55,13 +55,12 @@ void check_fields(const std::vector<MeshField>& fields, Index count, const char*
                   std::vector<std::string> names) {
     for (const MeshField& field : fields) {
         const auto require_field = [&](bool condition, const auto&... problem) {
-            require_that(condition, "write_vtu: the field ", Quoted{field.name}, problem...);
+            require(condition, "write_vtu: the field ", Quoted{field.name}, problem...);
         };
-        require_that(!field.name.empty(), "write_vtu: a field has no name");
+        require(!field.name.empty(), "write_vtu: a field has no name");
         const auto is_control = [](unsigned char c) { return c < ' '; };
-        require_that(std::ranges::none_of(field.name, is_control),
-                     "write_vtu: the name of the field ", Quoted{field.name},
-                     " holds a control character");
+        require(std::ranges::none_of(field.name, is_control), "write_vtu: the name of the field ",
+                Quoted{field.name}, " holds a control character");
         require_field(field.components >= 1, " has no components");
         require_field(Offset(field.values.size()) == Offset(count) * field.components, " has ",
                       field.values.size(), " values, not ", field.components, " for each of ",
@@ -73,10 +72,6 @@ void check_fields(const std::vector<MeshField>& fields, Index count, const char*
     if (twice == names.end()) return;
     throw InvalidArgument(concat("write_vtu: two fields have the name ", Quoted{*twice}));
 }
-
-struct VtuArrays {
-    std::vector<VtuArray> node_data, element_data, points, cells;
-};
 
 /// The connectivity, the end of each element in it, and the types.
 std::vector<VtuArray> cell_arrays(const Mesh& mesh) {
@@ -99,23 +94,27 @@ std::vector<VtuArray> cell_arrays(const Mesh& mesh) {
     return {nodes, ends, types};
 }
 
+/// The arrays by the XML elements that contain them.
+using VtuArrays = std::vector<std::pair<std::string, std::vector<VtuArray>>>;
+
 VtuArrays arrays_of(const Mesh& mesh, std::span<const MeshField> node_fields,
                     std::span<const MeshField> element_fields) {
-    VtuArrays arrays;
+    std::vector<VtuArray> node_data, element_data;
     for (const MeshField& field : node_fields) {
-        arrays.node_data.push_back(reals(field.name, field.components, field.values));
+        node_data.push_back(reals(field.name, field.components, field.values));
     }
     if (!mesh.regions.empty()) {
         const auto region = [&mesh](Offset k) { return mesh.regions[std::size_t(k)]; };
-        arrays.element_data.push_back(
+        element_data.push_back(
             number_array("region", "Int32", 1, Offset(mesh.regions.size()), region));
     }
     for (const MeshField& field : element_fields) {
-        arrays.element_data.push_back(reals(field.name, field.components, field.values));
+        element_data.push_back(reals(field.name, field.components, field.values));
     }
-    arrays.points = {reals("Points", mesh.dimensions, mesh.points)};
-    arrays.cells = cell_arrays(mesh);
-    return arrays;
+    return {{"PointData", node_data},
+            {"CellData", element_data},
+            {"Points", {reals("Points", mesh.dimensions, mesh.points)}},
+            {"Cells", cell_arrays(mesh)}};
 }
 
 /// The XML before the appended data.
@@ -126,20 +125,16 @@ std::string heading(const Mesh& mesh, const VtuArrays& arrays) {
         "header_type=\"UInt64\">\n<UnstructuredGrid>\n<Piece NumberOfPoints=\"",
         mesh.node_count(), "\" NumberOfCells=\"", mesh.element_count(), "\">\n");
     Offset at = 0;
-    const auto section = [&](const std::string& name, const std::vector<VtuArray>& list) {
-        xml += "<" + name + ">\n";
+    for (const auto& [name, list] : arrays) {
+        xml += concat("<", name, ">\n");
         for (const VtuArray& array : list) {
             xml += concat("<DataArray type=\"", array.type, "\" Name=\"", escaped(array.name),
                           "\" NumberOfComponents=\"", array.components,
                           "\" format=\"appended\" offset=\"", at, "\"/>\n");
             at += Offset(sizeof(std::uint64_t)) + array.bytes;
         }
-        xml += "</" + name + ">\n";
-    };
-    section("PointData", arrays.node_data);
-    section("CellData", arrays.element_data);
-    section("Points", arrays.points);
-    section("Cells", arrays.cells);
+        xml += concat("</", name, ">\n");
+    }
     return xml + "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_";
 }
 
@@ -156,9 +151,8 @@ void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
     check_fields(element_fields, mesh.element_count(), "elements", taken);
     const VtuArrays arrays = arrays_of(mesh, node_fields, element_fields);
     std::vector<FileSection> sections{text_section(heading(mesh, arrays))};
-    for (const auto* list :
-         {&arrays.node_data, &arrays.element_data, &arrays.points, &arrays.cells}) {
-        for (const VtuArray& array : *list) {
+    for (const auto& [name, list] : arrays) {
+        for (const VtuArray& array : list) {
             std::string size;
             append_number(size, std::uint64_t(array.bytes));
             sections.push_back(text_section(size));

@@ -106,7 +106,7 @@ void add_times(Json& row, const Context& context, const LinearSystem& system,
     const double bytes = bytes_of(preconditioner);
     row["apply_milliseconds"] = milliseconds;
     row["apply_bytes"] = bytes;
-    row["fraction_of_copy"] = bytes / (1e-3 * milliseconds) / context.copy_rate();
+    row["fraction_of_copy"] = bytes / (1e-3 * milliseconds) / context.copy_bandwidth();
 }
 
 SolveReport run_solver(const Context& context, const LinearSystem& system,
@@ -117,7 +117,7 @@ SolveReport run_solver(const Context& context, const LinearSystem& system,
     options.max_iterations = most;
     options.stagnation_window = 0;
     fill(context, 0.0, x.view());
-    return solve<double>(context, Spec::parse(bench.solver), *system.product, preconditioner,
+    return solve<double>(context, Spec(bench.solver), *system.product, preconditioner,
                          system.right_hand_side.view(), x.view(), options);
 }
 
@@ -213,9 +213,8 @@ void measure_way(Json& row, const Context& context, const LinearSystem& system,
     const CsrView<double> a = std::as_const(system.matrix).view();
     std::unique_ptr<Preconditioner<double>> preconditioner;
     try {
-        row["setup_seconds"] = seconds_of(context, [&] {
-            preconditioner = make_preconditioner<double>(context, Spec::parse(way), a);
-        });
+        row["setup_seconds"] = seconds_of(
+            context, [&] { preconditioner = make_preconditioner<double>(context, Spec(way), a); });
         const auto* ldlt = dynamic_cast<const BlockLdlt<double>*>(preconditioner.get());
         if (ldlt != nullptr) add_report(row, *ldlt);
         if (preconditioner != nullptr) add_times(row, context, system, *preconditioner, bench);

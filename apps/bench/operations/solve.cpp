@@ -28,7 +28,7 @@ Way parse_way(const std::string& text) {
 
 /// A polynomial takes the format of the products, as in `tessera solve`, unless it names its own.
 void take_format(Way& way) {
-    const Spec spec = Spec::parse(way.preconditioner);
+    const Spec spec = Spec(way.preconditioner);
     const bool polynomial =
         spec.name() != "none" && spec.name() != "jacobi" && spec.name() != "block_jacobi";
     if (!polynomial || !Spec(spec).word("format", "").empty()) return;
@@ -69,14 +69,13 @@ struct LowPrecision {
 class Solver {
   public:
     Solver(const Context& context, const LoadedSystem& system, const Way& way)
-        : context_(context), system_(system), spec_(Spec::parse(way.solver)) {
+        : context_(context), system_(system), spec_(Spec(way.solver)) {
         const CsrView<double> a = system.matrix.view();
         refines_ = spec_.name() == "refinement";
 #if TESSERA_WITH_CUDA
         if (way.format == "cusparse_csr") product_ = cusparse_csr_operator(context, a);
 #endif
-        const FormatOptions format =
-            product_ ? FormatOptions{} : parse_format(Spec::parse(way.format));
+        const FormatOptions format = product_ ? FormatOptions{} : parse_format(Spec(way.format));
         if (!product_) product_ = make_operator(context, a, format);
         if (refines_) {
             low_.matrix = rounded_to_float(context, a);
@@ -102,7 +101,7 @@ class Solver {
 
   private:
     void prepare(const std::string& text) {
-        const Spec spec = Spec::parse(text);
+        const Spec spec = Spec(text);
         setup_seconds_ = std::numeric_limits<double>::infinity();
         for (int k = 0; k < (context_.on_gpu() ? 3 : 1); ++k) {
             const auto begin = std::chrono::steady_clock::now();

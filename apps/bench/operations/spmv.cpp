@@ -26,7 +26,7 @@ struct Way {
 Way parse_way(const Context& context, std::string text) {
     const bool skips_pads = text.starts_with("ellr");
     if (skips_pads) text.erase(3, 1);
-    Spec spec = Spec::parse(text);
+    Spec spec = Spec(text);
     Way way;
     if (spec.name() == "csr") way.lanes = int(spec.integer("lanes", 0, 1, 32));
     way.threads = int(spec.integer("threads", 0, 32, 1024));
@@ -203,7 +203,8 @@ class MatrixRows {
             row_.first * (rounding(values, sizeof(T) == 8) +
                           2 * double(row_.second + 2) * double(std::numeric_limits<T>::epsilon()));
         line["fraction_of_roofline"] = roofline(value_size(values), index_bits) /
-                                       context_.copy_rate() / (1e-3 * double(line["milliseconds"]));
+                                       context_.copy_bandwidth() /
+                                       (1e-3 * double(line["milliseconds"]));
         if (result.contains("triad_gbps")) {  // The fastest against the fastest.
             line["fraction_of_triad"] = 1e-6 * double(line["bytes"]) /
                                         double(line["fastest_milliseconds"]) /

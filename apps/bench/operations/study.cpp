@@ -62,7 +62,7 @@ void solve_entry(Json& line, const Context& context, const Case& given, const St
     options.max_seconds = study.max_seconds;
     options.side = line["side"] == "left" ? Side::left : Side::right;
     options.check_interval = 16;
-    const Spec solver = Spec::parse(study.solver + ",seed=" + line["seed"].dump());
+    const Spec solver = Spec(study.solver + ",seed=" + line["seed"].dump());
     const SolveReport report =
         solve<double>(context, solver, CsrOperator<double>(context, a), &given.preconditioner,
                       std::as_const(b).view(), x.view(), options);
@@ -105,8 +105,7 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
                 line = *row;
             } else {
                 if (preconditioner == nullptr) {
-                    const Spec spec =
-                        Spec::parse(preconditioner_text(key["bound"], key["precision"]));
+                    const Spec spec = Spec(preconditioner_text(key["bound"], key["precision"]));
                     // What the first one allocates the second finds in the pool.
                     const Timing setup = measure(
                         context, [&] { make_preconditioner<double>(context, spec, matrix); }, 0);

@@ -75,7 +75,7 @@ Buffer<int> narrow(const Context& context, const Offset* offsets, Offset count) 
 
 template <class T>
 SlicedMatrix<T> convert(const Context& context, const CsrView<T>& matrix, const std::string& to) {
-    return SlicedMatrix<T>::from_csr(context, matrix, parse_format(Spec::parse(to)));
+    return SlicedMatrix<T>::from_csr(context, matrix, parse_format(Spec(to)));
 }
 
 /// Columns of pads are -1, as cuSPARSE wants.

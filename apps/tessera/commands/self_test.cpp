@@ -59,11 +59,11 @@ double residual(const Dense& a, const Dense& b) {
 }
 
 TestItem test_solve(const Context& context) {
-    const auto problem = problems::generate<double>(Context::cpu(), Spec::parse("poisson2d:50"));
+    const auto problem = problems::generate<double>(Context::cpu(), "poisson2d:50");
     const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
     const CsrOperator<double> product(context, matrix.view());
     const auto preconditioner =
-        make_preconditioner<double>(context, Spec::parse("block_jacobi:32"), matrix.view());
+        make_preconditioner<double>(context, "block_jacobi:32", matrix.view());
     Buffer<double> b(context, matrix.rows());
     Buffer<double> x(context, matrix.rows());
     fill(context, 1.0, b.view());
@@ -82,7 +82,7 @@ TestItem test_solve(const Context& context) {
 /// growth, which on random blocks stays below n (Trefethen and Schreiber 1990).
 TestItem test_inversion(const Context& context) {
     const auto problem =
-        problems::generate<double>(Context::cpu(), Spec::parse("random_blocks:2000,sizes=1-32"));
+        problems::generate<double>(Context::cpu(), "random_blocks:2000,sizes=1-32");
     const CsrView<double> host = problem.matrix.view();
     const CsrMatrix<double> matrix = copy_to(context, host);
     const BlockJacobi<double> inverted(context, matrix.view(),

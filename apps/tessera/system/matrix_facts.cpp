@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/csr.hpp"
-
 namespace tessera::cli {
 
 template <class T>

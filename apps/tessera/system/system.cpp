@@ -105,7 +105,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     if (std::find(problems.begin(), problems.end(), name) == problems.end()) {
         throw InvalidArgument(nothing_there(text, problems));
     }
-    auto problem = problems::generate<T>(host, Spec::parse(text));
+    auto problem = problems::generate<T>(host, Spec(text));
     system.matrix = std::move(problem.matrix);
     system.load = std::move(problem.load);
     system.known_singular = problem.known_singular;

@@ -1,13 +1,9 @@
 #pragma once
 
-#include <algorithm>
-
-#include "batched/factor/factor_job.hpp"
-#include "gpu/load.cuh"
-#include "gpu/staged_batch.cuh"
-#include "gpu/tiles/factor_tile.cuh"
-#include "gpu/tiles/rotating_rows.cuh"
-#include "gpu/tuning/batched_h200.hpp"
+#include "batched/factor/kernels.hpp"
+#include "gpu/tiles/ldlt_tile.cuh"
+#include "gpu/tiles/ldu_tile.cuh"
+#include "gpu/tiles/llt_tile.cuh"
 
 /// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
 /// 32 lanes, larger ones by a thread block each.
@@ -16,37 +12,6 @@ namespace tessera::batched::cuda {
 using namespace tessera::cuda;
 
 namespace {
-
-/// Bytes of the memory of the teams of a warp, or of a thread block that is one team, 32 (or all)
-/// threads of which take one place each of every array.
-template <class T>
-constexpr int factor_bytes(int n, int lanes) {
-    const int threads = std::max(lanes, 32);
-    const int matrices = (threads / lanes) * factor_stride(n, lanes, int(sizeof(T)));
-    const int arrays = threads * (4 * int(sizeof(T)) + 2 * int(sizeof(int)));
-    return (matrices * int(sizeof(T)) + 15) / 16 * 16 + arrays;
-}
-
-/// Memory of team `team` of those that share `bytes`.
-template <class T, class Team>
-__device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int bytes, int team,
-                                                     int n) {
-    constexpr int width = Team::threads;
-    constexpr int threads = width < 32 ? 32 : width;
-    TeamMemory<T> mine;
-    mine.pitch = factor_pitch(n);
-    mine.f = reinterpret_cast<T*>(memory) + team * factor_stride(n, width, int(sizeof(T)));
-    constexpr int arrays = threads * (4 * int(sizeof(T)) + 2 * int(sizeof(int)));
-    T* const values = reinterpret_cast<T*>(memory + bytes - arrays) + team * width;
-    mine.stage = values;
-    mine.stage_two = values + threads;
-    mine.raw = values + 2 * threads;
-    mine.raw_pair = values + 3 * threads;
-    int* const indices = reinterpret_cast<int*>(memory + bytes - 2 * threads * int(sizeof(int)));
-    mine.rows = indices + team * width;
-    mine.columns = indices + threads + team * width;
-    return mine;
-}
 
 /// Results, factors and permutations of the matrix of a team, out of its memory. rotated: whether
 /// RotatingRows left it, with its columns in place and the entries of U still to be divided.
@@ -60,7 +25,7 @@ __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& me
     const int row = inside ? memory.rows[lane] : 0;
     const int* const columns = kind == Factorisation::ldu ? memory.columns : memory.rows;
     const auto& p = job.permutations;
-    const Offset start = p.offsets != nullptr ? p.offsets[b] : b * p.stride;
+    const Offset start = p.start(b);
     if (inside && p.rows != nullptr) p.rows[start + lane] = row;
     if (inside && p.columns != nullptr) {
         p.columns[start + lane] = kind == Factorisation::ldu && !rotated ? columns[lane] : lane;
@@ -94,20 +59,11 @@ __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& me
     }
 }
 
-/// tau of matrix b, whose largest magnitude is `largest`; 0 where there is none.
-template <class T>
-__device__ __forceinline__ T threshold_of(const FactorOptions<T>& options, Offset b, T largest) {
-    T tau = options.threshold;
-    if (options.thresholds != nullptr) tau = options.thresholds[b * options.threshold_stride];
-    if (options.relative) tau *= largest;
-    return tau > T(0) ? tau : T(0);
-}
-
 /// Loads, eliminates and stores the matrix of a team.
-template <class Method, class T, class Team, class Rows>
-__device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>& memory,
-                                          const FactorJob<T>& job, bool told, int n, Offset b,
-                                          bool here) {
+template <class Method, class Rows, class T, class Team>
+__device__ __forceinline__ void factorise(const TeamMatrix<T, Team>& matrix,
+                                          const FactorJob<T>& job, bool told) {
+    const auto& [team, memory, n, b, here] = matrix;
     const Offset line = job.a.sizes != nullptr ? n : job.a.leading_dimension;
     Rows rows(team, start_of(job.a, b), line, here, n, memory.f, memory.pitch);
     if constexpr (Method::symmetric) rows.mirror(team, memory.f, memory.pitch);
@@ -117,41 +73,39 @@ __device__ __forceinline__ void factorise(const Team& team, const TeamMemory<T>&
     finish<Method::kind, false>(team, memory, job, told, n, b, here, tau);
 }
 
-/// LDU, LL^T or LDL^T by Method; one matrix of up to Lanes rows per Lanes lanes, one row and one
-/// column per lane. Rows are in registers or in shared memory; nothing is moved: the pivot row is
-/// published in shared memory, factors are permuted on the way out.
-template <class Method, class T, int Lanes, class Rows, int blocks>
+/// Fallback: the matrices of a warp whose bit is set in `left`, n = up to Lanes rows, by the
+/// general kernel; a function of its own so that it costs the fast path no registers.
+template <class Method, int Lanes, class T, class Size, class MatrixOf>
+__device__ __noinline__ void factorise_odd(const FactorJob<T>& job, unsigned left, Size n,
+                                           unsigned char* memory, MatrixOf matrix_of) {
+    using Team = WarpTeam<Lanes>;
+    const int number = int(threadIdx.x) % 32 / Lanes;
+    const auto shared = team_memory<T, Team>(memory, factor_bytes<T>(Lanes, Lanes), number, n);
+    while (left != 0) {
+        int m = __ffs(int(left)) - 1;
+        bool here = false;
+        for (int k = 0; k < 32 / Lanes && left != 0; ++k, left &= left - 1) {
+            if (k != number) continue;
+            m = __ffs(int(left)) - 1;
+            here = true;
+        }
+        __syncwarp();
+        factorise<Method, SharedRows<T>>(TeamMatrix<T, Team>{Team(), shared, n, matrix_of(m), here},
+                                         job, false);
+    }
+}
+
+/// LDU, LL^T or LDL^T by Method; one matrix per team (4 to 32 lanes for up to 32 rows, a thread
+/// block for up to 128), one row and one column per thread. Rows are in registers or in shared
+/// memory; nothing is moved: the pivot row is published in shared memory, factors are permuted on
+/// the way out.
+template <class Method, class T, class Team, class Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_kernel(const __grid_constant__ SizeClasses classes,
                   const __grid_constant__ FactorJob<T> job, bool told, int bytes) {
     extern __shared__ __align__(16) unsigned char factor_memory[];
     begin_dependent();
-    constexpr int teams = factor_threads / Lanes;
-    const TeamBatch batch = classes.of_block(teams);
-    const int team_number = int(threadIdx.x) / Lanes;
-    const Offset position = batch.first + team_number;
-    const bool here = position < batch.end;
-    const Offset b = classes.matrix(here ? position : batch.end - 1);
-    const WarpTeam<Lanes> team;
-    const auto memory = team_memory<T, WarpTeam<Lanes>>(
-        factor_memory + int(threadIdx.x) / 32 * bytes, bytes, team_number % (32 / Lanes), batch.n);
-    factorise<Method, T, WarpTeam<Lanes>, Rows>(team, memory, job, told, batch.n, b, here);
-}
-
-/// The same for 33..128 rows: one matrix per thread block, one row per thread, in shared memory.
-template <class Method, class T>
-__global__ void __launch_bounds__(factor_threads, factor_large_blocks)
-    factor_large_kernel(const __grid_constant__ SizeClasses classes,
-                        const __grid_constant__ FactorJob<T> job, bool told, int bytes) {
-    extern __shared__ __align__(16) unsigned char factor_memory[];
-    __shared__ unsigned long long scratch[factor_threads / 32];
-    begin_dependent();
-    using Team = BlockTeam<factor_threads>;
-    const TeamBatch batch = classes.of_block(1);
-    const Team team(scratch);
-    const auto memory = team_memory<T, Team>(factor_memory, bytes, 0, batch.n);
-    factorise<Method, T, Team, SharedRows<T>>(team, memory, job, told, batch.n,
-                                              classes.matrix(batch.first), true);
+    factorise<Method, Rows>(team_matrix<T, Team>(classes, factor_memory, bytes), job, told);
 }
 
 /// LDU with static or partial pivoting and static LL^T: one matrix per Lanes lanes, Rows rows per
@@ -206,15 +160,6 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     }
 }
 
-/// The matrices of smallest..largest rows, `matrices` a thread block, by teams of `lanes`.
-template <class T>
-StagedLaunch factor_launch(const FactorJob<T>& job, int smallest, int largest, int lanes,
-                           int matrices) {
-    return staged_launch(
-        job.a, job.plan, smallest, largest, matrices, [](Index) { return 1; },
-        [&](Index n) { return factor_bytes<T>(n, lanes); });
-}
-
 /// Whether outputs other than info are requested.
 template <class T>
 bool is_told(const FactorResults<T>& results) {
@@ -223,71 +168,47 @@ bool is_told(const FactorResults<T>& results) {
            results.log_determinant != nullptr || results.determinant_sign != nullptr;
 }
 
-/// The matrices of Width / 2 + 1 .. Width rows, or of 1 .. 4, in shared memory or in registers.
+/// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4, in shared memory or in registers.
 template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
-    constexpr int rows = rows_a_lane<Method>(Width);
-    const int matrices = factor_threads / Width * (shared ? 1 : rows);
-    const StagedLaunch launch =
-        factor_launch(job, Width == 4 ? 1 : Width / 2 + 1, Width, Width, matrices);
-    if (launch.blocks == 0) return;
-    const auto run = [&](auto kernel, int turns) {
-        launch_dependent(kernel, launch.blocks, factor_threads,
-                         factor_threads / 32 * turns * launch.team_bytes, stream_of(context),
-                         launch.classes, job, is_told(job.results), launch.team_bytes);
+    constexpr int rows = shared ? 1 : rows_a_lane<Method>(Width);
+    const auto run = [&](auto* kernel) {
+        launch_teams(context, job.a, job.plan, Width == 4 ? 0 : Width / 2 + 1, Width, Width,
+                     factor_threads / Width * rows, factor_threads / 32 * rows, kernel, job,
+                     is_told(job.results));
     };
+    using Team = WarpTeam<Width>;
     if constexpr (shared) {
-        run(factor_kernel<Method, T, Width, SharedRows<T>, factor_shared_blocks>, 1);
+        run(factor_kernel<Method, T, Team, SharedRows<T>, factor_shared_blocks>);
     } else if constexpr (rows > 1) {
         constexpr int blocks = factor_rotating_blocks<T>(Width);
-        run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks>, rows);
+        run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks>);
     } else {
         constexpr int blocks = factor_blocks(Width * int(sizeof(T)));
-        run(factor_kernel<Method, T, Width, RegisterRows<T, Width, Method::ordered>, blocks>, 1);
+        run(factor_kernel<Method, T, Team, RegisterRows<T, Width, Method::ordered>, blocks>);
     }
-}
-
-/// The outputs of empty matrices.
-template <class T>
-__global__ void empty_factors_kernel(Index count, const Index* order, FactorResults<T> results) {
-    for_elements<1>(count, [&](Offset i) {
-        const Index b = order == nullptr ? Index(i) : order[i];
-        if (results.info != nullptr) results.info[b] = 0;
-        if (results.perturbed != nullptr) results.perturbed[b] = 0;
-        if (results.perturbation != nullptr) results.perturbation[b] = T(0);
-        if (results.smallest_pivot != nullptr) {
-            results.smallest_pivot[b] = std::numeric_limits<T>::infinity();
-        }
-        for (int k = 0; k < 3 && results.inertia != nullptr; ++k) results.inertia[3 * b + k] = 0;
-        if (results.log_determinant != nullptr) results.log_determinant[b] = T(0);
-        if (results.determinant_sign != nullptr) results.determinant_sign[b] = 1;
-    });
 }
 
 }  // namespace
 
-/// The matrices of a batch by `Method`, the largest first: they take longest. of_32(): whether it
-/// took those of 17 .. 32 rows.
-template <class Method, class T, class Of32 = bool (*)()>
-void factorise_batch(
-    const Context& context, const FactorJob<T>& job, Of32&& of_32 = [] { return false; }) {
-    const StagedLaunch large =
-        factor_launch(job, largest_warp_size + 1, largest_size, factor_threads, 1);
-    if (large.blocks > 0) {
-        launch_dependent(factor_large_kernel<Method, T>, large.blocks, factor_threads,
-                         large.team_bytes, stream_of(context), large.classes, job,
-                         is_told(job.results), large.team_bytes);
+/// The largest matrices first: they take longest.
+template <Factorisation kind, Pivoting pivoting, class T>
+void factorise_as(const Context& context, const FactorJob<T>& job) {
+    using Method = std::conditional_t<
+        kind == Factorisation::ldu, Ldu<pivoting>,
+        std::conditional_t<kind == Factorisation::llt, Llt<pivoting>, Ldlt<pivoting>>>;
+    launch_teams(
+        context, job.a, job.plan, largest_warp_size + 1, largest_size, factor_threads, 1, 1,
+        factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
+        job, is_told(job.results));
+    bool is_done = false;
+    if constexpr (kind == Factorisation::ldu && pivoting == Pivoting::full && sizeof(T) == 4) {
+        is_done = ldu_by_compaction(context, job);
     }
-    if (!of_32()) factor_small<Method, T, 32>(context, job);
+    if (!is_done) factor_small<Method, T, 32>(context, job);
     factor_small<Method, T, 16>(context, job);
     factor_small<Method, T, 8>(context, job);
     factor_small<Method, T, 4>(context, job);
-    if (const Index empty = job.count(0); empty > 0) {
-        const Index* const order = job.plan == nullptr ? nullptr : job.plan->order();
-        empty_factors_kernel<<<blocks_for(empty, 256), 256, 0, stream_of(context)>>>(empty, order,
-                                                                                     job.results);
-        TESSERA_CUDA(cudaGetLastError());
-    }
 }
 
 }  // namespace tessera::batched::cuda

@@ -1,21 +1,93 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
-#include "batched/factor/factor_job.hpp"
-#include "batched/factor/pivot_record.hpp"
+#include "base/pivot_pair.hpp"
+#include "batched/factor/kernels.hpp"
 #include "simd/batch.hpp"
 
-// How the CPU kernels of the factorisations walk over a batch, and what they tell of it.
+// Pivots, outputs and the loop over a batch of the factorisations on the CPU.
 
-namespace tessera::batched::cpu {
+namespace tessera::batched {
 
-/// Matrices of equal size: where they are, and what a kernel writes of them. Addresses and
-/// thresholds are repeated up to whole vectors of lanes.
+/// What happened to the pivots of a matrix, as far as its factors do not say it.
+template <class T>
+struct PivotRecord {
+    Index info = 0;
+    Index perturbed = 0;
+    T perturbation = 0;
+    T smallest = std::numeric_limits<T>::infinity();
+    bool failed = false;  ///< A pivot was not finite.
+
+    void change(T by) {
+        ++perturbed;
+        perturbation = std::max(perturbation, by);
+    }
+    void fail(Index position) {
+        if (info == 0) info = position + 1;
+        perturbed = 0;
+        perturbation = std::numeric_limits<T>::infinity();
+        smallest = 0;
+        failed = true;
+    }
+};
+
+/// The pivot to be used in the place of d: with the threshold tau, 0 where its reciprocal is not
+/// finite. `positive`: only positive pivots are.
+template <class T>
+T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive = false) {
+    const T size = positive ? d : std::abs(d);
+    if (size < record.smallest) record.smallest = size;
+    if (tau > 0 && std::isfinite(d) && size < tau) {
+        const T used = positive || d == 0 ? tau : std::copysign(tau, d);
+        record.change(std::abs(used - d));
+        d = used;
+    }
+    if (!std::isfinite(d)) {
+        record.fail(position);
+        return d;
+    }
+    if (!std::isfinite(T(1) / d) || (positive && d <= 0)) {
+        if (record.info == 0) record.info = position + 1;
+        return T(0);
+    }
+    return d;
+}
+
+/// The same of a 2 x 2 pivot in positions `position` and the next.
+template <class T>
+PivotPair<T> used_pivot(const PivotPair<T>& e, T tau, Index position, PivotRecord<T>& record) {
+    const PivotEigen<T> v = eigenpairs(e);
+    const T small = std::min(std::abs(v.first), std::abs(v.second));
+    if (small < record.smallest) record.smallest = small;
+    PivotPair<T> used = e;
+    if (small < tau) {
+        T eigenvalues[2] = {v.first, v.second};
+        for (T& eigenvalue : eigenvalues) {
+            if (!(std::abs(eigenvalue) < tau)) continue;
+            const T raised = std::copysign(tau, eigenvalue);
+            record.change(std::abs(raised - eigenvalue));
+            eigenvalue = raised;
+        }
+        used = with_eigenvalues(e, v, eigenvalues[0], eigenvalues[1]);
+    }
+    const PivotPair<T> inverted = inverse(used);
+    if (!std::isfinite(used.e11 + used.e21 + used.e22) ||
+        !std::isfinite(inverted.e11 + inverted.e21 + inverted.e22)) {
+        record.fail(position);
+    }
+    return used;
+}
+
+namespace cpu {
+
+/// Matrices of equal size: addresses and thresholds, repeated up to whole vectors of lanes.
 template <class T>
 struct FactorSet {
     Index n = 0;
@@ -29,17 +101,11 @@ struct FactorSet {
     Index* columns[batch_set];
     T* scratch = nullptr;
     alignas(64) T tau[batch_set];  ///< 0 where there is no threshold.
-    Index info[batch_set];
-    Index perturbed[batch_set];
-    T perturbation[batch_set];
-    T smallest[batch_set];
+    PivotRecord<T> records[batch_set];
 
-    /// Notes what happened to member k; the factors of a failed one become NaN.
-    void note(Index k, const PivotRecord<T>& record) {
-        info[k] = record.info;
-        perturbed[k] = record.perturbed;
-        perturbation[k] = record.perturbation;
-        smallest[k] = record.smallest;
+    /// Records what happened to member k; the factors of a failed one become NaN.
+    void record(Index k, const PivotRecord<T>& record) {
+        records[k] = record;
         for (Index j = 0; record.failed && j < n; ++j) {
             std::fill_n(f[k] + j * f_leading_dimension, n, std::numeric_limits<T>::quiet_NaN());
         }
@@ -50,28 +116,16 @@ struct FactorSet {
 /// static or, for ldu, partial.
 inline constexpr Index lane_rows = 24;
 
-/// The determinant and the inertia of a matrix from its pivots.
+/// The determinant and the inertia of a matrix, from its pivots.
 struct PivotSigns {
-    Index positive = 0;
-    Index negative = 0;
-    Index zero = 0;
-    double mantissa = 1;  ///< |det| = mantissa 2^exponent.
+    Index inertia[3] = {};  ///< Positive, negative, zero.
+    double mantissa = 1;    ///< |det| = mantissa 2^exponent.
     std::int64_t exponent = 0;
 
     void scale(double factor) {
         int e = 0;
         mantissa = std::frexp(mantissa * std::abs(factor), &e);
         exponent += e;
-    }
-    template <class T>
-    void count(T pivot) {
-        if (pivot > 0) {
-            ++positive;
-        } else if (pivot < 0) {
-            ++negative;
-        } else {
-            ++zero;
-        }
     }
     double log_determinant() const { return std::log(mantissa) + double(exponent) * std::log(2.0); }
 };
@@ -84,14 +138,14 @@ PivotSigns pivot_signs(Factorisation factorisation, Index n, const T* f, Offset 
         const double coupling =
             factorisation == Factorisation::ldlt && s + 1 < n ? f[s + (s + 1) * ld] : T(0);
         if (!(std::abs(coupling) > 0)) {
-            signs.count(d);
+            ++signs.inertia[d > 0 ? 0 : d < 0 ? 1 : 2];
             signs.scale(d);
             if (factorisation == Factorisation::llt) signs.scale(d);
             continue;
         }
         ++s;
-        ++signs.positive;
-        ++signs.negative;
+        ++signs.inertia[0];
+        ++signs.inertia[1];
         signs.scale(coupling);
         signs.scale(d / coupling * (f[s + s * ld] / coupling) - 1);
         signs.scale(coupling);
@@ -99,52 +153,45 @@ PivotSigns pivot_signs(Factorisation factorisation, Index n, const T* f, Offset 
     return signs;
 }
 
-/// 1 or -1, the sign of the permutation p of n.
-inline Index permutation_sign(Index n, const Index* p) {
-    Index sign = 1;
+/// Whether the permutation p of n is odd.
+inline bool is_odd(Index n, const Index* p) {
+    bool odd = false;
     bool seen[largest_size] = {};
     for (Index s = 0; s < n; ++s) {
         if (seen[s]) continue;
         for (Index k = p[s]; k != s; k = p[k]) {
             seen[k] = true;
-            sign = -sign;
+            odd = !odd;
         }
     }
-    return sign;
+    return odd;
 }
 
-/// Writes what is wanted of the matrices of one set.
+/// Writes the requested outputs of a set.
 template <class T>
-void tell(Factorisation factorisation, const BatchSet& members, const FactorSet<T>& set,
-          const FactorResults<T>& results) {
-    const bool signs_wanted = results.inertia != nullptr || results.log_determinant != nullptr ||
-                              results.determinant_sign != nullptr;
+void write_results(const FactorJob<T>& job, const BatchSet& members, const FactorSet<T>& set) {
+    const FactorResults<T>& to = job.results;
+    const auto write = [](auto* array, Index b, auto value) {
+        if (array != nullptr) array[b] = value;
+    };
     for (Index k = 0; k < set.count; ++k) {
         const Index b = members.members[k];
-        if (results.info != nullptr) results.info[b] = set.info[k];
-        if (results.perturbed != nullptr) results.perturbed[b] = set.perturbed[k];
-        if (results.perturbation != nullptr) results.perturbation[b] = set.perturbation[k];
-        if (results.smallest_pivot != nullptr) results.smallest_pivot[b] = set.smallest[k];
-        if (!signs_wanted) continue;
+        const PivotRecord<T>& record = set.records[k];
+        write(to.info, b, record.info);
+        write(to.perturbed, b, record.perturbed);
+        write(to.perturbation, b, record.perturbation);
+        write(to.smallest_pivot, b, record.smallest);
+        if (!to.inertia && !to.log_determinant && !to.determinant_sign) continue;
         const PivotSigns signs =
-            pivot_signs(factorisation, set.n, set.f[k], set.f_leading_dimension);
-        if (results.inertia != nullptr) {
-            Index* const inertia = results.inertia + 3 * Offset(b);
-            inertia[0] = signs.positive;
-            inertia[1] = signs.negative;
-            inertia[2] = signs.zero;
+            pivot_signs(job.factorisation, set.n, set.f[k], set.f_leading_dimension);
+        if (to.inertia) std::copy_n(signs.inertia, 3, to.inertia + 3 * Offset(b));
+        write(to.log_determinant, b, T(signs.log_determinant()));
+        if (to.determinant_sign == nullptr) continue;
+        bool negative = signs.inertia[1] % 2 != 0;
+        if (job.factorisation == Factorisation::ldu) {
+            negative ^= is_odd(set.n, set.rows[k]) != is_odd(set.n, set.columns[k]);
         }
-        if (results.log_determinant != nullptr) {
-            results.log_determinant[b] = T(signs.log_determinant());
-        }
-        if (results.determinant_sign != nullptr) {
-            Index sign = signs.negative % 2 == 0 ? 1 : -1;
-            if (factorisation == Factorisation::ldu) {
-                sign *=
-                    permutation_sign(set.n, set.rows[k]) * permutation_sign(set.n, set.columns[k]);
-            }
-            results.determinant_sign[b] = signs.zero > 0 ? 0 : sign;
-        }
+        to.determinant_sign[b] = signs.inertia[2] > 0 ? 0 : negative ? -1 : 1;
     }
 }
 
@@ -158,30 +205,6 @@ T largest_magnitude(Index n, const T* a, Offset ld, bool lower) {
         }
     }
     return largest;
-}
-
-/// The threshold of matrix b, 0 where there is none.
-template <class T>
-T threshold_of(const FactorJob<T>& job, Factorisation factorisation, Index b, Index n, const T* a,
-               Offset ld) {
-    const FactorOptions<T>& options = job.options;
-    T tau = options.threshold;
-    if (options.thresholds != nullptr) tau = options.thresholds[b * options.threshold_stride];
-    if (!(tau > 0)) return T(0);
-    if (options.relative) {
-        tau *= largest_magnitude(n, a, ld, factorisation != Factorisation::ldu);
-    }
-    return tau;
-}
-
-/// The addresses of the permutations of a set; `own` has room for them where none are given.
-inline void list_permutations(Index* given, const PermutationsView<Index>& view,
-                              const BatchSet& set, std::vector<Index>& own, Index** starts) {
-    for (Index k = 0; k < set.count; ++k) {
-        const Index b = set.members[k];
-        const Offset start = view.offsets != nullptr ? view.offsets[b] : Offset(b) * view.stride;
-        starts[k] = given != nullptr ? given + start : own.data() + Offset(k) * set.n;
-    }
 }
 
 /// Operations on values for a matrix of n rows: the elimination, and moving it.
@@ -198,18 +221,14 @@ Offset factor_scratch_lines(Index n) {
 }
 
 /// kernel(set) for all sets of matrices of one size; it writes the factors, the permutations and
-/// the arrays of the set.
+/// the records of the set.
 template <class T, class Kernel>
-void factor_batch(const Context& context, const FactorJob<T>& job, Factorisation factorisation,
-                  Kernel&& kernel) {
-    const Index largest = job.largest();
-    const Offset own_rows = job.permutations.rows != nullptr ? 0 : Offset(batch_set) * largest;
-    const Offset own_columns =
-        job.permutations.columns != nullptr ? 0 : Offset(batch_set) * largest;
+void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kernel) {
+    const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
+    const bool lower = job.factorisation != Factorisation::ldu;
     for_batch_parts(context, job.a, job.plan, factor_work, [&](auto&& for_sets) {
         std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
-        std::vector<Index> rows_here(static_cast<std::size_t>(own_rows));
-        std::vector<Index> columns_here(static_cast<std::size_t>(own_columns));
+        std::vector<Index> own(2 * std::size_t(batch_set) * std::size_t(largest));
         FactorSet<T> set;
         for_sets([&](const BatchSet& members) {
             set.n = members.n;
@@ -220,26 +239,34 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Factorisation
             set.scratch = reinterpret_cast<T*>(scratch.data());
             list_starts(job.a, members, set.a);
             list_starts(job.f, members, set.f);
-            const auto& p = job.permutations;
-            list_permutations(p.rows, p, members, rows_here, set.rows);
-            list_permutations(p.columns, p, members, columns_here, set.columns);
+            Index* next_own = own.data();  // For permutations that are not requested.
             for (Index k = 0; k < set.count; ++k) {
-                std::iota(set.rows[k], set.rows[k] + set.n, 0);
-                std::iota(set.columns[k], set.columns[k] + set.n, 0);
-                set.tau[k] = threshold_of(job, factorisation, members.members[k], set.n, set.a[k],
-                                          set.a_leading_dimension);
+                const Index b = members.members[k];
+                const auto identity = [&](Index* given) {
+                    Index* const p = given != nullptr ? given + job.permutations.start(b)
+                                                      : std::exchange(next_own, next_own + set.n);
+                    std::iota(p, p + set.n, 0);
+                    return p;
+                };
+                set.rows[k] = identity(job.permutations.rows);
+                set.columns[k] = identity(job.permutations.columns);
+                set.tau[k] = threshold_of<T>(
+                    job.options, b,
+                    job.options.relative
+                        ? largest_magnitude(set.n, set.a[k], set.a_leading_dimension, lower)
+                        : T(1));
             }
-            for (Index k = set.count; k % batch_lanes != 0; ++k) {
-                set.tau[k] = set.tau[set.count - 1];
-            }
+            for (Index k = set.count; k % batch_lanes != 0; ++k) set.tau[k] = set.tau[k - 1];
             if (set.n > 0) {
                 kernel(set);
             } else {
-                for (Index k = 0; k < set.count; ++k) set.note(k, {});
+                for (Index k = 0; k < set.count; ++k) set.record(k, {});
             }
-            tell(factorisation, members, set, job.results);
+            write_results(job, members, set);
         });
     });
 }
 
-}  // namespace tessera::batched::cpu
+}  // namespace cpu
+
+}  // namespace tessera::batched

@@ -12,7 +12,6 @@ namespace tessera::batched {
 /// Returns the first b whose size is outside 0..largest_size (the arrays are then undefined), or
 /// -1. Waits.
 TESSERA_BACKENDS(Index sort_by_size(const Context& context, Index count, const Index* sizes,
-                                    Index* begin, Index* order);
-                 Failures failures(const Context& context, Index count, const Index* info);)
+                                    Index* begin, Index* order);)
 
 }  // namespace tessera::batched

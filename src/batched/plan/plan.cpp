@@ -23,11 +23,4 @@ Plan::Plan(const Context& context, Index count, const Index* sizes)
     }
 }
 
-Failures failures(const Context& context, Index count, const Index* info) {
-    require(count >= 0, "failures: the number of matrices is negative");
-    require(info != nullptr || count == 0, "failures: the array of info is missing");
-    if (count == 0) return {};
-    return TESSERA_RUN(failures, context, count, info);
-}
-
 }  // namespace tessera::batched

@@ -42,11 +42,4 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
     return -1;
 }
 
-Failures failures(const Context&, Index count, const Index* info) {
-    const auto failed = [](Index value) { return value != 0; };
-    const Index first = Index(std::find_if(info, info + count, failed) - info);
-    if (first == count) return {};
-    return {Index(std::count_if(info + first, info + count, failed)), first};
-}
-
 }  // namespace tessera::batched::cpu

@@ -119,31 +119,6 @@ __global__ void __launch_bounds__(32 * sort_warps)
 }
 static_assert(32 * sort_warps > classes, "a thread a class writes `begin`");
 
-/// Both 0 where nothing failed.
-struct DeviceFailures {
-    int count;
-    int from_end;  ///< `count` of the batch less the first that failed.
-};
-
-/// Sums and maxima of integers: the order of the atomics does not show.
-__global__ void __launch_bounds__(failures_threads)
-    failures_kernel(Index count, const Index* info, DeviceFailures* result) {
-    int failed = 0;
-    int from_end = 0;
-    for_elements<failures_items>(count, [&](Offset b) {
-        if (info[b] != 0) {
-            ++failed;
-            from_end = max(from_end, count - Index(b));
-        }
-    });
-    failed = warp_sum(failed);
-    from_end = lanes_max(from_end);
-    if (threadIdx.x % 32 == 0 && failed > 0) {
-        atomicAdd(&result->count, failed);
-        atomicMax(&result->from_end, from_end);
-    }
-}
-
 }  // namespace
 
 Index sort_by_size(const Context& context, Index count, const Index* sizes, Index* begin,
@@ -171,19 +146,6 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
     std::transform(host.begin(), host.begin() + classes + 1, begin,
                    [](unsigned value) { return Index(value); });
     return host.back() == ~0u ? -1 : Index(host.back());
-}
-
-Failures failures(const Context& context, Index count, const Index* info) {
-    if (count == 0) return {};
-    const cudaStream_t stream = stream_of(context);
-    Buffer<DeviceFailures> result(context, 1);
-    TESSERA_CUDA(cudaMemsetAsync(result.data(), 0, sizeof(DeviceFailures), stream));
-    failures_kernel<<<blocks_for(count, failures_items * failures_threads), failures_threads, 0,
-                      stream>>>(count, info, result.data());
-    TESSERA_CUDA(cudaGetLastError());
-    const DeviceFailures found = copy_to_host(context, result)[0];
-    if (found.count == 0) return {};
-    return {found.count, count - found.from_end};
 }
 
 }  // namespace tessera::batched::cuda

@@ -97,7 +97,6 @@ constexpr int lane_thread_blocks() {
 
 inline constexpr int factor_threads = 128;
 inline constexpr int factor_large_blocks = 1;  ///< Of more than 32 rows, one a thread block.
-inline constexpr int absolute_pivot_threads = 128;
 
 /// Whether matrices of up to `width` rows are better kept in shared memory than in registers.
 template <class Method, class T>
@@ -133,13 +132,13 @@ struct GroupTuning {
     int blocks_of_16;
 };
 template <class T>
-constexpr GroupTuning ldu_groups(bool partial) {
-    if (sizeof(T) == 8) return {8, 2, 4};
-    return partial ? GroupTuning{4, 4, 4} : GroupTuning{2, 4, 3};
-}
-template <class T>
-constexpr GroupTuning llt_groups() {
-    return sizeof(T) == 8 ? GroupTuning{4, 2, 3} : GroupTuning{2, 6, 3};
+constexpr GroupTuning group_tuning(batched::Factorisation kind, batched::Pivoting pivoting) {
+    const bool is_double = sizeof(T) == 8;
+    if (kind == batched::Factorisation::llt) {
+        return is_double ? GroupTuning{4, 2, 3} : GroupTuning{2, 6, 3};
+    }
+    if (is_double) return {8, 2, 4};
+    return pivoting == batched::Pivoting::partial ? GroupTuning{4, 4, 4} : GroupTuning{2, 4, 3};
 }
 
 inline constexpr int compaction_warps = 2;  ///< factor_compact_kernel.
@@ -167,11 +166,9 @@ inline constexpr int staged_threads = 128;        ///< Of a thread block of warp
 inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
 constexpr int staged_blocks(int team) { return team == 32 ? 8 : 4; }
 
-// Plans, and the count of failures (batched/plan).
+// Plans (batched/plan).
 
 inline constexpr int sort_warps = 8;
 inline constexpr int sort_rounds = 8;  ///< Of 32 consecutive sizes a warp.
-inline constexpr int failures_threads = 256;
-inline constexpr int failures_items = 8;  ///< Of a thread.
 
 }  // namespace tessera::cuda

@@ -353,8 +353,8 @@ class GmshMesh {
 
 }  // namespace
 
-Mesh parse_gmsh(std::string_view bytes, const std::string& name) {
-    return GmshMesh(parse_gmsh_sections(bytes, name)).build();
+Mesh parse_gmsh(const InputFile& file) {
+    return GmshMesh(parse_gmsh_sections(file.bytes, file.name)).build();
 }
 
 }  // namespace tessera::io

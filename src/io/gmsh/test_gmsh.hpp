@@ -43,7 +43,7 @@ inline std::string described(const Mesh& mesh) {
 
 /// The mesh in these bytes, or the error.
 inline std::string read(const std::string& bytes) {
-    return outcome([&] { return described(parse_gmsh(bytes, "f")); });
+    return outcome([&] { return described(parse_gmsh({test::host(), bytes, "f"})); });
 }
 
 inline std::string section(const std::string& name, const std::string& text) {

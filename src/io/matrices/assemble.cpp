@@ -11,24 +11,22 @@ namespace tessera::io {
 
 namespace {
 
-Index checked_size(const char* what, Offset size, std::size_t file_bytes,
-                   const ReadOptions& options) {
+Index checked_size(const char* what, Offset size, const InputFile& file) {
     constexpr Offset max_size = std::numeric_limits<Index>::max();
     expect(size >= 0, size, " ", what, ": a size cannot be negative");
     expect(size <= max_size, size, " ", what, ": a matrix has at most ", max_size, " ", what);
-    const Offset believed = std::max(Offset(1) << 20, Offset(file_bytes) * 16);
-    expect(size <= believed || options.allow_empty_rows, size, " ", what,
-           " are claimed by a file of only ", file_bytes,
+    const Offset believed = std::max(Offset(1) << 20, Offset(file.bytes.size()) * 16);
+    expect(size <= believed || file.options.allow_empty_rows, size, " ", what,
+           " are claimed by a file of only ", file.bytes.size(),
            " bytes; allow empty rows (--allow-empty-rows) if that is right");
     return Index(size);
 }
 
 }  // namespace
 
-void MatrixHeader::set_sizes(Offset row_count, Offset column_count, std::size_t file_bytes,
-                             const ReadOptions& options) {
-    rows = checked_size("rows", row_count, file_bytes, options);
-    columns = checked_size("columns", column_count, file_bytes, options);
+void MatrixHeader::set_sizes(Offset row_count, Offset column_count, const InputFile& file) {
+    rows = checked_size("rows", row_count, file);
+    columns = checked_size("columns", column_count, file);
     expect(symmetry == Symmetry::general || rows == columns,
            symmetry == Symmetry::symmetric ? "a symmetric" : "a skew-symmetric",
            " matrix must be square, not ", rows, " x ", columns);
@@ -129,9 +127,8 @@ Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks
 
 /// The matrix with repeated columns of a row summed from left to right.
 template <class T>
-CsrMatrix<T> sum_repeats(const Context& cpu, CsrMatrix<T>& from, Offset repeats,
-                         const std::string& name) {
-    CsrMatrix<T> to(cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
+CsrMatrix<T> sum_repeats(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
+    CsrMatrix<T> to(file.cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
     const CsrView<T> source = from.view();
     Offset at = 0;
     for (Index i = 0; i < source.rows; ++i) {
@@ -142,7 +139,7 @@ CsrMatrix<T> sum_repeats(const Context& cpu, CsrMatrix<T>& from, Offset repeats,
                 T& sum = to.values().data()[at - 1];
                 sum += source.values[k];
                 if (!std::isfinite(sum)) {
-                    throw ParseError(name, 0,
+                    throw ParseError(file.name, 0,
                                      concat("the entries of row ", i + 1, ", column ", column + 1,
                                             " sum to a number that is not finite"));
                 }
@@ -159,9 +156,8 @@ CsrMatrix<T> sum_repeats(const Context& cpu, CsrMatrix<T>& from, Offset repeats,
 }  // namespace
 
 template <class T>
-CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets buckets,
-                      std::span<const EntryChunk<T>> chunks, const std::string& name,
-                      FileFacts* facts) {
+CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
+                      std::span<const EntryChunk<T>> chunks) {
     const bool mirrored = header.symmetry != Symmetry::general;
     std::vector<Offset> bases(std::size_t(buckets.count) + 1);
     for (const EntryChunk<T>& chunk : chunks) {
@@ -170,9 +166,9 @@ CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets
         }
     }
     std::partial_sum(bases.begin(), bases.end(), bases.begin());
-    CsrMatrix<T> matrix(cpu, header.rows, header.columns, bases.back());
+    CsrMatrix<T> matrix(file.cpu, header.rows, header.columns, bases.back());
     std::vector<Repeats> repeats(std::size_t(buckets.count));
-    parallel_tasks(cpu.threads(), buckets.count, [&](Offset b) {
+    parallel_tasks(file.cpu.threads(), buckets.count, [&](Offset b) {
         const Offset first = b << buckets.shift;
         const Offset end = std::min<Offset>(header.rows, (b + 1) << buckets.shift);
         repeats[std::size_t(b)] = place_bucket(matrix, chunks, Index(b), Index(first),
@@ -184,28 +180,26 @@ CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets
         total.all += all;
         total.in_file += in_file;
     }
-    if (total.all > 0) matrix = sum_repeats(cpu, matrix, total.all, name);
+    if (total.all > 0) matrix = sum_repeats(file, matrix, total.all);
     constexpr const char* fields[] = {"real", "integer", "pattern"};
-    if (facts != nullptr) {
-        *facts = {header.format, fields[int(header.field)], header.symmetry, header.entries,
-                  total.in_file};
+    if (file.facts != nullptr) {
+        *file.facts = {header.format, fields[int(header.field)], header.symmetry, header.entries,
+                       total.in_file};
     }
     return matrix;
 }
 
 template <class T>
-CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header,
-                      std::span<const Entry<T>> entries, const std::string& name,
-                      FileFacts* facts) {
+CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header,
+                      std::span<const Entry<T>> entries) {
     const RowBuckets buckets = row_buckets(header.rows, Offset(entries.size()));
     const EntryChunk<T> chunk(entries, buckets);
-    return assemble<T>(cpu, header, buckets, {&chunk, 1}, name, facts);
+    return assemble<T>(file, header, buckets, {&chunk, 1});
 }
 
 template <class T>
-CsrMatrix<T> assemble_dense(const Context& cpu, const MatrixHeader& header,
-                            std::span<const T> values, bool by_rows, const std::string& name,
-                            FileFacts* facts) {
+CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
+                            std::span<const T> values, bool by_rows) {
     const auto entries = std::make_unique_for_overwrite<Entry<T>[]>(2 * values.size());
     Entry<T>* out = entries.get();
     const T* value = values.data();
@@ -220,19 +214,17 @@ CsrMatrix<T> assemble_dense(const Context& cpu, const MatrixHeader& header,
             out = put_entry(out, entry, header.symmetry);
         }
     }
-    return assemble<T>(cpu, header, {entries.get(), out}, name, facts);
+    return assemble<T>(file, header, {entries.get(), out});
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                    \
-    template struct EntryChunk<T>;                                                                \
-    template CsrMatrix<T> assemble<T>(const Context&, const MatrixHeader&, RowBuckets,            \
-                                      std::span<const EntryChunk<T>>, const std::string&,         \
-                                      FileFacts*);                                                \
-    template CsrMatrix<T> assemble<T>(const Context&, const MatrixHeader&,                        \
-                                      std::span<const Entry<T>>, const std::string&, FileFacts*); \
-    template CsrMatrix<T> assemble_dense<T>(const Context&, const MatrixHeader&,                  \
-                                            std::span<const T>, bool, const std::string&,         \
-                                            FileFacts*);
+#define TESSERA_INSTANTIATE(T)                                                           \
+    template struct EntryChunk<T>;                                                       \
+    template CsrMatrix<T> assemble<T>(const InputFile&, const MatrixHeader&, RowBuckets, \
+                                      std::span<const EntryChunk<T>>);                   \
+    template CsrMatrix<T> assemble<T>(const InputFile&, const MatrixHeader&,             \
+                                      std::span<const Entry<T>>);                        \
+    template CsrMatrix<T> assemble_dense<T>(const InputFile&, const MatrixHeader&,       \
+                                            std::span<const T>, bool);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

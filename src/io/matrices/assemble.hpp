@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "io/formats.hpp"
 #include "io/text.hpp"
 
 namespace tessera::io {
@@ -19,10 +20,9 @@ struct MatrixHeader {
     Offset entries = 0;  ///< Stored in the file.
 
     /// Sets the sizes. Rejects negative ones, those above 2^31 - 1, those that a file of so many
-    /// bytes does not have unless options allow empty rows, and symmetric matrices that are not
+    /// bytes does not have unless its options allow empty rows, and symmetric matrices that are not
     /// square.
-    void set_sizes(Offset row_count, Offset column_count, std::size_t file_bytes,
-                   const ReadOptions& options);
+    void set_sizes(Offset row_count, Offset column_count, const InputFile& file);
     /// Rejects patterns that are skew-symmetric.
     void check_pattern() const;
 };
@@ -80,22 +80,20 @@ struct EntryChunk {
 };
 
 /// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result does
-/// not depend on how the entries were cut into chunks, nor on the threads. `facts`, unless null,
-/// receives what the file says; entries that were summed into another count as duplicates where
-/// they are no images. Throws ParseError if a sum is not finite.
+/// not depend on how the entries were cut into chunks, nor on the threads. The file's facts receive
+/// what it says; entries that were summed into another count as duplicates where they are no
+/// images. Throws ParseError if a sum is not finite.
 template <class T>
-CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header, RowBuckets buckets,
-                      std::span<const EntryChunk<T>> chunks, const std::string& name,
-                      FileFacts* facts);
+CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
+                      std::span<const EntryChunk<T>> chunks);
 template <class T>
-CsrMatrix<T> assemble(const Context& cpu, const MatrixHeader& header,
-                      std::span<const Entry<T>> entries, const std::string& name, FileFacts* facts);
+CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header,
+                      std::span<const Entry<T>> entries);
 
 /// The nonzero elements of a dense matrix given column by column (of a symmetric one the lower
 /// triangle, of a skew-symmetric one without its diagonal) or row by row.
 template <class T>
-CsrMatrix<T> assemble_dense(const Context& cpu, const MatrixHeader& header,
-                            std::span<const T> values, bool by_rows, const std::string& name,
-                            FileFacts* facts);
+CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
+                            std::span<const T> values, bool by_rows);
 
 }  // namespace tessera::io

@@ -237,7 +237,7 @@ void parse_formats(std::string_view line, BoeingHeader& header) {
     }
 }
 
-BoeingHeader parse_header(Lines& lines, std::size_t file_bytes, const ReadOptions& options) {
+BoeingHeader parse_header(Lines& lines, const InputFile& file) {
     BoeingHeader header;
     next_line(lines, "the title");
     const auto cards = header_integers(next_line(lines, "the numbers of lines"), 0);
@@ -249,12 +249,12 @@ BoeingHeader parse_header(Lines& lines, std::size_t file_bytes, const ReadOption
     if (sizes.size() < 3) sizes = header_integers(line, type_end);
     expect(sizes.size() >= 3, "expected the numbers of rows, columns and entries, found ",
            Quoted{trimmed(line)});
-    header.set_sizes(sizes[0], sizes[1], file_bytes, options);
+    header.set_sizes(sizes[0], sizes[1], file);
     header.entries = sizes[2];
     // A number takes a byte at the least.
-    const Offset limit = Offset(file_bytes);
+    const Offset limit = Offset(file.bytes.size());
     expect(header.entries >= 0 && header.entries <= limit && sizes[1] <= limit, sizes[1],
-           " columns and ", header.entries, " entries are claimed by a file of only ", file_bytes,
+           " columns and ", header.entries, " entries are claimed by a file of only ", limit,
            " bytes");
     parse_formats(next_line(lines, "the formats"), header);
     if (cards.size() >= 5 && cards[4] > 0) next_line(lines, "the type of the right-hand sides");
@@ -346,21 +346,15 @@ bool is_harwell_boeing(std::string_view text) {
 }
 
 template <class T>
-CsrMatrix<T> parse_harwell_boeing(const Context& cpu, std::string_view text,
-                                  const std::string& name, const ReadOptions& options,
-                                  FileFacts* facts) {
-    Lines lines(text);
-    return with_line(name, lines.number(), [&] {
-        const BoeingHeader header = parse_header(lines, text.size(), options);
-        const std::vector<Entry<T>> entries = parse_entries<T>(lines, header);
-        return assemble<T>(cpu, header, entries, name, facts);
+CsrMatrix<T> parse_harwell_boeing(const InputFile& file) {
+    Lines lines(file.bytes);
+    return with_line(file.name, lines.number(), [&] {
+        const BoeingHeader header = parse_header(lines, file);
+        return assemble<T>(file, header, parse_entries<T>(lines, header));
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                     \
-    template CsrMatrix<T> parse_harwell_boeing<T>( \
-        const Context&, std::string_view, const std::string&, const ReadOptions&, FileFacts*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template CsrMatrix<float> parse_harwell_boeing<float>(const InputFile&);
+template CsrMatrix<double> parse_harwell_boeing<double>(const InputFile&);
 
 }  // namespace tessera::io

@@ -9,7 +9,7 @@ template <class T = double>
 std::string read(const std::string& text) {
     return outcome([&] {
         FileFacts facts;
-        const auto matrix = parse_harwell_boeing<T>(test::host(), text, "f", {}, &facts);
+        const auto matrix = parse_harwell_boeing<T>({test::host(), text, "f", {}, &facts});
         return facts.format + ", " + facts.field + ": " + described(matrix.view(), facts);
     });
 }

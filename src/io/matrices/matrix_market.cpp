@@ -18,7 +18,6 @@ struct MarketHeader : MatrixHeader {
     bool array = false;
     Offset line = 1;        ///< Of the sizes.
     std::string_view body;  ///< The text after that line.
-    std::size_t file_bytes = 0;
 };
 
 /// Some editors put a byte order mark at the beginning of a text.
@@ -58,7 +57,7 @@ void parse_banner(std::string_view line, MarketHeader& header) {
     header.check_pattern();
 }
 
-void parse_sizes(std::string_view line, const ReadOptions& options, MarketHeader& header) {
+void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& header) {
     const auto numbers = words(line);
     const std::size_t expected = header.array ? 2 : 3;
     expect(numbers.size() == expected, "expected the sizes 'rows columns",
@@ -66,13 +65,13 @@ void parse_sizes(std::string_view line, const ReadOptions& options, MarketHeader
     Offset sizes[3] = {};
     constexpr const char* what[3] = {"number of rows", "number of columns", "number of entries"};
     for (std::size_t k = 0; k < expected; ++k) sizes[k] = integer_of(numbers[k], what[k]);
-    header.set_sizes(sizes[0], sizes[1], header.file_bytes, options);
+    header.set_sizes(sizes[0], sizes[1], file);
     const Offset n = sizes[0];
     header.entries = !header.array                            ? sizes[2]
                      : header.symmetry == Symmetry::general   ? n * sizes[1]
                      : header.symmetry == Symmetry::symmetric ? n * (n + 1) / 2
                                                               : n * (n - 1) / 2;
-    const std::string shape = shape_text(sizes[0], sizes[1]);
+    const std::string shape = concat(sizes[0], " x ", sizes[1]);
     expect(header.entries >= 0, "a number of entries cannot be negative");
     expect(header.entries == 0 || (header.rows > 0 && header.columns > 0), "a matrix of ", shape,
            " has no room for ", header.entries, " entries");
@@ -84,14 +83,12 @@ void parse_sizes(std::string_view line, const ReadOptions& options, MarketHeader
            " bytes follow; the file is truncated or its sizes are wrong");
 }
 
-MarketHeader parse_header(std::string_view text, const std::string& name,
-                          const ReadOptions& options) {
+MarketHeader parse_header(const InputFile& file) {
     MarketHeader header;
     header.format = "Matrix Market";
-    header.file_bytes = text.size();
-    text = without_mark(text);
+    const std::string_view text = without_mark(file.bytes);
     Lines lines(text);
-    return with_line(name, lines.number(), [&] {
+    return with_line(file.name, lines.number(), [&] {
         std::string_view line;
         expect(lines.next(line), "the text is empty");
         parse_banner(line, header);
@@ -100,7 +97,7 @@ MarketHeader parse_header(std::string_view text, const std::string& name,
             if (line.empty() || line[0] == '%') continue;
             header.line = lines.number();
             header.body = text.substr(lines.position());
-            parse_sizes(line, options, header);
+            parse_sizes(line, file, header);
             return header;
         }
         reject("the file ends before its line of sizes, 'rows columns",
@@ -238,20 +235,21 @@ ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header
 
 /// The chunks of the body, read by parse(text, header, buckets, limit, chunk).
 template <class Chunk, class Parse>
-std::vector<Chunk> parse_body(int threads, const std::string& name, const MarketHeader& header,
-                              RowBuckets buckets, std::size_t chunk_bytes, Parse parse) {
-    return parse_chunks<Chunk>(threads, header.body, chunk_bytes, header.entries, name, header.line,
+std::vector<Chunk> parse_body(const InputFile& file, const MarketHeader& header, RowBuckets buckets,
+                              std::size_t chunk_bytes, Parse parse) {
+    return parse_chunks<Chunk>(file.cpu.threads(), header.body, chunk_bytes, header.entries,
+                               file.name, header.line,
                                [&](std::string_view text, Offset limit, Chunk& chunk) {
                                    return parse(text, header, buckets, limit, chunk);
                                });
 }
 
 template <class T>
-std::vector<T> parse_array(int threads, const std::string& name, const MarketHeader& header,
+std::vector<T> parse_array(const InputFile& file, const MarketHeader& header,
                            std::size_t chunk_bytes) {
     const auto parse = header.field == Field::integer ? &parse_array_chunk<T, Field::integer>
                                                       : &parse_array_chunk<T, Field::real>;
-    const auto chunks = parse_body<std::vector<T>>(threads, name, header, {}, chunk_bytes, parse);
+    const auto chunks = parse_body<std::vector<T>>(file, header, {}, chunk_bytes, parse);
     std::vector<T> all;
     all.reserve(std::size_t(header.entries));
     for (const std::vector<T>& values : chunks) all.insert(all.end(), values.begin(), values.end());
@@ -267,37 +265,33 @@ bool is_matrix_market(std::string_view text) {
 }
 
 template <class T>
-CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, const std::string& name,
-                                 const ReadOptions& options, FileFacts* facts,
-                                 std::size_t chunk_bytes) {
-    const MarketHeader header = parse_header(text, name, options);
+CsrMatrix<T> parse_matrix_market(const InputFile& file, std::size_t chunk_bytes) {
+    const MarketHeader header = parse_header(file);
     if (header.array) {
-        const std::vector<T> values = parse_array<T>(cpu.threads(), name, header, chunk_bytes);
-        return assemble_dense<T>(cpu, header, values, false, name, facts);
+        const std::vector<T> values = parse_array<T>(file, header, chunk_bytes);
+        return assemble_dense<T>(file, header, values, false);
     }
     const RowBuckets buckets =
         row_buckets(header.rows, header.entries * (header.symmetry == Symmetry::general ? 1 : 2));
     const auto parse = header.field == Field::pattern   ? &parse_coordinate_chunk<T, Field::pattern>
                        : header.field == Field::integer ? &parse_coordinate_chunk<T, Field::integer>
                                                         : &parse_coordinate_chunk<T, Field::real>;
-    const auto chunks =
-        parse_body<EntryChunk<T>>(cpu.threads(), name, header, buckets, chunk_bytes, parse);
-    return assemble<T>(cpu, header, buckets, chunks, name, facts);
+    const auto chunks = parse_body<EntryChunk<T>>(file, header, buckets, chunk_bytes, parse);
+    return assemble<T>(file, header, buckets, chunks);
 }
 
 template <class T>
-std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view text,
-                                          const std::string& name) {
-    const MarketHeader header = parse_header(text, name, {});
+std::vector<T> parse_matrix_market_vector(const InputFile& file) {
+    const MarketHeader header = parse_header(file);
     if (header.rows != 1 && header.columns != 1) {
-        throw ParseError(name, header.line,
-                         "expected a vector (one row or one column), found a matrix of " +
-                             shape_text(header.rows, header.columns));
+        throw ParseError(file.name, header.line,
+                         concat("expected a vector (one row or one column), found a matrix of ",
+                                header.rows, " x ", header.columns));
     }
     if (header.array && header.symmetry == Symmetry::general) {
-        return parse_array<T>(cpu.threads(), name, header, default_chunk_bytes);
+        return parse_array<T>(file, header, default_chunk_bytes);
     }
-    const CsrMatrix<T> matrix = parse_matrix_market<T>(cpu, text, name);
+    const CsrMatrix<T> matrix = parse_matrix_market<T>(file);
     const CsrView<T> view = matrix.view();
     std::vector<T> vector(std::size_t(header.rows) * std::size_t(header.columns));
     for (Index i = 0; i < view.rows; ++i) {
@@ -308,12 +302,9 @@ std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view t
     return vector;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                              \
-    template CsrMatrix<T> parse_matrix_market<T>(const Context&, std::string_view,          \
-                                                 const std::string&, const ReadOptions&,    \
-                                                 FileFacts*, std::size_t);                  \
-    template std::vector<T> parse_matrix_market_vector<T>(const Context&, std::string_view, \
-                                                          const std::string&);
+#define TESSERA_INSTANTIATE(T)                                                   \
+    template CsrMatrix<T> parse_matrix_market<T>(const InputFile&, std::size_t); \
+    template std::vector<T> parse_matrix_market_vector<T>(const InputFile&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -213,7 +213,7 @@ std::string read(const std::string& text, int threads, std::size_t chunk_bytes) 
     return outcome([&] {
         FileFacts facts;
         const auto matrix =
-            parse_matrix_market<T>(Context::cpu(threads), text, "f", {}, &facts, chunk_bytes);
+            parse_matrix_market<T>({Context::cpu(threads), text, "f", {}, &facts}, chunk_bytes);
         return described(matrix.view(), facts);
     });
 }
@@ -252,7 +252,7 @@ TEST(matrix_market, single_precision_rounds_once_and_knows_its_range) {
               "f:3: value '1e39' is out of range of single precision");
     // Just above the middle of 1 and its successor, by less than half a unit of a double.
     const auto matrix = parse_matrix_market<float>(
-        test::host(), general + "1 1 1\n1 1 1.00000005960464477540\n", "f");
+        {test::host(), general + "1 1 1\n1 1 1.00000005960464477540\n", "f"});
     EXPECT_EQ(matrix.view().values[0], std::nextafter(1.0f, 2.0f));
 }
 
@@ -260,7 +260,7 @@ TEST(matrix_market, empty_rows_are_allowed_on_request) {
     const std::string text = general + "3000000 2 1\n3000000 2 5\n";
     ReadOptions options;
     options.allow_empty_rows = true;
-    const auto matrix = parse_matrix_market<double>(test::host(), text, "f", options);
+    const auto matrix = parse_matrix_market<double>({test::host(), text, "f", options});
     EXPECT_EQ(matrix.rows(), 3000000);
     EXPECT_EQ(matrix.nonzeros(), 1);
     EXPECT_NO_THROW(validate(matrix.view()));
@@ -268,10 +268,12 @@ TEST(matrix_market, empty_rows_are_allowed_on_request) {
 
 TEST(matrix_market, facts_say_what_the_file_says) {
     FileFacts facts;
-    parse_matrix_market<double>(test::host(),
-                                "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n"
-                                "1 1 1\n3 1 2\n",
-                                "f", {}, &facts);
+    parse_matrix_market<double>({test::host(),
+                                 "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n"
+                                 "1 1 1\n3 1 2\n",
+                                 "f",
+                                 {},
+                                 &facts});
     EXPECT_EQ(facts.format, "Matrix Market");
     EXPECT_EQ(facts.field, "integer");
     EXPECT_EQ(facts.symmetry, Symmetry::symmetric);
@@ -305,13 +307,13 @@ TEST(matrix_market, threads_and_chunks_do_not_change_a_bit) {
         const std::string text = random_text(random, symmetry, 60, 3000);
         FileFacts facts;
         const auto expected =
-            parse_matrix_market<double>(Context::cpu(1), text, "f", {}, &facts, text.size());
+            parse_matrix_market<double>({Context::cpu(1), text, "f", {}, &facts}, text.size());
         EXPECT_NO_THROW(validate(expected.view()));
         EXPECT_GT(facts.duplicates, 0);
         for (const int threads : {1, 2, 3, 7}) {
             for (const std::size_t chunk : {1, 100, 1000, 100000}) {
-                const auto matrix = parse_matrix_market<double>(Context::cpu(threads), text, "f",
-                                                                {}, nullptr, chunk);
+                const auto matrix =
+                    parse_matrix_market<double>({Context::cpu(threads), text, "f"}, chunk);
                 EXPECT_TRUE(same_bits(matrix.view(), expected.view())) << threads << ' ' << chunk;
             }
         }
@@ -334,7 +336,7 @@ TEST(matrix_market, many_buckets_agree_with_a_dense_sum) {
         const std::size_t j = std::stoul(std::string(parts[1])) - 1;
         dense[i * n + j] += std::stod(std::string(parts[2]));
     }
-    const auto matrix = parse_matrix_market<double>(test::host(), text, "f");
+    const auto matrix = parse_matrix_market<double>({test::host(), text, "f"});
     const auto view = matrix.view();
     EXPECT_NO_THROW(validate(view));
     for (Index i = 0; i < n; ++i) {

@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "base/dispatch.hpp"
 #include "io/formats.hpp"
 #include "io/matrices/assemble.hpp"
 #include "io/text.hpp"
@@ -61,12 +60,13 @@ struct PetscHeader : MatrixHeader {
     bool dense = false;
 };
 
-PetscHeader parse_header(std::string_view bytes, const ReadOptions& options) {
+PetscHeader parse_header(const InputFile& file) {
+    const std::string_view bytes = file.bytes;
     check_class(bytes, matrix_class);
     expect(bytes.size() >= 16, "is truncated: its header takes 16 bytes");
     const auto word = [&](int k) { return Offset(load<std::int32_t>(bytes.data(), k)); };
     PetscHeader header{{.format = "PETSc"}};
-    header.set_sizes(word(1), word(2), bytes.size(), options);
+    header.set_sizes(word(1), word(2), file);
     expect(word(3) >= -1, "claims ", word(3), " nonzeros");
     header.dense = word(3) == -1;
     header.entries = header.dense ? word(1) * word(2) : word(3);
@@ -127,22 +127,19 @@ bool is_petsc_binary(std::string_view bytes) {
 }
 
 template <class T>
-CsrMatrix<T> parse_petsc_matrix(const Context& cpu, std::string_view bytes, const std::string& name,
-                                const ReadOptions& options, FileFacts* facts) {
-    return with_line(name, 0, [&] {
-        const PetscHeader header = parse_header(bytes, options);
-        if (header.dense) {
-            const std::vector<T> values = load_values<T>(bytes.data() + 16, header.entries);
-            return assemble_dense<T>(cpu, header, values, true, name, facts);
-        }
-        const std::vector<Entry<T>> entries = sparse_entries<T>(bytes, header);
-        return assemble<T>(cpu, header, entries, name, facts);
+CsrMatrix<T> parse_petsc_matrix(const InputFile& file) {
+    return with_line(file.name, 0, [&] {
+        const PetscHeader header = parse_header(file);
+        if (!header.dense) return assemble<T>(file, header, sparse_entries<T>(file.bytes, header));
+        const std::vector<T> values = load_values<T>(file.bytes.data() + 16, header.entries);
+        return assemble_dense<T>(file, header, values, true);
     });
 }
 
 template <class T>
-std::vector<T> parse_petsc_vector(std::string_view bytes, const std::string& name) {
-    return with_line(name, 0, [&] {
+std::vector<T> parse_petsc_vector(const InputFile& file) {
+    const std::string_view bytes = file.bytes;
+    return with_line(file.name, 0, [&] {
         check_class(bytes, vector_class);
         expect(bytes.size() >= 8, "is truncated: its header takes 8 bytes");
         const Offset size = load<std::int32_t>(bytes.data(), 1);
@@ -177,11 +174,10 @@ std::vector<FileSection> petsc_binary(std::span<const T> vector) {
             number_section(Offset(vector.size()), value, big_endian)};
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                 \
-    template CsrMatrix<T> parse_petsc_matrix<T>(                                               \
-        const Context&, std::string_view, const std::string&, const ReadOptions&, FileFacts*); \
-    template std::vector<T> parse_petsc_vector<T>(std::string_view, const std::string&);       \
-    template std::vector<FileSection> petsc_binary<T>(const CsrView<T>&);                      \
+#define TESSERA_INSTANTIATE(T)                                            \
+    template CsrMatrix<T> parse_petsc_matrix<T>(const InputFile&);        \
+    template std::vector<T> parse_petsc_vector<T>(const InputFile&);      \
+    template std::vector<FileSection> petsc_binary<T>(const CsrView<T>&); \
     template std::vector<FileSection> petsc_binary<T>(std::span<const T>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

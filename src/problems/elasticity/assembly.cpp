@@ -1,5 +1,5 @@
-#include "base/dispatch.hpp"
-#include "base/parallel.hpp"
+#include <numeric>
+
 #include "problems/elasticity/elements.hpp"
 
 namespace tessera::elasticity {
@@ -22,8 +22,8 @@ struct NodeRows {
             const std::span<const Index> nodes = elements.nodes(element);
             neighbours.insert(neighbours.end(), nodes.begin(), nodes.end());
         }
-        std::sort(neighbours.begin(), neighbours.end());
-        neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
+        std::ranges::sort(neighbours);
+        neighbours.erase(std::ranges::unique(neighbours).begin(), neighbours.end());
     }
 
     /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) takes the same
@@ -109,7 +109,7 @@ std::vector<Offset> count_entries(const Context& cpu, const Elements& elements,
         }
     };
     parallel_ranges(cpu.threads(), elements.mesh().node_count(), count, nodes_a_range);
-    for (Index row = 0; row < rows; ++row) row_offsets[row + 1] += row_offsets[row];
+    std::partial_sum(row_offsets.begin(), row_offsets.end(), row_offsets.begin());
     return row_offsets;
 }
 
@@ -142,9 +142,9 @@ void write_rows(const NodeRows& gathered, Index node, int d, std::span<const dou
 }  // namespace
 
 System assemble(const Context& cpu, const Model& model) {
-    require(!cpu.on_gpu(),
-            "elasticity::assemble works in host memory: give it a CPU context, then copy_to the "
-            "GPU");
+    require(
+        !cpu.on_gpu(),
+        "elasticity::assemble works in host memory: give it a CPU context, then copy_to the GPU");
     const Elements elements(model.mesh);
     elements.check_geometry(cpu);
     const Stiffness stiffness(model);
@@ -158,7 +158,7 @@ System assemble(const Context& cpu, const Model& model) {
     const std::vector<Offset> row_offsets =
         count_entries(cpu, elements, node_elements, system, rows);
     system.matrix = CsrMatrix<double>(cpu, rows, rows, row_offsets.back());
-    std::copy(row_offsets.begin(), row_offsets.end(), system.matrix.row_offsets().data());
+    std::ranges::copy(row_offsets, system.matrix.row_offsets().data());
     system.load.resize(std::size_t(rows));
     const int d = model.mesh.dimensions;
     const auto fill = [&](Offset first, Offset last) {
@@ -174,10 +174,8 @@ System assemble(const Context& cpu, const Model& model) {
 }
 
 std::vector<double> System::displacements(std::span<const double> solution) const {
-    if (solution.size() != load.size()) {
-        throw InvalidArgument("the solution has " + std::to_string(solution.size()) +
-                              " entries and the system " + std::to_string(load.size()));
-    }
+    require(solution.size() == load.size(), "the solution has ", solution.size(),
+            " entries and the system ", load.size());
     std::vector<double> all = held;
     for (std::size_t k = 0; k < all.size(); ++k) {
         if (unknowns[k] >= 0) all[k] = solution[unknowns[k]];

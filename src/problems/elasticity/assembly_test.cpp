@@ -214,8 +214,8 @@ TEST(assembly, uniform_grids_are_those_of_the_generator) {
             }
             const System system = elasticity::assemble(test::host(), model);
             const auto expected = problems::generate<double>(
-                test::host(), Spec::parse("elasticity" + std::to_string(d) +
-                                          "d:" + std::to_string(cells) + (free ? ",free" : "")));
+                test::host(), Spec("elasticity" + std::to_string(d) + "d:" + std::to_string(cells) +
+                                   (free ? ",free" : "")));
             const auto a = system.matrix.view();
             const auto b = expected.matrix.view();
             ASSERT_TRUE(same_bits(a.row_offsets_span(), b.row_offsets_span()));

@@ -153,8 +153,7 @@ inline BoundedSolution solve_by_inverse(const elasticity::System& system, double
 inline std::vector<double> solve(const elasticity::System& system, double rtol) {
     const Context cpu = host(1);
     const CsrOperator<double> matrix(cpu, system.matrix.view());
-    const auto preconditioner =
-        make_preconditioner<double>(cpu, Spec::parse("jacobi"), system.matrix.view());
+    const auto preconditioner = make_preconditioner<double>(cpu, "jacobi", system.matrix.view());
     std::vector<double> x(system.load.size(), 0);
     SolveOptions options;
     options.rtol = rtol;

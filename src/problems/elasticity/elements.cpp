@@ -2,9 +2,7 @@
 
 #include <charconv>
 #include <limits>
-
-#include "base/parallel.hpp"
-#include "tessera/spec.hpp"
+#include <numeric>
 
 namespace tessera::elasticity {
 
@@ -33,36 +31,18 @@ std::string text_of(double number) {
     return {digits, std::to_chars(digits, digits + 32, number).ptr};
 }
 
-std::string names_of(const std::vector<std::string>& names) {
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    return all.empty() ? "none" : all;
-}
-
 Stiffness::Lame lame_of(const Material& material, const std::string& owner, int dimensions) {
-    const double young = material.young_modulus;
-    const double poisson = material.poisson_ratio;
+    const auto& [young, poisson] = material;
     const bool plane = dimensions == 2;
-    if (!(young > 0 && std::isfinite(young))) {
-        throw InvalidArgument(owner + ": Young's modulus " + text_of(young) +
-                              " is not a positive number");
-    }
-    if (!(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5))) {
-        throw InvalidArgument(owner + ": Poisson's ratio " + text_of(poisson) +
-                              " is not in (-1, 0.5" + (plane ? "]" : ")"));
-    }
+    require(young > 0 && std::isfinite(young), owner, ": Young's modulus ", text_of(young),
+            " is not a positive number");
+    require(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5), owner, ": Poisson's ratio ",
+            text_of(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
     return {young * poisson / (plane ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson)),
             young / (2 * (1 + poisson))};
 }
 
 }  // namespace
-
-void check_whole(const Cells& cells, const std::string& owner) {
-    if (cells.nodes.size() % std::size_t(corners(cells.shape)) == 0) return;
-    throw InvalidArgument(owner + " of shape " + to_string(cells.shape) + " name " +
-                          std::to_string(cells.nodes.size()) + " nodes, no multiple of " +
-                          std::to_string(corners(cells.shape)));
-}
 
 Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
     validate(mesh);
@@ -72,11 +52,10 @@ Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
 }
 
 std::string Elements::description(Index element) const {
-    std::string text =
-        "element " + std::to_string(element) + " (" + to_string(shape(element)) + ") with nodes";
+    std::string text = concat("element ", element, " (", to_string(shape(element)), ") with nodes");
     const char* separator = " ";
     for (const Index node : nodes(element)) {
-        text += separator + std::to_string(node) + " at (";
+        text += concat(separator, node, " at (");
         for (int i = 0; i < mesh_.dimensions; ++i) {
             text += (i > 0 ? ", " : "") +
                     text_of(mesh_.points[std::size_t(node) * mesh_.dimensions + i]);
@@ -104,12 +83,12 @@ void Elements::check_geometry(const Context& cpu) const {
     });
     for (const Index element : wrong) {
         if (element < 0) continue;
-        throw InvalidArgument(
-            description(element) +
-            " is inverted or flat: its corners must not lie on one line or plane, and have the " +
-            (mesh_.dimensions == 2 ? "order counterclockwise"
-                                   : "order of mesh.hpp (of a tetrahedron the fourth on the side "
-                                     "from which the first three run counterclockwise)"));
+        throw InvalidArgument(concat(
+            description(element),
+            " is inverted or flat: its corners must not lie on one line or plane, and have the ",
+            mesh_.dimensions == 2 ? "order counterclockwise"
+                                  : "order of mesh.hpp (of a tetrahedron the fourth on the side "
+                                    "from which the first three run counterclockwise)"));
     }
 }
 
@@ -118,7 +97,7 @@ NodeElements::NodeElements(const Elements& elements)
     for (Index element = 0; element < elements.count(); ++element) {
         for (const Index node : elements.nodes(element)) ++starts_[node + 1];
     }
-    for (std::size_t k = 1; k < starts_.size(); ++k) starts_[k] += starts_[k - 1];
+    std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
     elements_.resize(std::size_t(starts_.back()));
     std::vector<Offset> next(starts_.begin(), starts_.end() - 1);
     for (Index element = 0; element < elements.count(); ++element) {
@@ -131,10 +110,9 @@ Stiffness::Stiffness(const Model& model)
       default_(lame_of(model.material, "the material", model.mesh.dimensions)) {
     const std::vector<std::string>& names = model.mesh.region_names;
     for (const auto& [name, material] : model.materials) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) {
-            throw InvalidArgument("the mesh has no region '" + name + "'; it has " +
-                                  names_of(names));
-        }
+        if (std::ranges::find(names, name) != names.end()) continue;
+        throw InvalidArgument(
+            concat("the mesh has no region '", name, "'; it has ", list_of(names)));
     }
     for (const std::string& name : names) {
         const auto own = model.materials.find(name);
@@ -143,10 +121,8 @@ Stiffness::Stiffness(const Model& model)
                                  : lame_of(own->second, name, model.mesh.dimensions));
     }
     for (const int region : regions_) {
-        if (region < 0 || std::size_t(region) >= names.size()) {
-            throw InvalidArgument("an element is of region " + std::to_string(region) +
-                                  ", counted from 0; the mesh has " + std::to_string(names.size()));
-        }
+        require(region >= 0 && std::size_t(region) < names.size(), "an element is of region ",
+                region, ", counted from 0; the mesh has ", names.size());
     }
 }
 

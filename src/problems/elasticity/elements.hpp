@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "base/parallel.hpp"
 #include "tessera/elasticity.hpp"
 
@@ -158,9 +159,6 @@ Vector position(const Reference<S, P>& reference, int p, const double (&points)[
     }
     return at;
 }
-
-/// Throws InvalidArgument, naming the owner, where nodes are no multiple of the corners.
-void check_whole(const Cells& cells, const std::string& owner);
 
 /// The elements of a mesh under one numbering. Keeps a reference to the mesh, which it validates.
 class Elements {

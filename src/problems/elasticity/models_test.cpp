@@ -9,7 +9,7 @@ using problems::Problem;
 
 template <class T = double>
 Problem<T> make(const std::string& text) {
-    return problems::generate<T>(test::host(), Spec::parse(text));
+    return problems::generate<T>(test::host(), Spec(text));
 }
 
 std::string refusal(const std::string& text) {

@@ -1,5 +1,5 @@
-#include "base/dispatch.hpp"
-#include "base/parallel.hpp"
+#include <numeric>
+
 #include "problems/elasticity/elements.hpp"
 
 namespace tessera::elasticity {
@@ -39,9 +39,8 @@ void strain_to_stress(int dimensions, const Stiffness::Lame& lame, double* tenso
 
 void check_size(std::span<const double> displacements, const Mesh& mesh) {
     const std::size_t expected = std::size_t(mesh.node_count()) * mesh.dimensions;
-    if (displacements.size() == expected) return;
-    throw InvalidArgument("the mesh has " + std::to_string(expected) + " displacements, not " +
-                          std::to_string(displacements.size()));
+    require(displacements.size() == expected, "the mesh has ", expected, " displacements, not ",
+            displacements.size());
 }
 
 /// Strains at the centres; finish(element, tensor) may change each.
@@ -98,20 +97,16 @@ double strain_energy(const Context& cpu, const Model& model,
             energies[element] += geometry.volumes[p] * product / 2;
         }
     });
-    double sum = 0;
-    for (const double energy : energies) sum += energy;
-    return checked_thickness(model) * sum;
+    return checked_thickness(model) * std::accumulate(energies.begin(), energies.end(), 0.);
 }
 
 std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
                                std::span<const double> element_values, int components) {
     const Elements elements(mesh);
     require(components >= 1, "node_means needs at least one component");
-    if (element_values.size() != std::size_t(elements.count()) * components) {
-        throw InvalidArgument("node_means: " + std::to_string(element_values.size()) +
-                              " values for " + std::to_string(elements.count()) + " elements of " +
-                              std::to_string(components) + " components");
-    }
+    require(element_values.size() == std::size_t(elements.count()) * components,
+            "node_means: ", element_values.size(), " values for ", elements.count(),
+            " elements of ", components, " components");
     elements.check_geometry(cpu);
     const NodeElements node_elements(elements);
     std::vector<double> volumes(std::size_t(elements.count()), 0);

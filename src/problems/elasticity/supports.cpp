@@ -41,59 +41,44 @@ class Parts {
     std::vector<Index> parent_;
 };
 
-/// The rigid motions of one part, as far as its held displacements oppose them.
+/// The rigid motions of one part of the mesh that its given displacements oppose.
 struct PartMotions {
     Vector low, high;
-    std::array<std::array<double, 6>, 6> gram{};
+    std::vector<std::array<double, 6>> opposed;  ///< Orthonormal.
 
     explicit PartMotions(const Vector& point) : low(point), high(point) {}
 
-    /// Adds r r^T, r the displacement `i` of each motion at the point: the translations, then the
+    /// Adds the displacement `i` of each motion at the point: of the translations, then of the
     /// rotations about the middle, in units of the part's size.
-    void hold(const Vector& point, int i, int dimensions) {
+    void oppose(const Vector& point, int i, int dimensions) {
         double size = 0;
         Vector at{};
         for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
         for (int k = 0; k < dimensions; ++k) at[k] = (point[k] - (low[k] + high[k]) / 2) / size;
         std::array<double, 6> motion{};
         motion[i] = 1;
-        const int first_plane = dimensions == 2 ? 2 : 0;
-        for (int axis = first_plane; axis < 3; ++axis) {  // rotation from axis + 1 to axis + 2
+        for (int axis = dimensions == 2 ? 2 : 0; axis < 3; ++axis) {
             const int from = (axis + 1) % 3, to = (axis + 2) % 3;
             const int column = dimensions == 2 ? 2 : 3 + axis;
             motion[column] = i == from ? -at[to] : i == to ? at[from] : 0;
         }
-        for (int a = 0; a < 6; ++a) {
-            for (int b = 0; b < 6; ++b) gram[a][b] += motion[a] * motion[b];
+        const auto dot = [](const auto& a, const auto& b) {
+            return std::inner_product(a.begin(), a.end(), b.begin(), 0.);
+        };
+        const double length = std::sqrt(dot(motion, motion));
+        for (int pass = 0; pass < 2; ++pass) {  // Gram-Schmidt, twice for orthogonality
+            for (const auto& other : opposed) {
+                const double share = dot(motion, other);
+                for (int k = 0; k < 6; ++k) motion[k] -= share * other[k];
+            }
         }
+        const double rest = std::sqrt(dot(motion, motion));
+        if (!(rest > 1e-7 * length)) return;  // dependent up to rounding
+        for (double& component : motion) component /= rest;
+        opposed.push_back(motion);
     }
 
-    /// True if no motion is left: Cholesky with complete pivoting finds full rank.
-    bool all_held(int dimensions) const {
-        const int n = dimensions == 2 ? 3 : 6;
-        auto a = gram;
-        double trace = 0;
-        for (int k = 0; k < n; ++k) trace += a[k][k];
-        std::array<bool, 6> done{};
-        for (int step = 0; step < n; ++step) {
-            int pivot = -1;
-            for (int k = 0; k < n; ++k) {
-                if (!done[k] && (pivot < 0 || a[k][k] > a[pivot][pivot])) pivot = k;
-            }
-            if (!(a[pivot][pivot] > 64 * std::numeric_limits<double>::epsilon() * trace)) {
-                return false;
-            }
-            done[pivot] = true;
-            for (int i = 0; i < n; ++i) {
-                if (done[i]) continue;
-                const double factor = a[i][pivot] / a[pivot][pivot];
-                for (int j = 0; j < n; ++j) {
-                    if (!done[j]) a[i][j] -= factor * a[pivot][j];
-                }
-            }
-        }
-        return true;
-    }
+    bool all_opposed(int dimensions) const { return opposed.size() == (dimensions == 2 ? 3 : 6); }
 };
 
 /// `unknowns` holds -1 at held displacements; `used` says which nodes have elements.
@@ -115,87 +100,77 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
         if (!used[node]) continue;
         for (int i = 0; i < mesh.dimensions; ++i) {
             if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
-            motions.at(parts[node]).hold(point_of(mesh, node), i, mesh.dimensions);
+            motions.at(parts[node]).oppose(point_of(mesh, node), i, mesh.dimensions);
         }
     }
-    return std::any_of(motions.begin(), motions.end(),
-                       [&](const auto& part) { return !part.second.all_held(mesh.dimensions); });
+    return std::ranges::any_of(
+        motions, [&](const auto& part) { return !part.second.all_opposed(mesh.dimensions); });
 }
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
-        check_whole(cells, "cells of group '" + group.name + "'");
+        require(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0, "cells of group '",
+                group.name, "' of shape ", to_string(cells.shape), " name ", cells.nodes.size(),
+                " nodes, no multiple of ", corners(cells.shape));
         for (const Index node : cells.nodes) {
-            if (node >= 0 && node < mesh.node_count()) continue;
-            throw InvalidArgument("group '" + group.name + "' names node " + std::to_string(node) +
-                                  "; the mesh has " + std::to_string(mesh.node_count()) +
-                                  " nodes, counted from 0");
+            require(node >= 0 && node < mesh.node_count(), "group '", group.name, "' names node ",
+                    node, "; the mesh has ", mesh.node_count(), " nodes, counted from 0");
         }
     }
 }
 
-/// visit(p, weight, position) at each quadrature point of an edge or face; the weights add up to
-/// its area.
+/// visit(nodes, shape values, weight, position) at each quadrature point of cells of shape S, edges
+/// or faces in D dimensions; the weights add up to their area.
 template <CellShape S, int D, class Visit>
-void for_face_points(const Mesh& mesh, std::span<const Index> nodes, double thickness,
-                     Visit&& visit) {
+void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) {
     const auto& reference = reference_points<S>();
-    double points[corners(S)][D];
-    gather<S>(mesh, nodes, points);
-    for (int p = 0; p < point_count(S); ++p) {
-        double tangents[2][3]{};
-        for (int k = 0; k < dimensions(S); ++k) {
-            for (int c = 0; c < corners(S); ++c) {
-                for (int i = 0; i < D; ++i) {
-                    tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
+    for (std::size_t at = 0; at < cells.nodes.size(); at += corners(S)) {
+        const std::span<const Index> nodes(cells.nodes.data() + at, corners(S));
+        double points[corners(S)][D];
+        gather<S>(model.mesh, nodes, points);
+        for (int p = 0; p < point_count(S); ++p) {
+            double tangents[2][3]{};
+            for (int k = 0; k < dimensions(S); ++k) {
+                for (int c = 0; c < corners(S); ++c) {
+                    for (int i = 0; i < D; ++i) {
+                        tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
+                    }
                 }
             }
+            if (dimensions(S) == 1) tangents[1][2] = model.thickness;
+            const auto& [s, t] = tangents;
+            const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
+                                           s[0] * t[1] - s[1] * t[0]);
+            visit(nodes, reference.values[p], reference.weights[p] * area,
+                  position<S>(reference, p, points));
         }
-        if (dimensions(S) == 1) tangents[1][2] = thickness;
-        const auto& [s, t] = tangents;
-        const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
-                                       s[0] * t[1] - s[1] * t[0]);
-        visit(reference.values[p], reference.weights[p] * area, position<S>(reference, p, points));
     }
 }
 
-/// for_face_points with the shape of the cell.
+/// The same for all cells of a group.
 template <class Visit>
-void for_points(const Mesh& mesh, CellShape shape, std::span<const Index> nodes, double thickness,
-                Visit&& visit) {
-    if (shape == CellShape::segment) {
-        for_face_points<CellShape::segment, 2>(mesh, nodes, thickness, visit);
-    } else if (shape == CellShape::triangle) {
-        for_face_points<CellShape::triangle, 3>(mesh, nodes, 1, visit);
-    } else {
-        for_face_points<CellShape::quadrilateral, 3>(mesh, nodes, 1, visit);
-    }
-}
-
-/// visit(shape, nodes) for each cell of a group.
-template <class Visit>
-void for_cells(const MeshGroup& group, Visit&& visit) {
+void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
-        const std::size_t size = std::size_t(corners(cells.shape));
-        for (std::size_t at = 0; at + size <= cells.nodes.size(); at += size) {
-            visit(cells.shape, std::span<const Index>(cells.nodes.data() + at, size));
+        if (cells.shape == CellShape::segment) {
+            each_point_of_shape<CellShape::segment, 2>(model, cells, visit);
+        } else if (cells.shape == CellShape::triangle) {
+            each_point_of_shape<CellShape::triangle, 3>(model, cells, visit);
+        } else {
+            each_point_of_shape<CellShape::quadrilateral, 3>(model, cells, visit);
         }
     }
 }
 
 /// Cells of `axes` dimensions, all of whose nodes have elements.
-void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const char* needed,
+void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
                   const NodeElements& node_elements) {
     check_nodes(mesh, group);
     for (const Cells& cells : group.cells) {
-        if (dimensions(cells.shape) != axes) {
-            throw InvalidArgument("group '" + group.name + "' has a cell of shape " +
-                                  to_string(cells.shape) + "; " + needed);
-        }
+        require(dimensions(cells.shape) == axes, "group '", group.name, "' has a cell of shape ",
+                to_string(cells.shape), "; ", needed);
         for (const Index node : cells.nodes) {
-            if (!node_elements[node].empty()) continue;
-            throw InvalidArgument("the load on '" + group.name + "' is on node " +
-                                  std::to_string(node) + ", which belongs to no element");
+            require(!node_elements[node].empty(), "the load on '", group.name, "' is on node ",
+                    node, ", which belongs to no element");
         }
     }
 }
@@ -204,43 +179,38 @@ void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const char
 void add_traction(const Model& model, const MeshGroup& group, const Field& force,
                   std::span<double> forces) {
     const int d = model.mesh.dimensions;
-    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
-        for_points(model.mesh, shape, nodes, model.thickness,
-                   [&](const auto& shape_values, double weight, const Vector& point) {
-                       const Vector value = force(point);
-                       for (std::size_t c = 0; c < nodes.size(); ++c) {
-                           for (int i = 0; i < d; ++i) {
-                               forces[std::size_t(nodes[c]) * d + i] +=
-                                   weight * shape_values[c] * value[i];
-                           }
+    each_point(model, group,
+               [&](auto nodes, const auto& values, double weight, const Vector& point) {
+                   const Vector value = force(point);
+                   for (std::size_t c = 0; c < nodes.size(); ++c) {
+                       for (int i = 0; i < d; ++i) {
+                           forces[std::size_t(nodes[c]) * d + i] += weight * values[c] * value[i];
                        }
-                   });
-    });
+                   }
+               });
 }
 
 void add_force(const Model& model, const MeshGroup& group, const Vector& total,
                std::span<double> forces) {
     double size = 0;  // The area, or the number of points.
     const bool points = group.dimensions == 0;
-    for_cells(group, [&](CellShape shape, std::span<const Index> nodes) {
-        if (points) {
-            size += 1;
-        } else {
-            for_points(model.mesh, shape, nodes, model.thickness,
-                       [&](const auto&, double weight, const Vector&) { size += weight; });
-        }
-    });
-    if (!(size > 0)) {
-        throw InvalidArgument("group '" + group.name + "' has " +
-                              (points ? "no points" : "no area") + " that could carry a force");
+    if (points) {
+        for (const Cells& cells : group.cells) size += double(cells.nodes.size());
+    } else {
+        each_point(model, group,
+                   [&](auto, const auto&, double weight, const auto&) { size += weight; });
     }
+    require(size > 0, "group '", group.name, points ? "' has no points" : "' has no area",
+            " that could carry a force");
     Vector share = total;
     for (double& component : share) component /= size;
     if (!points) return add_traction(model, group, constant(share), forces);
     const int d = model.mesh.dimensions;
-    for_cells(group, [&](CellShape, std::span<const Index> nodes) {
-        for (int i = 0; i < d; ++i) forces[std::size_t(nodes[0]) * d + i] += share[i];
-    });
+    for (const Cells& cells : group.cells) {
+        for (const Index node : cells.nodes) {
+            for (int i = 0; i < d; ++i) forces[std::size_t(node) * d + i] += share[i];
+        }
+    }
 }
 
 }  // namespace
@@ -282,9 +252,8 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
             ++free;
         }
         blocks = blocks && (free == 0 || free == d);
-        if (rows > std::numeric_limits<Index>::max() - 3) {
-            throw InvalidArgument("the model has more than 2^31 - 1 unknowns");
-        }
+        require(rows <= std::numeric_limits<Index>::max() - 3,
+                "the model has more than 2^31 - 1 unknowns");
     }
     system.natural_block = blocks ? mesh.dimensions : 1;
     system.known_singular = moves_rigidly(elements, used, system.unknowns);
@@ -297,22 +266,23 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
     for (const Traction& traction : model.tractions) {
         const MeshGroup& group = mesh.group(traction.group);
-        check_loaded(mesh, group, mesh.dimensions - 1,
-                     (std::string("a traction needs ") + faces).c_str(), node_elements);
+        check_loaded(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
+                     node_elements);
         add_traction(model, group, traction.force, forces);
     }
     for (const Force& force : model.forces) {
         const MeshGroup& group = mesh.group(force.group);
         check_loaded(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
-                     (std::string("a force needs ") + faces + " or points").c_str(), node_elements);
+                     concat("a force needs ", faces, " or points"), node_elements);
         add_force(model, group, force.total, forces);
     }
 }
 
 double checked_thickness(const Model& model) {
     if (model.mesh.dimensions != 2) return 1;
-    if (model.thickness > 0 && std::isfinite(model.thickness)) return model.thickness;
-    throw InvalidArgument("the thickness is not a positive number");
+    require(model.thickness > 0 && std::isfinite(model.thickness),
+            "the thickness is not a positive number");
+    return model.thickness;
 }
 
 }  // namespace tessera::elasticity

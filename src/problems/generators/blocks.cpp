@@ -6,13 +6,8 @@ namespace tessera::problems {
 
 namespace {
 
-struct SizeRange {
-    Index low;
-    Index high;
-};
-
-/// "LOW-HIGH", or one number for both.
-SizeRange sizes_of(Spec& spec) {
+/// Of "LOW-HIGH", or one number for both.
+std::pair<Index, Index> size_range(Spec& spec) {
     constexpr Index largest = 4096;
     const std::string text = spec.word("sizes", "1-32");
     const std::size_t dash = text.find('-', 1);
@@ -21,11 +16,8 @@ SizeRange sizes_of(Spec& spec) {
     const bool numbers =
         parse_integer(text.substr(0, dash), low).empty() &&
         parse_integer(dash < text.size() ? text.substr(dash + 1) : text, high).empty();
-    if (!numbers || low < 1 || high < low || high > largest) {
-        throw InvalidArgument(spec.name() + ": sizes=" + text +
-                              " is not LOW-HIGH with 1 <= LOW <= " + "HIGH <= " +
-                              std::to_string(largest) + ", for example sizes=1-32");
-    }
+    require(numbers && low >= 1 && high >= low && high <= largest, spec.name(), ": sizes=", text,
+            " is not LOW-HIGH with 1 <= LOW <= HIGH <= ", largest, ", for example sizes=1-32");
     return {Index(low), Index(high)};
 }
 
@@ -95,11 +87,9 @@ Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
 /// N rows in dense blocks of K (the last one smaller when K does not divide N), entries uniform in
 /// [-1, 1).
 Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
-    if (spec.value_count() < 2) {
-        throw InvalidArgument("block_diagonal needs a block size, for example block_diagonal:" +
-                              std::to_string(size) + ",8");
-    }
-    const Offset block = spec.integer(std::size_t(1), 0, 1, std::numeric_limits<Index>::max());
+    require(spec.value_count() >= 2,
+            "block_diagonal needs a block size, for example block_diagonal:", size, ",8");
+    const Offset block = spec.integer(1, 0, 1, std::numeric_limits<Index>::max());
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
     auto problem = assemble_rows(cpu, size, [&](Index i, RowList& row) {
@@ -118,34 +108,33 @@ Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
 /// 2-norm condition number `condition` (1 where n = 1). The last row of each block is coupled to
 /// the first column of the next by 0.1 / condition, so that A = D (I + E) with ||E||_2 <= 0.1.
 Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
-    const SizeRange sizes = sizes_of(spec);
+    const auto [low, high] = size_range(spec);
     const double condition = spec.real("condition", 10, 1, 1e18);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
 
-    checked_unknowns(spec, double(count) * sizes.low);
+    checked_unknowns(spec, double(count) * low);
     std::vector<Offset> starts(std::size_t(count) + 1);  // the first row and entry of each block
     std::vector<Offset> entry_starts(starts.size());
     for (Index b = 0; b < count; ++b) {
-        const Index n = Draws(seed, b).integer(sizes.low, sizes.high);
+        const Index n = Draws(seed, b).integer(low, high);
         starts[b + 1] = starts[b] + n;
         entry_starts[b + 1] = entry_starts[b] + Offset(n) * n + (b + 1 < count ? 1 : 0);
     }
     const Index size = checked_unknowns(spec, double(starts[count]));
     Problem<double> problem;
-    problem.natural_block = sizes.low == sizes.high ? sizes.low : 1;
+    problem.natural_block = low == high ? low : 1;
     problem.matrix = CsrMatrix<double>(cpu, size, size, entry_starts[count]);
     Offset* const row_offsets = problem.matrix.row_offsets().data();
     Index* const columns = problem.matrix.column_indices().data();
     double* const values = problem.matrix.values().data();
     row_offsets[size] = problem.matrix.nonzeros();
-    const auto fill = [&](Offset first, Offset last) {
-        std::vector<double> block;
-        std::vector<double> work;
+    const auto fill = [&, lowest = low, highest = high](Offset first, Offset last) {
+        std::vector<double> block, work;
         for (Offset b = first; b < last; ++b) {
             const Index n = Index(starts[b + 1] - starts[b]);
             Draws draws(seed, b);
-            draws.integer(sizes.low, sizes.high);  // the size again
+            draws.integer(lowest, highest);  // the size again
             random_block(draws, n, condition, block, work);
             std::ranges::copy(block, values + entry_starts[b]);
             for (Index i = 0; i < n; ++i) {

@@ -15,162 +15,98 @@ namespace {
 /// I is a product of one-axis integrals of polynomials of degree at most 2, which the two Gauss
 /// points an axis of the usual quadrature integrate exactly; they are written in closed form here.
 /// Corners are three bits, the last axis lowest; component i acts along axis 3 - dimensions + i.
-class ElementStiffness {
-  public:
-    ElementStiffness(int dimensions, double side)
-        : first_axis_(3 - dimensions),
-          lambda_(young * poisson /
-                  (dimensions == 2 ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson))),
-          mu_(young / (2 * (1 + poisson))),
-          scale_(dimensions == 2 ? 1 : side) {}
+using ElementStiffness = double[8][3][8][3];
 
-    /// K(a,i; b,j). Equal to K(b,j; a,i) in every bit: the same products are summed in one order.
-    double operator()(int a, int i, int b, int j) const {
-        double sum = lambda_ * integral(a, i, b, j) + mu_ * integral(a, j, b, i);
-        if (i == j) {
-            double laplacian = 0;
-            for (int k = 0; k < 3 - first_axis_; ++k) laplacian += integral(a, k, b, k);
-            sum += mu_ * laplacian;
-        }
-        return scale_ * sum;
-    }
-
-  private:
-    static constexpr double young = 1;
-    static constexpr double poisson = 0.3;
-    /// Integrals over [0, 1] of the products of the shape functions of two corners: whether each is
-    /// derived, then whether each corner is the upper one.
-    static constexpr double one_axis[2][2][2][2] = {
+/// K(a,i; b,j) is equal to K(b,j; a,i) in every bit: the same products are summed in one order.
+void set_stiffness(int dimensions, double side, ElementStiffness& stiffness) {
+    constexpr double young = 1, poisson = 0.3, mu = young / (2 * (1 + poisson));
+    const double lambda =
+        young * poisson /
+        (dimensions == 2 ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson));
+    // Integrals over [0, 1] of the products of the shape functions of two corners: whether each is
+    // derived, then whether each corner is the upper one.
+    constexpr double one_axis[2][2][2][2] = {
         {{{1. / 3, 1. / 6}, {1. / 6, 1. / 3}}, {{-0.5, 0.5}, {-0.5, 0.5}}},
         {{{-0.5, -0.5}, {0.5, 0.5}}, {{1, -1}, {-1, 1}}}};
-
-    /// I(i,j) on the element of side 1; the side enters through its power dimensions - 2.
-    double integral(int a, int i, int b, int j) const {
+    const int first = 3 - dimensions;
+    // I(i,j) on the element of side 1; the side enters through its power dimensions - 2.
+    const auto integral = [&](int a, int i, int b, int j) {
         double product = 1;
-        for (int axis = first_axis_; axis < 3; ++axis) {
-            product *= one_axis[axis == first_axis_ + i][axis == first_axis_ + j]
-                               [(a >> (2 - axis)) & 1][(b >> (2 - axis)) & 1];
+        for (int axis = first; axis < 3; ++axis) {
+            product *= one_axis[axis == first + i][axis == first + j][(a >> (2 - axis)) & 1]
+                               [(b >> (2 - axis)) & 1];
         }
         return product;
+    };
+    const int rows = dimensions << dimensions;
+    for (int k = 0; k < rows * rows; ++k) {
+        const int a = k / rows / dimensions, i = k / rows % dimensions;
+        const int b = k % rows / dimensions, j = k % dimensions;
+        double sum = lambda * integral(a, i, b, j) + mu * integral(a, j, b, i);
+        double laplacian = 0;
+        for (int axis = 0; axis < dimensions; ++axis) laplacian += integral(a, axis, b, axis);
+        if (i == j) sum += mu * laplacian;
+        stiffness[a][i][b][j] = (dimensions == 2 ? 1 : side) * sum;
     }
-
-    int first_axis_;
-    double lambda_;
-    double mu_;
-    double scale_;
-};
-
-/// Three small integers, one an axis.
-using Step = std::array<int, 3>;
-
-/// All steps in lower..upper, the last axis fastest.
-std::vector<Step> steps(const Step& lower, const Step& upper) {
-    std::vector<Step> all;
-    for (int x = lower[0]; x <= upper[0]; ++x) {
-        for (int y = lower[1]; y <= upper[1]; ++y) {
-            for (int z = lower[2]; z <= upper[2]; ++z) all.push_back({x, y, z});
-        }
-    }
-    return all;
 }
 
-/// The corner of the element at `element` (of its lowest corner) that is at `point`, or -1.
-int corner(const Step& element, const Step& point) {
-    int bits = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-        const int bit = point[axis] - element[axis];
-        if (bit != 0 && bit != 1) return -1;
-        bits = 2 * bits + bit;
-    }
-    return bits;
-}
-
-/// Nodes of a grid, `unknowns` at each; the last axis is numbered fastest, the unknowns of a node
-/// follow each other. Two dimensions leave the first axis with one node.
+/// Nodes of a grid with `dimensions` unknowns at each; the last axis is numbered fastest, the
+/// unknowns of a node follow each other. Two dimensions leave the first axis with one node.
 struct NodeGrid {
-    Step nodes{1, 1, 1};
-    int unknowns;
+    using Place = std::array<Index, 3>;  ///< Indices along the axes.
+
+    Place nodes{1, 1, 1};
+    int dimensions;
+    bool clamped;  ///< The first axis has elements, but no nodes, before its first node.
 
     Index node_count() const { return nodes[0] * nodes[1] * nodes[2]; }
-    Step place(Index node) const {
+    Place place(Index node) const {
         return {node / nodes[2] / nodes[1], node / nodes[2] % nodes[1], node % nodes[2]};
     }
-    bool has_before(const Step& place, int axis) const { return place[axis] > 0; }
-    bool has_after(const Step& place, int axis) const { return place[axis] + 1 < nodes[axis]; }
-    /// 0..63, equal for places with neighbours in the same directions.
-    std::size_t kind(const Step& place) const {
-        std::size_t bits = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            bits = 4 * bits + (has_before(place, axis) ? 2 : 0) + (has_after(place, axis) ? 1 : 0);
+    bool has_before(const Place& place, int axis) const { return place[axis] > 0; }
+    bool has_after(const Place& place, int axis) const { return place[axis] + 1 < nodes[axis]; }
+    /// Whether there is an element of which the node is this corner.
+    bool has_element(const Place& place, int corner) const {
+        bool found = true;
+        for (int axis = 3 - dimensions; axis < 3; ++axis) {
+            const bool upper = (corner >> (2 - axis)) & 1;
+            const bool before = has_before(place, axis) || (clamped && axis == 3 - dimensions);
+            found = found && (upper ? before : has_after(place, axis));
         }
-        return bits;
+        return found;
     }
 };
 
-/// The rows of one kind of node.
-struct NodeRows {
-    std::vector<Index> columns;  ///< Relative to the first unknown of the node, ascending.
-    std::vector<double> values;  ///< columns.size() values for each unknown of the node.
-};
-
-/// The couplings of a node to the up to 3^dimensions nodes it shares an element with, each the sum
-/// over the shared elements in ascending order (the same order as seen from the other node: the
-/// matrix is symmetric in every bit). A clamped low side of the first axis has elements there, but
-/// no nodes.
-NodeRows node_rows(const NodeGrid& grid, const Step& place, bool clamped,
-                   const ElementStiffness& stiffness) {
-    const int dimensions = grid.unknowns;
-    Step node_lower{}, node_upper{}, element_lower{}, element_upper{};
-    for (int axis = 3 - dimensions; axis < 3; ++axis) {
-        const bool before = grid.has_before(place, axis);
-        node_lower[axis] = before ? -1 : 0;
-        node_upper[axis] = grid.has_after(place, axis) ? 1 : 0;
-        element_lower[axis] = before || (clamped && axis == 3 - dimensions) ? -1 : 0;
-        element_upper[axis] = grid.has_after(place, axis) ? 0 : -1;
-    }
-    const std::vector<Step> neighbours = steps(node_lower, node_upper);
-    const std::vector<Step> elements = steps(element_lower, element_upper);
-    const std::size_t length = neighbours.size() * dimensions;
-    NodeRows rows;
-    rows.values.resize(length * dimensions);
-    for (const Step& to : neighbours) {
-        const std::size_t column = rows.columns.size();
-        const Index distance = (to[0] * grid.nodes[1] + to[1]) * grid.nodes[2] + to[2];
-        for (int j = 0; j < dimensions; ++j) rows.columns.push_back(distance * dimensions + j);
-        for (int i = 0; i < dimensions; ++i) {
-            for (int j = 0; j < dimensions; ++j) {
-                double sum = 0;
-                for (const Step& element : elements) {
-                    const int a = corner(element, {0, 0, 0});
-                    const int b = corner(element, to);
-                    if (b >= 0) sum += stiffness(a, i, b, j);
-                }
-                rows.values[i * length + column + j] = sum;
+/// The matrix on a grid of square or cubic elements: a node is coupled to the up to 3^dimensions
+/// nodes that it shares an element with, each coupling the sum over the shared elements in
+/// ascending order (the same order as seen from the other node: the matrix is symmetric in every
+/// bit).
+Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
+                              const ElementStiffness& stiffness) {
+    const int d = grid.dimensions;
+    constexpr int neighbour_of_corner[8] = {0, 1, 3, 4, 9, 10, 12, 13};  // Bits as base-3 digits.
+    return assemble_rows(cpu, grid.node_count() * d, [&](Index i, RowList& row) {
+        const Index node = i / d;
+        const NodeGrid::Place place = grid.place(node);
+        double sums[27][3]{};  // By the neighbour: a step of -1, 0 or 1 along each axis.
+        for (int a = (1 << d) - 1; a >= 0; --a) {
+            if (!grid.has_element(place, a)) continue;
+            for (int b = 0; b < 1 << d; ++b) {
+                double* const sum = sums[13 + neighbour_of_corner[b] - neighbour_of_corner[a]];
+                for (int j = 0; j < d; ++j) sum[j] += stiffness[a][i - node * d][b][j];
             }
         }
-    }
-    return rows;
-}
-
-/// The matrix on a grid of square or cubic elements.
-Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid, bool clamped,
-                              const ElementStiffness& stiffness) {
-    std::array<NodeRows, 64> rows_of_kind;
-    for (const Step& at : steps({0, 0, 0}, {2, 2, 2})) {  // the first, second and last of each axis
-        Step place;
-        for (int axis = 0; axis < 3; ++axis) {
-            const Index last = grid.nodes[axis] - 1;
-            place[axis] = at[axis] == 2 ? last : std::min(at[axis], last);
-        }
-        rows_of_kind[grid.kind(place)] = node_rows(grid, place, clamped, stiffness);
-    }
-    return assemble_rows(cpu, grid.node_count() * grid.unknowns, [&](Index i, RowList& row) {
-        const Index node = i / grid.unknowns;
-        const NodeRows& rows = rows_of_kind[grid.kind(grid.place(node))];
-        const std::size_t length = rows.columns.size();
-        const double* const values = rows.values.data() + (i - node * grid.unknowns) * length;
-        for (std::size_t k = 0; k < length; ++k) {
-            row.store(node * grid.unknowns + rows.columns[k], values[k]);
+        for (int k = 0; k < 27; ++k) {
+            const int step[] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1};
+            bool exists = true;
+            for (int axis = 0; axis < 3; ++axis) {
+                exists = exists && (step[axis] >= 0 || grid.has_before(place, axis)) &&
+                         (step[axis] <= 0 || grid.has_after(place, axis));
+            }
+            if (!exists) continue;
+            const Index other =
+                node + (step[0] * grid.nodes[1] + step[1]) * grid.nodes[2] + step[2];
+            for (int j = 0; j < d; ++j) row.store(Offset(other) * d + j, sums[k][j]);
         }
     });
 }
@@ -178,28 +114,28 @@ Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid, bool cla
 /// The consistent nodal loads of the traction (0, -1, 0) on the side x = 1: the integral of each
 /// shape function over the side, a product of h (inside) or h / 2 (ends) over the other axes.
 std::vector<double> side_load(const NodeGrid& grid, double side) {
-    const int x = 3 - grid.unknowns;
-    std::vector<double> load(std::size_t(grid.node_count()) * grid.unknowns);
+    const int x = 3 - grid.dimensions;
+    std::vector<double> load(std::size_t(grid.node_count()) * grid.dimensions);
     for (Index node = grid.node_count() / grid.nodes[x] * (grid.nodes[x] - 1);
          node < grid.node_count(); ++node) {
-        const Step place = grid.place(node);
+        const NodeGrid::Place place = grid.place(node);
         double weight = 1;
         for (int axis = 2; axis > x; --axis) {
             const bool inside = grid.has_before(place, axis) && grid.has_after(place, axis);
             weight *= inside ? side : side / 2;
         }
-        load[std::size_t(node) * grid.unknowns + 1] = -weight;
+        load[std::size_t(node) * grid.dimensions + 1] = -weight;
     }
     return load;
 }
 
 CellShape read_element(Spec& spec, int dimensions) {
-    const std::vector<std::string> words = dimensions == 2
-                                               ? std::vector<std::string>{"t3", "q4"}
-                                               : std::vector<std::string>{"tet4", "hex8"};
-    const bool simplex = spec.word("element", words[1], words) == words[0];
-    return dimensions == 2 ? (simplex ? CellShape::triangle : CellShape::quadrilateral)
-                           : (simplex ? CellShape::tetrahedron : CellShape::hexahedron);
+    if (dimensions == 2) {
+        const bool t3 = spec.word("element", "q4", {"t3", "q4"}) == "t3";
+        return t3 ? CellShape::triangle : CellShape::quadrilateral;
+    }
+    const bool tet4 = spec.word("element", "hex8", {"tet4", "hex8"}) == "tet4";
+    return tet4 ? CellShape::tetrahedron : CellShape::hexahedron;
 }
 
 meshes::GridOptions read_grid_options(Spec& spec) {
@@ -261,11 +197,13 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     if (simplices || options.jitter > 0 || options.gradings[0] != 1) {
         return assembled(cpu, beam(element, size, size, options), free);
     }
-    NodeGrid grid{.unknowns = dimensions};
+    NodeGrid grid{.dimensions = dimensions, .clamped = !free};
     for (int axis = 3 - dimensions; axis < 3; ++axis) grid.nodes[axis] = size + 1;
     grid.nodes[3 - dimensions] = Index(first_axis);
     const double side = 1. / size;
-    auto problem = assemble_grid(cpu, grid, !free, ElementStiffness(dimensions, side));
+    ElementStiffness stiffness;
+    set_stiffness(dimensions, side, stiffness);
+    auto problem = assemble_grid(cpu, grid, stiffness);
     if (!free) problem.load = side_load(grid, side);
     problem.known_singular = free;
     problem.natural_block = dimensions;

@@ -27,9 +27,9 @@ struct Elasticity {
         : dimensions(dimensions_),
           size(size_),
           free(free_),
-          problem(problems::generate<T>(
-              test::host(), Spec::parse("elasticity" + std::to_string(dimensions) +
-                                        "d:" + std::to_string(size) + (free ? ",free" : "")))),
+          problem(problems::generate<T>(test::host(),
+                                        Spec("elasticity" + std::to_string(dimensions) +
+                                             "d:" + std::to_string(size) + (free ? ",free" : "")))),
           matrix(problem.matrix.view()) {}
 
     Index nodes() const { return matrix.rows / dimensions; }

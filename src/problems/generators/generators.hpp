@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <utility>
 
+#include "base/concat.hpp"
 #include "base/parallel.hpp"
 #include "base/philox.hpp"
 #include "tessera/problems.hpp"
@@ -82,8 +84,7 @@ class RowList {
     void finish() {
         const auto unsorted = [](const auto& a, const auto& b) { return a.first >= b.first; };
         if (std::ranges::adjacent_find(entries_, unsorted) == entries_.end()) return;
-        std::stable_sort(entries_.begin(), entries_.end(),
-                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::ranges::stable_sort(entries_, {}, &std::pair<Offset, double>::first);
         std::size_t last = 0;
         for (std::size_t k = 1; k < entries_.size(); ++k) {
             if (entries_[k].first == entries_[last].first) {
@@ -119,7 +120,7 @@ Problem<double> assemble_rows(const Context& cpu, Index rows, RowAt&& row_at) {
         parallel_ranges(cpu.threads(), rows, visit_range, 1024);
     };
     each_row([&](Offset i, const auto& entries) { starts[i + 1] = Offset(entries.size()); });
-    for (Index i = 0; i < rows; ++i) starts[i + 1] += starts[i];
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
     Problem<double> problem;
     problem.matrix = CsrMatrix<double>(cpu, rows, rows, starts[rows]);
     std::ranges::copy(starts, problem.matrix.row_offsets().data());

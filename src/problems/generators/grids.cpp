@@ -37,90 +37,94 @@ struct Grid {
     }
 };
 
-/// A rank-1 projector 2 w w^T on the points within a radius of an atom.
-struct Projector {
-    std::array<double, 3> atom;
-    double norm = 0;
-
-    double squared_distance(const std::array<double, 3>& point) const {
-        double sum = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            sum += (point[axis] - atom[axis]) * (point[axis] - atom[axis]);
-        }
-        return sum;
-    }
-};
-
-/// Points with the distance `spacing` and the atoms among them.
+/// Points at the distance `spacing` on each axis, and atoms among them. An atom has a potential and
+/// a rank-1 projector 2 w w^T on the points within `radius`.
 class Crystal {
   public:
     static constexpr double spacing = 0.6;
     static constexpr double radius = 2.2 * spacing;
 
-    Crystal(Index size, Index atoms, std::uint64_t seed)
-        : size_(size), projectors_(std::size_t(atoms)) {
-        for (std::size_t p = 0; p < projectors_.size(); ++p) {
-            Draws draws(seed, Offset(p));
-            for (double& x : projectors_[p].atom) {
+    Crystal(Index size, Index atoms, std::uint64_t seed) : size_(size), atoms_(std::size_t(atoms)) {
+        for (std::size_t k = 0; k < atoms_.size(); ++k) {
+            Draws draws(seed, Offset(k));
+            for (double& x : atoms_[k].center) {
                 x = (0.25 + 0.5 * draws.uniform()) * size * spacing;
             }
             double square = 0;
-            near(projectors_[p], [&](Offset, double weight) { square += weight * weight; });
-            projectors_[p].norm = std::sqrt(square);
+            each_point(atoms_[k], [&](Offset, double weight) { square += weight * weight; });
+            atoms_[k].norm = std::sqrt(square);
         }
-    }
-
-    std::array<double, 3> position(Offset point) const {
-        return {double(point / size_ / size_) * spacing, double(point / size_ % size_) * spacing,
-                double(point % size_) * spacing};
     }
 
     double potential(Offset point) const {
         double sum = 0;
-        for (const Projector& p : projectors_) {
-            sum -= 3 * std::exp(-p.squared_distance(position(point)) / 1.2);
-        }
+        for (const Atom& atom : atoms_) sum -= 3 * std::exp(-squared_distance(atom, point) / 1.2);
         return sum;
     }
 
     void add_projectors(Offset point, RowList& row) const {
-        for (const Projector& p : projectors_) {
-            const double own = weight(p, position(point));
+        for (const Atom& atom : atoms_) {
+            const double own = weight(atom, point);
             if (own == 0) continue;
-            near(p, [&](Offset other, double weight) {
-                row.add(other, 2 * ((own / p.norm) * (weight / p.norm)));
+            each_point(atom, [&](Offset other, double weight) {
+                row.add(other, 2 * ((own / atom.norm) * (weight / atom.norm)));
             });
         }
     }
 
   private:
-    static double weight(const Projector& p, const std::array<double, 3>& at) {
-        const double distance = std::sqrt(p.squared_distance(at));
+    struct Atom {
+        std::array<double, 3> center;
+        double norm = 0;  ///< Of the weights.
+    };
+
+    double squared_distance(const Atom& atom, Offset point) const {
+        const Offset indices[] = {point / size_ / size_, point / size_ % size_, point % size_};
+        double sum = 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            const double distance = double(indices[axis]) * spacing - atom.center[axis];
+            sum += distance * distance;
+        }
+        return sum;
+    }
+
+    double weight(const Atom& atom, Offset point) const {
+        const double distance = std::sqrt(squared_distance(atom, point));
         return distance < radius ? std::exp(-distance) : 0;
     }
 
-    /// use(point, weight) for the points of a projector.
-    template <class F>
-    void near(const Projector& p, F&& use) const {
+    /// visit(point, weight) for the points of the projector of an atom.
+    template <class Visit>
+    void each_point(const Atom& atom, Visit&& visit) const {
         std::array<Offset, 3> low, high;
         for (int axis = 0; axis < 3; ++axis) {
-            low[axis] = std::max<Offset>(Offset((p.atom[axis] - radius) / spacing), 0);
-            high[axis] = std::min<Offset>(Offset((p.atom[axis] + radius) / spacing) + 1, size_ - 1);
+            const double at = atom.center[axis];
+            low[axis] = std::max<Offset>(Offset((at - radius) / spacing), 0);
+            high[axis] = std::min<Offset>(Offset((at + radius) / spacing) + 1, size_ - 1);
         }
         for (Offset a = low[0]; a <= high[0]; ++a) {
             for (Offset b = low[1]; b <= high[1]; ++b) {
                 for (Offset c = low[2]; c <= high[2]; ++c) {
                     const Offset point = (a * size_ + b) * size_ + c;
-                    const double w = weight(p, position(point));
-                    if (w > 0) use(point, w);
+                    const double w = weight(atom, point);
+                    if (w > 0) visit(point, w);
                 }
             }
         }
     }
 
     Offset size_;
-    std::vector<Projector> projectors_;
+    std::vector<Atom> atoms_;
 };
+
+/// The matrix with this row at every point of a grid.
+Problem<double> assemble_stencil(const Context& cpu, const Spec& spec, const Grid& grid,
+                                 double lower, double diagonal, double upper) {
+    spec.finish();
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        grid.add_star(i, lower, diagonal, upper, row);
+    });
+}
 
 }  // namespace
 
@@ -128,32 +132,21 @@ class Crystal {
 /// 2 per axis on the diagonal, -1 for each neighbour. Symmetric positive definite.
 Problem<double> poisson(const Context& cpu, Spec& spec, Index size) {
     const Grid grid{size, dimensions_of(spec)};
-    spec.finish();
-    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
-        grid.add_star(i, -1, 2 * grid.dimensions, -1, row);
-    });
+    return assemble_stencil(cpu, spec, grid, -1, 2 * grid.dimensions, -1);
 }
 
 /// -Laplace(u) + S (1,1,1) . grad(u), first-order upwind, scaled by h^2: diagonal 6 + 3 S h, lower
 /// neighbours -1 - S h, upper ones -1. Nonsymmetric M-matrix.
 Problem<double> convection(const Context& cpu, Spec& spec, Index size) {
-    const Grid grid{size, 3};
     const double strength = spec.real("strength", 10, 0, 1e9);
-    spec.finish();
     const double upwind = strength / (double(size) + 1);  // h^2 times strength / h
-    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
-        grid.add_star(i, -1 - upwind, 6 + 3 * upwind, -1, row);
-    });
+    return assemble_stencil(cpu, spec, {size, 3}, -1 - upwind, 6 + 3 * upwind, -1);
 }
 
 /// poisson2d less kh^2 I: waves with 2 pi / kh points a wave length.
 Problem<double> helmholtz(const Context& cpu, Spec& spec, Index size) {
-    const Grid grid{size, 2};
     const double kh = spec.real("kh", 0.6, 0, 1e9);
-    spec.finish();
-    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
-        grid.add_star(i, -1, 4 - kh * kh, -1, row);
-    });
+    return assemble_stencil(cpu, spec, {size, 2}, -1, 4 - kh * kh, -1);
 }
 
 /// thickness L^2 + L - shift I with L = poisson2d (13 points): a plate under tension; positive

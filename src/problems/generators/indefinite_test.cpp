@@ -8,7 +8,7 @@ namespace tessera {
 namespace {
 
 CsrMatrix<double> make(const std::string& text) {
-    return problems::generate<double>(test::host(), Spec::parse(text)).matrix;
+    return problems::generate<double>(test::host(), Spec(text)).matrix;
 }
 
 /// Column-major.
@@ -182,8 +182,7 @@ TEST(indefinite, circuits_lose_only_through_leaks) {
         }
         EXPECT_NEAR(sum, 0.25, test::gamma<double>(10) * size);
     }
-    EXPECT_TRUE(
-        problems::generate<double>(test::host(), Spec::parse("circuit:3,leak=0")).known_singular);
+    EXPECT_TRUE(problems::generate<double>(test::host(), "circuit:3,leak=0").known_singular);
 }
 
 TEST(indefinite, atoms_add_dense_blocks) {

@@ -2,7 +2,6 @@
 
 #include <type_traits>
 
-#include "base/dispatch.hpp"
 #include "problems/generators/generators.hpp"
 
 namespace tessera::problems {
@@ -65,9 +64,9 @@ Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
 }  // namespace
 
 Index checked_unknowns(const Spec& spec, double unknowns) {
-    if (unknowns <= double(std::numeric_limits<Index>::max())) return Index(unknowns);
-    throw InvalidArgument(spec.normalised() +
-                          " has more than 2^31 - 1 unknowns; take a smaller size");
+    require(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
+            " has more than 2^31 - 1 unknowns; take a smaller size");
+    return Index(unknowns);
 }
 
 template <class T>
@@ -78,11 +77,9 @@ Problem<T> generate(const Context& cpu, Spec problem) {
     if (found == std::end(generators)) {
         throw InvalidArgument(unknown_word_message("problem", problem.name(), names()));
     }
-    if (problem.value_count() == 0) {
-        throw InvalidArgument(problem.name() + " needs a size, for example " + problem.name() +
-                              ":" + found->example);
-    }
-    const Offset size = problem.integer(std::size_t(0), 0, 1, std::numeric_limits<Index>::max());
+    require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
+            problem.name(), ":", found->example);
+    const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
     Problem<T> built = rounded<T>(cpu, found->build(cpu, problem, Index(size)));
     built.name = problem.normalised();
     return built;

@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 problems::Problem<T> make(const std::string& text, int threads = 2) {
-    return problems::generate<T>(test::host(threads), Spec::parse(text));
+    return problems::generate<T>(test::host(threads), Spec(text));
 }
 
 std::string refusal(const std::string& text) {

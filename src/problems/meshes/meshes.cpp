@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include "base/dispatch.hpp"
+#include "base/concat.hpp"
 #include "base/philox.hpp"
 
 namespace tessera {
@@ -23,13 +23,12 @@ Index Mesh::element_count() const {
 }
 
 const MeshGroup& Mesh::group(const std::string& name) const {
-    std::string names;
+    std::vector<std::string> names;
     for (const MeshGroup& group : groups) {
         if (group.name == name) return group;
-        names += (names.empty() ? "" : ", ") + group.name;
+        names.push_back(group.name);
     }
-    throw InvalidArgument("the mesh has no group '" + name + "'; it has " +
-                          (names.empty() ? "none" : names));
+    throw InvalidArgument(concat("the mesh has no group '", name, "'; it has ", list_of(names)));
 }
 
 namespace {
@@ -37,53 +36,35 @@ namespace {
 /// Throws InvalidArgument where a corner of an element does not exist or is another one, too.
 void check_corners(std::span<const Index> nodes, Index node_count, Index element, CellShape shape) {
     for (std::size_t c = 0; c < nodes.size(); ++c) {
-        const bool exists = nodes[c] >= 0 && nodes[c] < node_count;
-        const bool repeated = std::ranges::count(nodes.first(c), nodes[c]) > 0;
-        if (exists && !repeated) continue;
-        throw InvalidArgument(
-            "element " + std::to_string(element) + " (" + to_string(shape) + ") names node " +
-            std::to_string(nodes[c]) +
-            (exists ? " twice"
-                    : "; the mesh has " + std::to_string(node_count) + " nodes, counted from 0"));
+        require(nodes[c] >= 0 && nodes[c] < node_count, "element ", element, " (", to_string(shape),
+                ") names node ", nodes[c], "; the mesh has ", node_count, " nodes, counted from 0");
+        require(std::ranges::count(nodes.first(c), nodes[c]) == 0, "element ", element, " (",
+                to_string(shape), ") names node ", nodes[c], " twice");
     }
 }
 
 }  // namespace
 
 void validate(const Mesh& mesh) {
-    const auto check = [](bool holds, const auto& message) {
-        if (!holds) throw InvalidArgument(message());
-    };
     const int d = mesh.dimensions;
-    check(d == 2 || d == 3,
-          [&] { return "a mesh has 2 or 3 dimensions, this one " + std::to_string(d); });
-    check(mesh.points.size() % std::size_t(d) == 0, [&] {
-        return "the mesh has " + std::to_string(mesh.points.size()) +
-               " coordinates, no whole number of points";
-    });
+    require(d == 2 || d == 3, "a mesh has 2 or 3 dimensions, this one ", d);
+    require(mesh.points.size() % std::size_t(d) == 0, "the mesh has ", mesh.points.size(),
+            " coordinates, no whole number of points");
     Offset count = 0;
     for (const Cells& cells : mesh.elements) {
         const std::size_t size = std::size_t(corners(cells.shape));
-        check(dimensions(cells.shape) == d, [&] {
-            return "a mesh of " + std::to_string(d) + " dimensions has no elements of shape " +
-                   to_string(cells.shape);
-        });
-        check(cells.nodes.size() % size == 0, [&] {
-            return std::string("elements of shape ") + to_string(cells.shape) + " name " +
-                   std::to_string(cells.nodes.size()) + " nodes, no multiple of " +
-                   std::to_string(size);
-        });
+        require(dimensions(cells.shape) == d, "a mesh of ", d,
+                " dimensions has no elements of shape ", to_string(cells.shape));
+        require(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
+                " name ", cells.nodes.size(), " nodes, no multiple of ", size);
         for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
             check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
                           cells.shape);
         }
-        check(count <= std::numeric_limits<Index>::max(),
-              [&] { return "a mesh has at most 2^31 - 1 elements"; });
+        require(count <= std::numeric_limits<Index>::max(), "a mesh has at most 2^31 - 1 elements");
     }
-    check(mesh.regions.empty() || Offset(mesh.regions.size()) == count, [&] {
-        return "the mesh gives regions for " + std::to_string(mesh.regions.size()) +
-               " elements and has " + std::to_string(count);
-    });
+    require(mesh.regions.empty() || Offset(mesh.regions.size()) == count,
+            "the mesh gives regions for ", mesh.regions.size(), " elements and has ", count);
 }
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "batched/factor/kernels.hpp"
-#include "batched/factor/factor_launch.cuh"
+#include "gpu/tiles/factor_tile.cuh"
+#include "gpu/tiles/rotating_rows.cuh"
 
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
 namespace {
 
@@ -113,9 +113,4 @@ struct Llt {
 
 }  // namespace
 
-template <Pivoting pivoting, class T>
-void llt_with(const Context& context, const FactorJob<T>& job) {
-    factorise_batch<Llt<pivoting>>(context, job);
-}
-
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "batched/factor/kernels.hpp"
-#include "batched/factor/factor_launch.cuh"
+#include "gpu/tiles/factor_tile.cuh"
+#include "gpu/tiles/rotating_rows.cuh"
 
-namespace tessera::batched::cuda {
+namespace tessera::cuda {
 
 namespace {
 
@@ -151,14 +151,4 @@ struct Ldu {
 
 }  // namespace
 
-template <Pivoting pivoting, class T>
-void ldu_with(const Context& context, const FactorJob<T>& job) {
-    factorise_batch<Ldu<pivoting>>(context, job, [&] {
-        if constexpr (pivoting == Pivoting::full && sizeof(T) == 4) {
-            return ldu_by_compaction(context, job);
-        }
-        return false;
-    });
-}
-
-}  // namespace tessera::batched::cuda
+}  // namespace tessera::cuda

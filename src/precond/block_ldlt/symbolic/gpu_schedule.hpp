@@ -1,15 +1,24 @@
 #pragma once
 
-#include <vector>
-
+#include "precond/block_ldlt/symbolic/block_pattern.hpp"
 #include "precond/block_ldlt/symbolic/pattern_view.hpp"
 
 namespace tessera::block_ldlt {
 
-// On a GPU a list is walked by one warp. Where a few are much longer than the others, as those of
-// dense rows, they are split into pieces that go to several warps.
+// How a GPU takes the levels and the lists of a pattern.
 
-/// Blocks, or products of blocks, in a piece at most.
+/// The levels first .. last - 1. A level costs four launches at least: consecutive levels with
+/// little work are batched, one thread block does them all, one after the other.
+struct LevelGroup {
+    Index first, last;
+    bool batched;
+};
+
+/// All levels, batched ones in groups as long as they can be.
+std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k);
+
+/// Blocks, or products of blocks, that a warp sums up at most: where a few lists are much longer
+/// than the others, as those of dense rows, they are split into pieces for several warps.
 inline constexpr Offset longest_piece = 128;
 
 /// The lists from offsets[i] to offsets[i + 1] that are split for sums over them: those of more
