@@ -1,4 +1,4 @@
-#include "../apps/tessera/report.hpp"
+#include "report/report.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -8,7 +8,6 @@
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"
 #include "tessera/elasticity.hpp"
-#include "tessera/error.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/io.hpp"

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 /// Turns a CUDA error into a DeviceError (OutOfMemory for memory) that names the call and the
 /// place.

@@ -10,6 +10,15 @@
 #define TESSERA_IF_CUDA(name) (nullptr)
 #endif
 
+/// The same declarations in the namespaces of both backends, cpu and cuda, of the enclosing one.
+#define TESSERA_BACKENDS(...) \
+    namespace cpu {           \
+    __VA_ARGS__               \
+    }                         \
+    namespace cuda {          \
+    __VA_ARGS__               \
+    }
+
 namespace tessera {
 
 [[noreturn]] void throw_cuda_not_built();

@@ -40,16 +40,12 @@ TESSERA_HOST_DEVICE inline Words words(std::uint64_t seed, std::uint64_t stream,
 
 /// Uniform in [0, 1), a multiple of 2^-53 (double, from both words) or 2^-24 (float, from `high`).
 template <class T>
-TESSERA_HOST_DEVICE inline T unit_interval(std::uint32_t high, std::uint32_t low);
-
-template <>
-TESSERA_HOST_DEVICE inline double unit_interval<double>(std::uint32_t high, std::uint32_t low) {
-    return double((std::uint64_t(high) << 32 | low) >> 11) * 0x1p-53;
-}
-
-template <>
-TESSERA_HOST_DEVICE inline float unit_interval<float>(std::uint32_t high, std::uint32_t) {
-    return float(high >> 8) * 0x1p-24f;
+TESSERA_HOST_DEVICE inline T unit_interval(std::uint32_t high, std::uint32_t low) {
+    if constexpr (sizeof(T) == 4) {
+        return T(high >> 8) * T(0x1p-24);
+    } else {
+        return T((std::uint64_t(high) << 32 | low) >> 11) * T(0x1p-53);
+    }
 }
 
 }  // namespace tessera::philox

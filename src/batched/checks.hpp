@@ -74,13 +74,15 @@ double values_of(const BatchView<T>& a, const Plan* plan, int power = 2) {
     return sum;
 }
 
-/// Two batches of column-major matrices of the same sizes, the second of which is written.
+/// Two batches of the same sizes and layout, the second of which is written.
 template <class A, class X>
-void check_pair(const char* name, const BatchView<A>& a, const BatchView<X>& x) {
+void check_pair(const char* name, const BatchView<A>& a, const BatchView<X>& x,
+                bool row_major_too = false) {
     check_batch(name, a);
     check_batch(name, x);
-    require_of(a.layout == Layout::column_major && x.layout == Layout::column_major, name,
+    require_of(row_major_too || a.layout == Layout::column_major, name,
                "matrices must be column-major");
+    require_of(a.layout == x.layout, name, "the batches differ in their layout");
     require_of(a.count == x.count, name, "the batches differ in their number of matrices");
     require_of(
         (a.sizes == nullptr) == (x.sizes == nullptr) && (a.sizes != nullptr || a.size == x.size),

@@ -55,13 +55,24 @@ void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned t
     TESSERA_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 
-/// Lets the next launch_dependent start, and waits for all of the kernels before this one. A kernel
-/// must not end before those before it have, else the next one would not wait for these.
-__device__ __forceinline__ void begin_dependent() {
+/// Lets the next launch_dependent start.
+__device__ __forceinline__ void let_dependents_start() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+/// Waits for all kernels before this one. What a kernel reads earlier must have been written before
+/// the host launched any of the kernels that still run then, and the host must have waited for that.
+__device__ __forceinline__ void wait_for_kernels_before() {
+#if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+/// Both. A kernel must not end before those before it have, else the next one would not wait for
+/// these.
+__device__ __forceinline__ void begin_dependent() {
+    let_dependents_start();
+    wait_for_kernels_before();
 }
 
 /// Kernels in the stream of a Context that need not wait for each other: each starts once all
@@ -100,11 +111,9 @@ class LaunchChain {
 /// those before it have, and the end of the last one is the end of all.
 __device__ __forceinline__ bool begin_in_chain(bool first_in_chain) {
     const bool last = blockIdx.x + 1 == gridDim.x;
-#if __CUDA_ARCH__ >= 900
-    if (first_in_chain) asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;");
-    if (last) asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+    if (first_in_chain) wait_for_kernels_before();
+    let_dependents_start();
+    if (last) wait_for_kernels_before();
     return last;
 }
 

@@ -15,6 +15,10 @@ inline constexpr Index batch_set = 128;
 /// Boundaries between parts lie at multiples of this, so that most vectors of lanes are full.
 inline constexpr Index batch_lanes = 16;
 
+/// Values of each matrix that are in the lanes of vectors at a time, or one column, where only a
+/// panel of columns is needed.
+inline constexpr Index panel_values = 256;
+
 /// What scratch is made of: room for one vector of any instruction set.
 struct alignas(64) CacheLine {
     char bytes[64];
@@ -32,6 +36,12 @@ template <class View>
 auto start_of(const View& view, Index b) -> decltype(view.values) {
     if (view.starts != nullptr) return view.starts[b];
     return view.values + (view.offsets != nullptr ? view.offsets[b] : Offset(b) * view.stride);
+}
+
+/// The leading dimension of a matrix of n rows of the batch.
+template <class View>
+Offset leading_dimension_of(const View& view, Index n) {
+    return view.sizes != nullptr ? n : view.leading_dimension;
 }
 
 /// The addresses of a set, repeated up to whole vectors of lanes: lanes without a matrix of their

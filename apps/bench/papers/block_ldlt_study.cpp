@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "block_ldlt.hpp"
+#include "operations/block_ldlt.hpp"
 
 // What figure 3 of "Two-level pivoting for block incomplete LDL^T factorisations on GPUs" needs.
 

@@ -1,7 +1,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "batched/factor/factor_cpu.cpp"
-#include "batched/factor/kernels.hpp"
-#include "batched/factor_sets.hpp"
+#include "batched/factor/factor_sets.hpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
@@ -39,7 +38,7 @@ HWY_INLINE void store_lanes(D d, FactorSet<T>& set, Index first,
             record.perturbation = outcomes[3][lane];
             record.smallest = outcomes[4][lane];
         }
-        set.note(first + lane, record);
+        set.record(first + lane, record);
     }
 }
 
@@ -145,7 +144,7 @@ HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
         if (!record.failed) {
             store_factors(d, m, pivots, set.f[k], set.f_leading_dimension);
         }
-        set.note(k, record);
+        set.record(k, record);
     }
 }
 
@@ -190,7 +189,7 @@ HWY_NOINLINE void llt_set(FactorSet<T>& set) {
             store_column(d, m, s, root, l, false);
         }
         if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);
-        set.note(k, record);
+        set.record(k, record);
     }
 }
 
@@ -355,7 +354,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
             s += 2;
         }
         if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);
-        set.note(k, record);
+        set.record(k, record);
     }
 }
 
@@ -366,24 +365,15 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::batched::cpu {
 
 template <class T>
-void ldu(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::ldu, TESSERA_SIMD(context, ldu_set<T>));
-}
-template <class T>
-void llt(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::llt, TESSERA_SIMD(context, llt_set<T>));
-}
-template <class T>
-void ldlt(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::ldlt, TESSERA_SIMD(context, ldlt_set<T>));
+void factorise(const Context& context, const FactorJob<T>& job) {
+    factor_batch(context, job,
+                 job.factorisation == Factorisation::ldu   ? TESSERA_SIMD(context, ldu_set<T>)
+                 : job.factorisation == Factorisation::llt ? TESSERA_SIMD(context, llt_set<T>)
+                                                           : TESSERA_SIMD(context, ldlt_set<T>));
 }
 
-template decltype(ldu<float>) ldu<float>;
-template decltype(ldu<double>) ldu<double>;
-template decltype(llt<float>) llt<float>;
-template decltype(llt<double>) llt<double>;
-template decltype(ldlt<float>) ldlt<float>;
-template decltype(ldlt<double>) ldlt<double>;
+template decltype(factorise<float>) factorise<float>;
+template decltype(factorise<double>) factorise<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

@@ -40,8 +40,7 @@ void multiply(const Context& context, std::type_identity_t<T> alpha, const Const
     const double vectors = x.vectors * (beta == T(0) ? 2.0 : 3.0);
     const Phase phase(context, "multiply",
                       (values_of(a, plan) + vectors * values_of(a, plan, 1)) * double(sizeof(T)));
-    select(context, &cpu::multiply<T>, TESSERA_IF_CUDA(cuda::multiply<T>))(
-        context, alpha, a, transpose, x, beta, y, plan);
+    TESSERA_RUN(multiply<T>, context, alpha, a, transpose, x, beta, y, plan);
 }
 
 template decltype(multiply<float>) multiply<float>;

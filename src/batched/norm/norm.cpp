@@ -20,7 +20,7 @@ void norm(const char* name, const Context& context, Sums sums, const BatchView<c
         sums = sums == Sums::rows ? Sums::columns : Sums::rows;
     }
     const Phase phase(context, "norm", (values_of(a, plan) + a.count) * double(sizeof(T)));
-    select(context, &cpu::norm<T>, TESSERA_IF_CUDA(cuda::norm<T>))(context, sums, a, norms, plan);
+    TESSERA_RUN(norm<T>, context, sums, a, norms, plan);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #include "base/phases.hpp"
 #include "batched/checks.hpp"
+#include "batched/solve/absolute_pivots.hpp"
 #include "batched/solve/kernels.hpp"
 
 namespace tessera::batched {
 
 namespace {
 
-/// Values of a matrix that a solve reads.
+/// Share of a matrix that a solve reads.
 double part_of(Factorisation factorisation) {
     return factorisation == Factorisation::ldu ? 1 : 0.5;
 }
@@ -36,8 +37,8 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
         context, name,
         (part_of(factorisation) * values_of(f, plan) + 2.0 * b.vectors * values_of(f, plan, 1)) *
             double(sizeof(T)));
-    select(context, &cpu::solve<T>, TESSERA_IF_CUDA(cuda::solve<T>))(
-        context, factorisation, transpose, f, permutations, b, x, plan);
+    const SolveJob<T> job{f, permutations, b, x, {}, factorisation, transpose, plan};
+    TESSERA_RUN(solve<T>, context, job);
 }
 
 template <class T>
@@ -54,8 +55,8 @@ void inverse_from_factors(const Context& context, Factorisation factorisation,
     if (rows == 0) return;
     const Phase phase(context, name,
                       (part_of(factorisation) + 1) * values_of(f, plan) * double(sizeof(T)));
-    select(context, &cpu::inverse_from_factors<T>, TESSERA_IF_CUDA(cuda::inverse_from_factors<T>))(
-        context, factorisation, f, permutations, x, plan);
+    const SolveJob<T> job{f, permutations, {}, {}, x, factorisation, Transpose::no, plan};
+    TESSERA_RUN(inverse_from_factors<T>, context, job);
 }
 
 template <class T>
@@ -64,10 +65,8 @@ void take_absolute_pivots(const Context& context, const BatchView<T>& f, const P
     check_pair(name, f, f);
     std::optional<Plan> own;
     plan = plan_of(name, context, f, plan, own);
-    if (largest_of(f, plan) == 0) return;
     const Phase phase(context, name, 4 * values_of(f, plan, 1) * double(sizeof(T)));
-    select(context, &cpu::take_absolute_pivots<T>, TESSERA_IF_CUDA(cuda::take_absolute_pivots<T>))(
-        context, f, plan);
+    for_each_index(context, f.count, TakeAbsolutePivots<T>{f});
 }
 
 template decltype(solve<float>) solve<float>;

@@ -1,21 +1,10 @@
 #pragma once
 
-#include <cstdint>
-
 #include "gpu/tiles/staging.cuh"
 
 /// Batches that are one run of memory, copied in chunks of 16 bytes with addresses that the
 /// compiler knows but for their beginning.
 namespace tessera::cuda {
-
-/// Whether the matrices lie one behind the other without gaps, from a multiple of 16 bytes on.
-template <class T>
-bool is_aligned_run(const batched::BatchView<T>& view) {
-    return view.sizes == nullptr && view.starts == nullptr && view.offsets == nullptr &&
-           view.layout == batched::Layout::column_major && view.leading_dimension == view.size &&
-           view.stride == Offset(view.size) * view.size &&
-           reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
-}
 
 /// The part of a run that belongs to a warp: up to `matrices` of n rows, which lie in its shared
 /// memory with `pad` values behind each `padded` of them; see StageShape.

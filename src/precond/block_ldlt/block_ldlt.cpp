@@ -9,7 +9,6 @@
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/config.hpp"
-
 namespace tessera {
 
 void check_options(const BlockLdltOptions& options) {

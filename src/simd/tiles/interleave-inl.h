@@ -8,7 +8,7 @@
 #endif
 
 #include "hwy/highway.h"
-#include "tessera/types.hpp"
+#include "simd/batch.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -100,22 +100,6 @@ HWY_INLINE void interleave(D d, Index length, const T* const* from, Offset first
     }
 }
 
-/// Element (i, j) of the n x n matrix from[l] goes to to[(i + j n) lanes + l]. Element (i, j) lies
-/// at i + j leading_dimension, or at i leading_dimension + j where `row_major`.
-template <class D, class T>
-HWY_INLINE void interleave_matrices(D d, Index n, const T* const* from, Offset leading_dimension,
-                                    bool row_major, T* HWY_RESTRICT to) {
-    const Index lanes = Index(hn::Lanes(d));
-    if (leading_dimension == n && !row_major) {
-        interleave(d, n * n, from, 0, to, lanes);
-        return;
-    }
-    for (Index line = 0; line < n; ++line) {
-        T* first = to + (row_major ? line : line * n) * lanes;
-        interleave(d, n, from, line * leading_dimension, first, row_major ? n * lanes : lanes);
-    }
-}
-
 /// The columns first .. first + columns - 1 of n x n column-major matrices: element (i, first + j)
 /// goes to to[(i + j n) lanes + l].
 template <class D, class T>
@@ -128,6 +112,31 @@ HWY_INLINE void interleave_columns(D d, Index n, Index first, Index columns, con
     }
     for (Index j = 0; j < columns; ++j) {
         interleave(d, n, from, (first + j) * leading_dimension, to + j * n * lanes, lanes);
+    }
+}
+
+/// Element (i, j) of the n x n matrix from[l] goes to to[(i + j n) lanes + l]. Element (i, j) lies
+/// at i + j leading_dimension, or at i leading_dimension + j where `row_major`.
+template <class D, class T>
+HWY_INLINE void interleave_matrices(D d, Index n, const T* const* from, Offset leading_dimension,
+                                    bool row_major, T* HWY_RESTRICT to) {
+    const Index lanes = Index(hn::Lanes(d));
+    if (!row_major) return interleave_columns(d, n, 0, n, from, leading_dimension, to);
+    for (Index row = 0; row < n; ++row) {
+        interleave(d, n, from, row * leading_dimension, to + row * lanes, n * lanes);
+    }
+}
+
+/// f(first, columns) once the columns first .. first + columns - 1 of n x n column-major matrices
+/// are in `panel`, which takes panel_values vectors, or n: for all columns.
+template <class D, class T, class F>
+HWY_INLINE void for_panels(D d, Index n, const T* const* from, Offset leading_dimension,
+                           T* HWY_RESTRICT panel, F&& f) {
+    const Index wide = n < panel_values ? panel_values / n : 1;
+    for (Index first = 0; first < n; first += wide) {
+        const Index columns = n - first < wide ? n - first : wide;
+        interleave_columns(d, n, first, columns, from, leading_dimension, panel);
+        f(first, columns);
     }
 }
 

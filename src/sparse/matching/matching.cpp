@@ -6,6 +6,7 @@
 #include "base/phases.hpp"
 #include "sparse/matching/cycles.hpp"
 #include "sparse/matching/shortest_paths.hpp"
+#include "tessera/csr.hpp"
 #include "tessera/ordering.hpp"
 
 namespace tessera {

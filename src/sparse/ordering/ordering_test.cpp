@@ -177,7 +177,7 @@ TEST(ordering, cuthill_mckee_orders_dense_vertices_last) {
 }
 
 TEST(ordering, fill_is_less_than_in_the_natural_order) {
-    const auto grid = problems::generate<double>(test::host(), Spec::parse("poisson2d:40")).matrix;
+    const auto grid = problems::generate<double>(test::host(), "poisson2d:40").matrix;
     const auto fill = [&](OrderingMethod method) {
         return fill_in(grid.view(),
                        order_of(order_blocks<double>(test::host(), grid.view(), {}, 1, method)));
@@ -186,7 +186,7 @@ TEST(ordering, fill_is_less_than_in_the_natural_order) {
     EXPECT_LT(fill(OrderingMethod::amd), natural / 2);
     EXPECT_LE(fill(OrderingMethod::rcm), natural);
 
-    auto arrow = problems::generate<double>(test::host(), Spec::parse("arrow:300")).matrix;
+    auto arrow = problems::generate<double>(test::host(), "arrow:300").matrix;
     for (const OrderingMethod method : {OrderingMethod::amd, OrderingMethod::rcm}) {
         const auto order = order_blocks<double>(test::host(), arrow.view(), {}, 1, method);
         EXPECT_EQ(fill_in(arrow.view(), order_of(order)), 299);  // The dense row is last.

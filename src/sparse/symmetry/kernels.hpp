@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "base/find_entry.hpp"
 #include "tessera/csr.hpp"
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check_cuda.hpp"
-#include "gpu/dependent.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/pack.cuh"
 #include "precond/block_jacobi/apply/block_pipeline_one_size.cuh"

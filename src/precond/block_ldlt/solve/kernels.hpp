@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "precond/block_ldlt/symbolic/pattern_view.hpp"
 
 namespace tessera::block_ldlt {

@@ -4,7 +4,8 @@
 #include <queue>
 
 #include "base/dispatch.hpp"
-#include "base/prefetch_rows.hpp"
+#include "base/gather_rows.hpp"
+#include "base/parallel.hpp"
 
 namespace tessera::block_ldlt {
 
