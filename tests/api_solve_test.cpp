@@ -17,9 +17,9 @@ TEST(api_solve, calls_name_no_types) {
     start();
     EXPECT_EQ(cg(context, a, &m, b.view(), x.view()).status, Status::converged);
     start();
-    EXPECT_EQ(gmres(context, a, nullptr, b.view(), x.view(), 20).status, Status::converged);
+    EXPECT_EQ(solve(context, "gmres:20", a, nullptr, b.view(), x.view()).status, Status::converged);
     start();
-    EXPECT_EQ(idr(context, a, &m, b.view(), x.view(), {.s = 2}).status, Status::converged);
+    EXPECT_EQ(solve(context, "idr:2", a, &m, b.view(), x.view()).status, Status::converged);
     start();
     const auto made = make_preconditioner(context, "block_jacobi:24", matrix);
     EXPECT_EQ(solve(context, "cg", a, made.get(), b.view(), x.view()).status, Status::converged);

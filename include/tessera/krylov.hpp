@@ -68,78 +68,6 @@ struct SolveReport {
     double seconds = 0;
 };
 
-// Every solver: solves A x = b from the start in x (x0), vectors in the memory of `context`.
-// `preconditioner` nullptr: none. A must be square; preconditioner of the same size. b = 0 gives
-// x = 0. Waits. Never allocates inside an iteration. At exit the true residual is computed; when
-// only the recursive one met the tolerance, the method restarts from the true one, and says
-// accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status. x is never
-// worse than where the last restart began, whatever the end. Those for symmetric matrices throw
-// InvalidArgument with Side::left.
-
-/// Preconditioned conjugate gradients: A and M symmetric positive definite.
-template <class T>
-TESSERA_API SolveReport cg(const Context& context, const Operator<T>& matrix,
-                           PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                           WriteVector<T> x, const SolveOptions& options = {});
-
-/// Flexible conjugate gradients (Polak-Ribiere beta): the preconditioner may change a little from
-/// one application to the next.
-template <class T>
-TESSERA_API SolveReport fcg(const Context& context, const Operator<T>& matrix,
-                            PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                            WriteVector<T> x, const SolveOptions& options = {});
-
-/// BiCGSTAB (van der Vorst 1992); two products an iteration.
-template <class T>
-TESSERA_API SolveReport bicgstab(const Context& context, const Operator<T>& matrix,
-                                 PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                                 WriteVector<T> x, const SolveOptions& options = {});
-
-/// Restarted GMRES: classical Gram-Schmidt, twice; Givens rotations.
-template <class T>
-TESSERA_API SolveReport gmres(const Context& context, const Operator<T>& matrix,
-                              PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                              WriteVector<T> x, int restart, const SolveOptions& options = {});
-
-/// Minimal residuals (Paige and Saunders 1975) for a symmetric, also indefinite or singular
-/// consistent A; M symmetric positive definite. Minimises the norm of the residual in M^-1, which
-/// never grows; without a preconditioner that is the 2-norm.
-template <class T>
-TESSERA_API SolveReport minres(const Context& context, const Operator<T>& matrix,
-                               PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                               WriteVector<T> x, const SolveOptions& options = {});
-
-/// Symmetric quasi-minimal residuals (Freund and Nachtigal 1994, without look-ahead): A and M
-/// symmetric, both may be indefinite. May break down where gmres does not.
-template <class T>
-TESSERA_API SolveReport sqmr(const Context& context, const Operator<T>& matrix,
-                             PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                             WriteVector<T> x, const SolveOptions& options = {});
-
-struct IdrOptions {
-    int s = 4;               ///< Dimension of the shadow space, 1..16.
-    std::uint64_t seed = 1;  ///< Of the shadow space: Philox normals, orthonormalised.
-    double angle = 0.7;      ///< Of the "maintaining the convergence" strategy; 0: off.
-    /// Residual smoothing; the smoothed x is returned, and the angle is then applied with the
-    /// smoothed norm, which leaves the steps in a spike of the residual as they are.
-    bool smoothing = false;
-};
-
-/// IDR(s), biorthogonal variant (van Gijzen and Sonneveld, ACM TOMS 38, 2011, Algorithm 913). When
-/// the residual has been so large that its rounding would hide the target, it is computed anew
-/// from x (one more product, two with smoothing) once it is back below where it started.
-template <class T>
-TESSERA_API SolveReport idr(const Context& context, const Operator<T>& matrix,
-                            PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                            WriteVector<T> x, const IdrOptions& idr_options,
-                            const SolveOptions& options = {});
-
-/// x += M^-1 (b - A x): with block Jacobi the stationary iteration x = D^-1 b + (I - D^-1 A) x.
-template <class T>
-TESSERA_API SolveReport richardson(const Context& context, const Operator<T>& matrix,
-                                   PreconditionerPointer<T> preconditioner, ReadVector<T> b,
-                                   WriteVector<T> x, const SolveOptions& options = {});
-
 /// A solver and its options, read once from a text; solver_help lists them.
 class TESSERA_API SolverConfig {
   public:
@@ -157,12 +85,45 @@ class TESSERA_API SolverConfig {
 /// Throws InvalidArgument for another name or option.
 TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 
-/// The solver named by a text: "cg", "idr:4,smoothing".
+/// Solves A x = b from the start in x (x0) by the solver that a text names, vectors in the memory
+/// of `context`. `preconditioner` nullptr: none. A must be square; preconditioner of the same size.
+/// b = 0 gives x = 0. Waits. Never allocates inside an iteration. At exit the true residual is
+/// computed; when only the recursive one met the tolerance, the method restarts from the true one,
+/// and says accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status. x
+/// is never worse than where the last restart began, whatever the end.
+///   cg          preconditioned conjugate gradients: A and M symmetric positive definite
+///   fcg         the same with the beta of Polak and Ribiere: M may change a little from one
+///               application to the next
+///   minres      minimal residuals (Paige and Saunders 1975): A symmetric, also indefinite or
+///               singular and consistent, M symmetric positive definite. Minimises the norm of the
+///               residual in M^-1 (without M the 2-norm), which never grows
+///   sqmr        symmetric quasi-minimal residuals (Freund and Nachtigal 1994, without look-ahead):
+///               A and M symmetric, both may be indefinite. May break down where gmres does not
+///   richardson  x += M^-1 (b - A x): with block Jacobi x = D^-1 b + (I - D^-1 A) x
+///   bicgstab    van der Vorst 1992; two products an iteration
+///   gmres[:RESTART]  restarted GMRES (30): classical Gram-Schmidt, twice; Givens rotations
+///   idr[:S][,seed=1][,angle=0.7][,smoothing]  IDR(s), biorthogonal variant (van Gijzen and
+///               Sonneveld, ACM TOMS 38, 2011, Algorithm 913), S = 1..16 (4) shadow vectors, which
+///               are orthonormalised Philox normals of `seed`. angle: of "maintaining the
+///               convergence", 0 is off. smoothing: returns the smoothed x, and the angle is
+///               applied with the smoothed norm, which leaves the steps in a spike of the residual
+///               as they are. When the residual has been so large that its rounding would hide the
+///               target, it is computed anew from x (one more product, two with smoothing) once it
+///               is back below where it started
+/// Side::left throws InvalidArgument with cg, fcg, minres and sqmr.
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                   PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
                   const SolveOptions& options = {}) {
     return parse_solver(std::move(solver))->solve(context, matrix, preconditioner, b, x, options);
+}
+
+/// solve(context, "cg", ...).
+template <class T>
+SolveReport cg(const Context& context, const Operator<T>& matrix,
+               PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
+               const SolveOptions& options = {}) {
+    return solve(context, "cg", matrix, preconditioner, b, x, options);
 }
 
 /// The names that parse_solver knows, and a line of help or more for each.

@@ -24,8 +24,6 @@ SolveReport drive(const Context& context, const Operator<T>& matrix,
 template <template <class> class Solver, int vectors, bool takes_left>
 struct PlainConfig {
     static constexpr bool left = takes_left;
-
-    PlainConfig() = default;
     explicit PlainConfig(const Spec& spec) { spec.finish(); }
     template <class T>
     auto method(const System<T>& system) const {

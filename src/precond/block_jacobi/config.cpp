@@ -4,6 +4,7 @@
 #include <limits>
 #include <sstream>
 
+#include "base/concat.hpp"
 #include "precond/singular_policy.hpp"
 
 namespace tessera {
@@ -24,9 +25,8 @@ BlockJacobiConfig::BlockJacobiConfig(Spec spec) {
         std::int64_t size = 0;
         const std::string reason = parse_integer(blocks.substr(prefix.size()), size);
         if (!reason.empty() || size < 1 || size > bound) {
-            throw InvalidArgument("block_jacobi: blocks=" + blocks +
-                                  ": the size must be an integer within 1.." +
-                                  std::to_string(bound));
+            throw InvalidArgument(concat("block_jacobi: blocks=", blocks,
+                                         ": the size must be an integer within 1..", bound));
         }
         uniform = Index(size);
     } else if (blocks == to_string(Blocking::natural)) {
@@ -55,9 +55,8 @@ void BlockJacobiConfig::read_sizes() {
                 throw ParseError(blocks, line, "the block size '" + word + "' is " + reason);
             }
             if (size < 1 || size > bound) {
-                throw ParseError(
-                    blocks, line,
-                    "the block size " + word + " is not within 1.." + std::to_string(bound));
+                throw ParseError(blocks, line,
+                                 concat("the block size ", word, " is not within 1..", bound));
             }
             if (size > std::numeric_limits<Index>::max() - offsets.back()) {
                 throw ParseError(blocks, line, "the blocks have more rows than any matrix");
@@ -70,9 +69,9 @@ void BlockJacobiConfig::read_sizes() {
 
 BlockPartition BlockJacobiConfig::listed_blocks(const Context& context, Index rows) const {
     if (offsets.back() != rows) {
-        throw ParseError(blocks, 0,
-                         "the blocks have " + std::to_string(offsets.back()) +
-                             " rows together, the matrix has " + std::to_string(rows));
+        throw ParseError(
+            blocks, 0,
+            concat("the blocks have ", offsets.back(), " rows together, the matrix has ", rows));
     }
     return blocks_from_offsets(context, rows, offsets);
 }

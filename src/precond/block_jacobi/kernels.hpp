@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "precond/block_jacobi/storage/stored_blocks.hpp"
 
 namespace tessera {

@@ -42,17 +42,17 @@ TEST(outer_pivoting, saves_zero_blocks) {
             const auto solve = [&](const char* outer) {
                 const BlockLdlt<double> ldlt(
                     there, placed.view(),
-                    parse_block_ldlt(Spec::parse(
-                        std::string("block_ldlt:4,epsilon=1e-6,matching=off,ordering=natural,"
-                                    "safeguard=off") +
-                        method + outer)));
+                    parse_block_ldlt(
+                        Spec(std::string("block_ldlt:4,epsilon=1e-6,matching=off,ordering=natural,"
+                                         "safeguard=off") +
+                             method + outer)));
                 Buffer<double> y(there, b.size());
                 fill(there, 0.0, y.view());
                 SolveOptions options;
                 options.rtol = 1e-8;
                 options.max_iterations = 100;
-                const auto report =
-                    gmres<double>(there, product, &ldlt, b.view(), y.view(), 25, options);
+                const auto report = tessera::solve<double>(there, "gmres:25", product, &ldlt,
+                                                           b.view(), y.view(), options);
                 return std::pair(report, ldlt.report());
             };
             const auto [without, none] = solve(",outer=off");

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "base/host_device.hpp"
 #include "tessera/block_jacobi.hpp"
 

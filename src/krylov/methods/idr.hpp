@@ -1,0 +1,313 @@
+#pragma once
+
+#include <algorithm>
+
+#include "krylov/driver.hpp"
+#include "krylov/run_step.hpp"
+
+namespace tessera {
+
+template <class T>
+class Idr;
+
+/// idr as registered.
+struct IdrConfig {
+    static constexpr bool left = true;
+    int s;               ///< Dimension of the shadow space.
+    std::uint64_t seed;  ///< Of the shadow space.
+    double angle;        ///< Of the "maintaining the convergence" strategy; 0: off.
+    bool smoothing;
+
+    explicit IdrConfig(Spec spec)
+        : s(int(spec.integer(0, 4, 1, 16))),
+          seed(std::uint64_t(spec.integer("seed", 1, 0, std::numeric_limits<Offset>::max()))),
+          angle(spec.real("angle", 0.7, 0, 0.999)),
+          smoothing(spec.flag("smoothing")) {
+        spec.finish();
+    }
+    template <class T>
+    auto method(const System<T>& system) const {
+        return std::make_unique<Idr<T>>(system, *this);
+    }
+    /// P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
+    Offset numbers(Offset rows) const { return rows * (8 + 3 * s); }
+};
+
+template <class T>
+struct IdrState {
+    static constexpr int max_s = 16;  ///< Largest dimension of the shadow space.
+
+    Recurrence<T> recurrence;
+    T f[max_s];            ///< P^T r
+    T m[max_s * max_s];    ///< M = P^T G, lower triangular, column-major.
+    T c[max_s + 1];        ///< Solution of M c = f, then omega behind it.
+    T minus_c[max_s + 1];  ///< -c, then 1.
+    T h[max_s];            ///< P^T g before g is made biorthogonal; coefficients while P is made.
+    T gg;                  ///< g^T g
+    T rr;                  ///< r^T r
+    T smoothed_rr;         ///< The same of the smoothed residual.
+    T r_t[2];              ///< (r^T t, t^T t)
+    T d_s[2];              ///< (d^T d, d^T r_s), d = r_s - r
+    T length;              ///< Of the step in x and r that comes next; 0 when not running.
+    T gamma, one_minus_gamma;
+    T scale;
+
+    /// While the shadow space is made: h = -h, the coefficients that take a projection away.
+    TESSERA_HOST_DEVICE void negate(int count) {
+        for (int i = 0; i < count; ++i) h[i] = -h[i];
+    }
+
+    /// scale = 1 / sqrt(h_0), h_0 the square of a shadow vector's norm.
+    TESSERA_HOST_DEVICE void normalise() { scale = T(1) / std::sqrt(h[0]); }
+
+    /// M = I, omega = 1; U and G are zero.
+    TESSERA_HOST_DEVICE void begin(int s) {
+        for (int i = 0; i < s * max_s; ++i) m[i] = 0;
+        for (int i = 0; i < s; ++i) m[i * max_s + i] = 1;
+        c[s] = 1;
+        minus_c[s] = 1;
+    }
+
+    /// Solves M(k:s, k:s) c = f(k:s). Also observes the residual norm after the last update
+    /// (`norm_square`), and begins the iteration when k = 0.
+    TESSERA_HOST_DEVICE void project(const T* norm_square, int s, int k) {
+        if (k == 0) {
+            recurrence.begin();
+        } else {
+            recurrence.note_spike(std::sqrt(rr));
+            recurrence.observe(std::sqrt(*norm_square));
+        }
+        for (int i = k; i < s; ++i) {
+            T sum = f[i];
+            for (int j = k; j < i; ++j) sum -= m[j * max_s + i] * c[j];
+            c[i] = sum / m[i * max_s + i];
+            minus_c[i] = -c[i];
+        }
+    }
+
+    /// h = -M(0:k, 0:k)^-1 h: the combination of g_0 .. g_(k-1) that makes g_k orthogonal to
+    /// p_0 .. p_(k-1).
+    TESSERA_HOST_DEVICE void biorthogonalise(int k) {
+        for (int i = 0; i < k; ++i) {
+            T sum = h[i];
+            for (int j = 0; j < i; ++j) sum += m[j * max_s + i] * h[j];
+            h[i] = -sum / m[i * max_s + i];
+        }
+    }
+
+    /// length = beta = f_k / M_kk,  f(k+1:s) -= beta M(k+1:s, k). The columns of P have norm 1.
+    TESSERA_HOST_DEVICE void next_length(int s, int k) {
+        const T* column = m + k * max_s;
+        length = 0;
+        if (!recurrence.running()) return;
+        if (!std::isfinite(column[k]) || !std::isfinite(gg) || !std::isfinite(f[k])) {
+            recurrence.stop(Outcome::non_finite);
+        } else if (vanishes(column[k], T(1), std::sqrt(gg))) {
+            recurrence.stop(Outcome::breakdown, Cause::shadow_orthogonal);
+        } else {
+            length = f[k] / column[k];
+            for (int i = k + 1; i < s; ++i) f[i] -= length * column[i];
+        }
+    }
+
+    /// length = omega = t^T r / t^T t, made longer where t and r are far from parallel: with
+    /// rho = t^T r / (||t|| ||r||), |rho| < angle, omega is multiplied by angle / |rho|
+    /// (Sleijpen and van der Vorst 1995). That is angle ||r|| / ||t|| with the sign of rho. With
+    /// smoothing ||r|| is here the norm of the smoothed residual, as in MAGMA's program: in a
+    /// spike, where ||r|| is far above it, the step that minimises r stays as it is.
+    TESSERA_HOST_DEVICE void next_omega(const T* norm_square, int s, T angle) {
+        recurrence.note_spike(std::sqrt(rr));
+        recurrence.observe(std::sqrt(*norm_square));
+        length = 0;
+        if (!recurrence.running()) return;
+        const T rt = r_t[0];
+        const T norm_t = std::sqrt(r_t[1]);
+        const T norm_r = std::sqrt(*norm_square);
+        if (!std::isfinite(rt) || !std::isfinite(norm_t)) {
+            recurrence.stop(Outcome::non_finite);
+        } else if (!(norm_t > 0) || (angle == 0 && vanishes(rt, norm_t, std::sqrt(rr)))) {
+            recurrence.stop(Outcome::breakdown, Cause::no_descent);
+        } else if (std::abs(rt) < angle * norm_t * norm_r) {
+            length = (rt < 0 ? -angle : angle) * (norm_r / norm_t);
+        } else {
+            length = rt / r_t[1];
+        }
+        c[s] = length;
+    }
+
+    TESSERA_HOST_DEVICE void end(const T* norm_square) {
+        recurrence.note_spike(std::sqrt(rr));
+        recurrence.observe(std::sqrt(*norm_square));
+        recurrence.count();
+    }
+
+    /// The residual has just been computed from x.
+    TESSERA_HOST_DEVICE void replaced() { recurrence.spiked = recurrence.settled = 0; }
+
+    /// gamma = d^T r_s / d^T d, d = r_s - r: minimises ||r_s - gamma d||.
+    TESSERA_HOST_DEVICE void smooth() {
+        gamma = recurrence.running() && d_s[0] > 0 ? d_s[1] / d_s[0] : T(0);
+        one_minus_gamma = T(1) - gamma;
+    }
+};
+
+/// IDR(s), biorthogonal variant (van Gijzen and Sonneveld, ACM TOMS 38, 2011, Algorithm 913),
+/// preconditioned from the right. P holds s orthonormal shadow vectors. A cycle is one iteration:
+///   f = P^T r
+///   for k = 0 .. s-1:
+///     solve M(k:s, k:s) c = f(k:s),  v = r - G(:, k:s) c
+///     u_k = U(:, k:s) c + omega M^-1 v,  g_k = A u_k
+///     make g_k orthogonal to p_0 .. p_(k-1) with the same combination for u_k
+///     M(k:s, k) = P(:, k:s)^T g_k,  beta = f_k / M_kk
+///     r -= beta g_k,  x += beta u_k,  f(k+1:s) -= beta M(k+1:s, k)
+///   t = A M^-1 r,  omega from t^T r,  x += omega M^-1 r,  r -= omega t.
+/// g_k is made orthogonal in one block: with h = P(:, 0:k)^T g_k the coefficients solve the lower
+/// triangular M(0:k, 0:k) a = h. Residual smoothing (Zhou and Walker 1994) keeps a second pair
+/// x_s, r_s on the line through the old pair and (x, r), at the smallest ||r_s||.
+template <class T>
+class Idr final : public Method<T> {
+    using State = IdrState<T>;
+
+  public:
+    Idr(const System<T>& system, const IdrConfig& options)
+        : system_(system),
+          options_(options),
+          s_(int(std::min<Offset>(options.s, system.size()))),
+          p_(system.context, system.size(), s_),
+          g_(system.context, system.size(), s_ + 2),
+          u_(system.context, system.size(), s_ + 1),
+          v_(system.context, system.preconditioner == nullptr ? 0 : system.size(), 1),
+          smoothed_(system.context, options.smoothing ? system.size() : 0, 3),
+          state_(system.context, 1) {}
+
+    std::span<T> residual() override { return g_[s_]; }
+    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
+    Offset products(Offset iterations) const override { return (s_ + 1) * iterations; }
+
+    void start(int attempt) override {
+        make_shadow_space(options_.seed + std::uint64_t(attempt));
+        const Context& context = system_.context;
+        fill(context, T(0), g_.vectors(0, s_));
+        fill(context, T(0), u_.vectors(0, s_));
+        run_step<&State::begin>(context, state_.data(), s_);
+        if (!options_.smoothing) return;
+        copy(context, std::span<const T>(system_.x), smoothed_x());
+        copy(context, std::span<const T>(residual()), smoothed_r());
+    }
+
+    /// How often the residual may be replaced. Spikes last for longer.
+    int period() const override { return 16; }
+    bool replaces() const override { return true; }
+
+    Offset replace_residual() override {
+        system_.true_residual(system_.x, g_[s_ + 1], residual());
+        if (options_.smoothing) system_.true_residual(smoothed_x(), g_[s_ + 1], smoothed_r());
+        run_step<&State::replaced>(system_.context, state_.data());
+        return options_.smoothing ? 2 : 1;
+    }
+
+    void iterate(int) override {
+        const Context& context = system_.context;
+        State* state = state_.data();
+        const std::span<T> r = residual();
+        dots<T>(context, s_, p_.vectors(0, s_), r, state->f);
+        for (int k = 0; k < s_; ++k) direction(k);
+
+        const std::span<T> z = u_[s_];
+        const std::span<T> t = g_[s_ + 1];
+        if (system_.preconditioner == nullptr) {
+            copy(context, std::span<const T>(r), z);
+        } else {
+            system_.preconditioner->apply(context, r, z);
+        }
+        system_.matrix.apply(context, z, t);
+        dots<T>(context, 2, g_.vectors(s_, 2), t, state->r_t);
+        run_step<&State::next_omega>(context, state, norm_square(), s_, T(options_.angle));
+        axpy_pair_dot<T>(context, &state->length, z, t, system_.x, r, &state->rr);
+        smooth();
+        run_step<&State::end>(context, state, norm_square());
+    }
+
+    void finish() override {
+        if (options_.smoothing) {
+            copy(system_.context, std::span<const T>(smoothed_x()), system_.x);
+        }
+    }
+
+  private:
+    /// Orthonormal columns from random normals: classical Gram-Schmidt, twice.
+    void make_shadow_space(std::uint64_t seed) {
+        const Context& context = system_.context;
+        State* state = state_.data();
+        fill_normal(context, seed, p_.vectors(0, s_));
+        for (int k = 0; k < s_; ++k) {
+            for (int pass = 0; pass < 2 && k > 0; ++pass) {
+                dots<T>(context, k, p_.vectors(0, k), p_[k], state->h);
+                run_step<&State::negate>(context, state, k);
+                combine<T>(context, k, p_.vectors(0, k), state->h, T(1), p_[k]);
+            }
+            dot<T>(context, p_[k], p_[k], state->h);
+            run_step<&State::normalise>(context, state);
+            axpby<T>(context, T(0), p_[k], &state->scale, p_[k]);
+        }
+    }
+
+    /// One more pair u_k, g_k = A u_k, and the step along it.
+    void direction(int k) {
+        const Context& context = system_.context;
+        State* state = state_.data();
+        const std::span<T> z = u_[s_];
+        run_step<&State::project>(context, state, norm_square(), s_, k);
+        // r is stored after the columns of G and M^-1 v after those of U, with coefficients 1 and
+        // omega after c, so that each combination is one pass.
+        const std::span<T> v = system_.preconditioner == nullptr ? z : v_[0];
+        combine<T>(context, s_ - k + 1, g_.vectors(k, s_ - k + 1), state->minus_c + k, T(0), v);
+        if (system_.preconditioner != nullptr) system_.preconditioner->apply(context, v, z);
+        combine<T>(context, s_ - k, u_.vectors(k + 1, s_ - k), state->c + k + 1, &state->c[k],
+                   u_[k]);
+        system_.matrix.apply(context, u_[k], g_[k]);
+        if (k > 0) {
+            dots<T>(context, k, p_.vectors(0, k), g_[k], state->h);
+            run_step<&State::biorthogonalise>(context, state, k);
+            combine<T>(context, k, g_.vectors(0, k), state->h, T(1), g_[k]);
+            combine<T>(context, k, u_.vectors(0, k), state->h, T(1), u_[k]);
+        }
+        dots<T>(context, s_ - k, p_.vectors(k, s_ - k), g_[k], state->m + k * State::max_s + k);
+        dot<T>(context, g_[k], g_[k], &state->gg);
+        run_step<&State::next_length>(context, state, s_, k);
+        axpy_pair_dot<T>(context, &state->length, u_[k], g_[k], system_.x, residual(), &state->rr);
+        smooth();
+    }
+
+    void smooth() {
+        if (!options_.smoothing) return;
+        const Context& context = system_.context;
+        State* state = state_.data();
+        const std::span<T> difference = smoothed_[0];
+        axpbypcz<T>(context, T(1), smoothed_r(), T(-1), residual(), T(0), difference);
+        dots<T>(context, 2, smoothed_.vectors(0, 2), difference, state->d_s);
+        run_step<&State::smooth>(context, state);
+        axpby<T>(context, &state->gamma, residual(), &state->one_minus_gamma, smoothed_r());
+        axpby<T>(context, &state->gamma, system_.x, &state->one_minus_gamma, smoothed_x());
+        dot<T>(context, smoothed_r(), smoothed_r(), &state->smoothed_rr);
+    }
+
+    /// What the stop test looks at.
+    const T* norm_square() {
+        return options_.smoothing ? &state_.data()->smoothed_rr : &state_.data()->rr;
+    }
+    std::span<T> smoothed_r() { return smoothed_[1]; }
+    std::span<T> smoothed_x() { return smoothed_[2]; }
+
+    System<T> system_;
+    IdrConfig options_;
+    int s_;
+    VectorSet<T> p_;
+    VectorSet<T> g_;         ///< g_0 .. g_(s-1), r, t.
+    VectorSet<T> u_;         ///< u_0 .. u_(s-1), M^-1 v or M^-1 r.
+    VectorSet<T> v_;         ///< v, with a preconditioner.
+    VectorSet<T> smoothed_;  ///< r_s - r, r_s, x_s, with smoothing.
+    Buffer<State> state_;
+};
+
+}  // namespace tessera

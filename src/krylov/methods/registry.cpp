@@ -1,0 +1,104 @@
+#include "base/dispatch.hpp"
+#include "krylov/methods/bicgstab.hpp"
+#include "krylov/methods/cg.hpp"
+#include "krylov/methods/gmres.hpp"
+#include "krylov/methods/idr.hpp"
+#include "krylov/methods/minres.hpp"
+#include "krylov/methods/richardson.hpp"
+#include "krylov/methods/sqmr.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// A solver that can be named. A Config is made of a Spec, of which it reads everything
+/// (Spec::finish), and has `left` (whether Side::left applies), a function method<T> that makes the
+/// Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the options, or a
+/// space, and what the solver is for.
+struct Entry {
+    std::string name;
+    const char* help;
+    std::unique_ptr<SolverConfig> (*parse)(const Spec&);
+};
+
+template <class Config>
+class Registered final : public SolverConfig {
+  public:
+    explicit Registered(const Spec& spec) : config_(spec) {}
+    SolveReport solve(const Context& context, const Operator<float>& matrix,
+                      const Operator<float>* preconditioner, std::span<const float> b,
+                      std::span<float> x, const SolveOptions& options) const override {
+        return run(context, matrix, preconditioner, b, x, options);
+    }
+    SolveReport solve(const Context& context, const Operator<double>& matrix,
+                      const Operator<double>* preconditioner, std::span<const double> b,
+                      std::span<double> x, const SolveOptions& options) const override {
+        return run(context, matrix, preconditioner, b, x, options);
+    }
+    Offset numbers(Offset rows) const override { return config_.numbers(rows); }
+
+  private:
+    template <class T>
+    SolveReport run(const Context& context, const Operator<T>& matrix,
+                    const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
+                    const SolveOptions& options) const {
+        require(Config::left || options.side == Side::right,
+                "this solver's preconditioner has no side; leave side at right, or take gmres, idr "
+                "or bicgstab for preconditioning from the left");
+        return drive<T>(context, matrix, preconditioner, b, x, options,
+                        [this](const System<T>& system) { return config_.method(system); });
+    }
+
+    Config config_;
+};
+
+template <class Config>
+Entry entry(const char* name, const char* help) {
+    return {name, help, [](const Spec& spec) -> std::unique_ptr<SolverConfig> {
+                return std::make_unique<Registered<Config>>(spec);
+            }};
+}
+
+/// One line a solver.
+const std::vector<Entry>& entries() {
+    static const std::vector<Entry> all = {
+        entry<CgConfig>("cg", " symmetric positive definite"),
+        entry<FcgConfig>("fcg", " symmetric positive definite"),
+        entry<BicgstabConfig>("bicgstab", ""),
+        entry<IdrConfig>("idr", "[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)"),
+        entry<GmresConfig>("gmres", "[:RESTART]          RESTART 1..10000 (30)"),
+        entry<MinresConfig>("minres",
+                            " symmetric, also indefinite, with a positive definite "
+                            "preconditioner"),
+        entry<SqmrConfig>("sqmr", " symmetric, also indefinite"),
+        entry<RichardsonConfig>("richardson", ""),
+    };
+    return all;
+}
+
+}  // namespace
+
+std::vector<std::string> solver_names() {
+    std::vector<std::string> names;
+    for (const Entry& one : entries()) names.push_back(one.name);
+    return names;
+}
+
+std::string solver_help() {
+    std::string text;
+    for (const Entry& one : entries()) {
+        std::string line = "  " + one.name;
+        if (one.help[0] == ' ') line.resize(26, ' ');  // No options: the text stands in its column.
+        text += line + one.help + "\n";
+    }
+    return text;
+}
+
+std::unique_ptr<SolverConfig> parse_solver(Spec text) {
+    for (const Entry& one : entries()) {
+        if (one.name == text.name()) return one.parse(text);
+    }
+    throw InvalidArgument(unknown_word_message("solver", text.name(), solver_names()));
+}
+
+}  // namespace tessera
