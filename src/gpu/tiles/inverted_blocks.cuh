@@ -10,15 +10,15 @@ namespace tessera::cuda {
 
 /// What is known of a block before it is inverted.
 template <class T>
-struct BlockFacts {
+struct BlockProperties {
     T norm;          ///< ||B||_inf, sums in ascending order of the columns.
     bool symmetric;  ///< Exactly.
 };
 
-/// The facts about the block of this group, whose rows take_block read.
+/// The facts about the block of this group, whose rows load_block read.
 template <class Warp, class T>
-__device__ __forceinline__ BlockFacts<T> examine_block(const T* block,
-                                                       const T (&a)[Warp::lane_rows][Warp::tile]) {
+__device__ __forceinline__ BlockProperties<T> examine_block(
+    const T* block, const T (&a)[Warp::lane_rows][Warp::tile]) {
     const int lane = int(threadIdx.x % Warp::lanes);
     T norm = T(0);
 #pragma unroll
@@ -47,7 +47,7 @@ __device__ __forceinline__ BlockFacts<T> examine_block(const T* block,
 /// What the inverse of this group's block of n rows is read by: fills in `step` of its table; where
 /// info is not 0, all reciprocals become NaN, each row that of its own step.
 template <int Lanes, class T>
-__device__ __forceinline__ void close_steps(PivotStep<T>* table, int n, int lane, int info) {
+__device__ __forceinline__ void finish_pivot_table(PivotStep<T>* table, int n, int lane, int info) {
     invert_permutation<Lanes>(table, info == 0 ? n : 0, lane);
     if (info != 0) {
         for (int k = lane; k < n; k += Lanes) {
@@ -63,26 +63,26 @@ __device__ __forceinline__ void close_steps(PivotStep<T>* table, int n, int lane
 /// registers and rows are +0; where Exact, both are Tile, and again() reads the rows once more.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; all
 /// values are NaN then.
-template <class Warp, class T, class Again>
+template <class Warp, class T, class Reload>
 __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile],
                                              const Warp& shared, int group, int n, int steps,
-                                             Again&& again) {
+                                             Reload&& reload) {
     constexpr int lanes = Warp::lanes;
     constexpr bool exact = Warp::exact;
     const int lane = int(threadIdx.x % lanes);
     T* const block = shared.value + group * Warp::block_values;
     PivotStep<T>* const table = shared.steps(group);
-    const auto eliminate = [&](auto careful) {
+    const auto eliminate = [&](auto checked) {
         T none = T(0);
-        return gauss_jordan<lanes, careful.value, false, !exact>(a, n, steps, lane,
+        return gauss_jordan<lanes, checked.value, false, !exact>(a, n, steps, lane,
                                                                  shared_address(table), none);
     };
     int info = eliminate(std::bool_constant<!exact>());
     if (exact && __any_sync(full_warp, info != 0)) {
-        again();
+        reload();
         info = eliminate(std::true_type());
     }
-    close_steps<lanes>(table, n, lane, info);
+    finish_pivot_table<lanes>(table, n, lane, info);
     // X(step of row r, row of step k) = D(r, k) / pivot of row r.
     T scale[Warp::lane_rows];
     T* to[Warp::lane_rows];
@@ -97,17 +97,17 @@ __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile]
     // the compiler keeps the order.
     constexpr int together = exact ? 4 : 1;
     const int skipped = Warp::tile - steps;
-    const auto holds_column = [&](int k) { return exact || unsigned(k - skipped) < unsigned(n); };
+    const auto is_column = [&](int k) { return exact || unsigned(k - skipped) < unsigned(n); };
 #pragma unroll
     for (int k = 0; k < Warp::tile; k += together) {
         int column[together];
 #pragma unroll
         for (int u = 0; u < together; ++u) {
-            if (holds_column(k + u)) column[u] = int(table[k + u - skipped].row) * Warp::stride;
+            if (is_column(k + u)) column[u] = int(table[k + u - skipped].row) * Warp::stride;
         }
 #pragma unroll
         for (int u = 0; u < together; ++u) {
-            if (!holds_column(k + u)) continue;
+            if (!is_column(k + u)) continue;
 #pragma unroll
             for (int i = 0; i < Warp::lane_rows; ++i) {
                 if (exact || lane + lanes * i < n) to[i][column[u]] = a[i][k + u] * scale[i];
@@ -120,16 +120,14 @@ __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile]
 
 /// Half the sum, without overflow; the same for both orders of the two, and so not contracted to a
 /// fused operation.
-__device__ __forceinline__ double middle_of(double x, double y) {
+__device__ __forceinline__ double average(double x, double y) {
     return __dadd_rn(0.5 * x, 0.5 * y);
 }
-__device__ __forceinline__ float middle_of(float x, float y) {
-    return __fadd_rn(0.5F * x, 0.5F * y);
-}
+__device__ __forceinline__ float average(float x, float y) { return __fadd_rn(0.5F * x, 0.5F * y); }
 
 /// What is known of an inverse.
 template <class T>
-struct InverseFacts {
+struct InverseProperties {
     T norm;     ///< ||X||_inf, sums in ascending order of the columns.
     T largest;  ///< max |x_ij|, 0 where not wanted.
     bool finite;
@@ -140,8 +138,8 @@ struct InverseFacts {
 /// MaybeSymmetric. n is 0 in a group without a block. Returns what is known of that part, `finite`
 /// by its sums alone. Unrolled: more instructions, fewer steps.
 template <class Warp, bool Unrolled, bool MaybeSymmetric, class T, class Write>
-__device__ __forceinline__ InverseFacts<T> write_part(const T* block, int n, bool symmetric,
-                                                      bool want_largest, Write&& write) {
+__device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n, bool symmetric,
+                                                           bool want_largest, Write&& write) {
     constexpr int together = Warp::together;
     using Part = Pack<T, together>;
     constexpr int row_steps = (Warp::tile + Warp::lanes * together - 1) / (Warp::lanes * together);
@@ -150,7 +148,7 @@ __device__ __forceinline__ InverseFacts<T> write_part(const T* block, int n, boo
                                  : MaybeSymmetric ? 1
                                                   : 8 / together;
     const int columns = Unrolled || Warp::exact ? Warp::tile : n;
-    InverseFacts<T> facts{T(0), T(0), true};
+    InverseProperties<T> inverse{T(0), T(0), true};
 #pragma unroll(Unrolled ? row_steps : 1)
     for (int i = 0; i < row_steps; ++i) {
         const int row = (int(threadIdx.x % Warp::lanes) + Warp::lanes * i) * together;
@@ -172,7 +170,7 @@ __device__ __forceinline__ InverseFacts<T> write_part(const T* block, int n, boo
 #pragma unroll
                 for (int d = 0; d < together; ++d) {
                     T& x = part[d].value[j];
-                    if (symmetric && c + d != row + j) x = middle_of(x, other.value[d]);
+                    if (symmetric && c + d != row + j) x = average(x, other.value[d]);
                 }
             }
 #pragma unroll
@@ -181,53 +179,55 @@ __device__ __forceinline__ InverseFacts<T> write_part(const T* block, int n, boo
 #pragma unroll
                 for (int j = 0; j < together; ++j) {
                     sum[j] += fabs(part[d].value[j]);
-                    if (want_largest) facts.largest = fmax(facts.largest, fabs(part[d].value[j]));
+                    if (want_largest)
+                        inverse.largest = fmax(inverse.largest, fabs(part[d].value[j]));
                 }
             }
         }
 #pragma unroll
         for (int j = 0; j < together; ++j) {
-            facts.norm = fmax(facts.norm, sum[j]);
-            facts.finite = facts.finite && sum[j] <= std::numeric_limits<T>::max();
+            inverse.norm = fmax(inverse.norm, sum[j]);
+            inverse.finite = inverse.finite && sum[j] <= std::numeric_limits<T>::max();
         }
     }
-    return facts;
+    return inverse;
 }
 
 /// output(f) calls f(write) with what write_part calls for the inverse of this group; it may branch
 /// otherwise for other groups. NaN is written instead where an entry is not finite.
 template <class Warp, bool Unrolled, class T, class Output>
-__device__ __forceinline__ InverseFacts<T> write_block(const T* block, int n, bool symmetric,
-                                                       bool want_largest, Output&& output) {
+__device__ __forceinline__ InverseProperties<T> write_block(const T* block, int n, bool symmetric,
+                                                            bool want_largest, Output&& output) {
     constexpr int lanes = Warp::lanes;
     constexpr int together = Warp::together;
     const int lane = int(threadIdx.x % lanes);
     const bool any_symmetric = !Warp::exact || __any_sync(full_warp, symmetric);
-    InverseFacts<T> facts;
+    InverseProperties<T> inverse;
     output([&](auto&& write) {
-        facts = any_symmetric
-                    ? write_part<Warp, Unrolled, true>(block, n, symmetric, want_largest, write)
-                    : write_part<Warp, Unrolled, false>(block, n, false, want_largest, write);
+        inverse = any_symmetric
+                      ? write_part<Warp, Unrolled, true>(block, n, symmetric, want_largest, write)
+                      : write_part<Warp, Unrolled, false>(block, n, false, want_largest, write);
     });
     __syncwarp();
-    facts.norm = lanes_max<lanes>(facts.norm);
-    if (want_largest) facts.largest = lanes_max<lanes>(facts.largest);
-    if (__all_sync(full_warp, facts.finite)) return facts;
-    facts.finite = true;  // Perhaps only a sum is not.
+    inverse.norm = lanes_max<lanes>(inverse.norm);
+    if (want_largest) inverse.largest = lanes_max<lanes>(inverse.largest);
+    if (__all_sync(full_warp, inverse.finite)) return inverse;
+    inverse.finite = true;  // Perhaps only a sum is not.
     const int columns = Warp::exact ? Warp::tile : n;
     for (int e = lane; e < n * columns; e += lanes) {
-        facts.finite = facts.finite && isfinite(block[e / columns * Warp::stride + e % columns]);
+        inverse.finite =
+            inverse.finite && isfinite(block[e / columns * Warp::stride + e % columns]);
     }
-    facts.finite = !any_of_lanes<lanes>(!facts.finite);
-    Pack<T, together> nothing;
+    inverse.finite = !any_of_lanes<lanes>(!inverse.finite);
+    Pack<T, together> nan_pack;
 #pragma unroll
-    for (int j = 0; j < together; ++j) nothing.value[j] = std::numeric_limits<T>::quiet_NaN();
+    for (int j = 0; j < together; ++j) nan_pack.value[j] = std::numeric_limits<T>::quiet_NaN();
     output([&](auto&& write) {
-        for (int row = lane * together; !facts.finite && row < n; row += lanes * together) {
-            for (int c = 0; c < columns; ++c) write(c, row, nothing);
+        for (int row = lane * together; !inverse.finite && row < n; row += lanes * together) {
+            for (int c = 0; c < columns; ++c) write(c, row, nan_pack);
         }
     });
-    return facts;
+    return inverse;
 }
 
 }  // namespace tessera::cuda

@@ -33,12 +33,12 @@ struct WarpBlocks {
         (Tile * stride_units - (Exact ? spread : 0) + period - 1) / period * period + spread;
     static constexpr int block_values = block_units * unit;
     static constexpr int rows = blocks * Tile;
-    static constexpr int steps_a_block = Tile + 1;  ///< One more, to spread groups over banks.
+    static constexpr int steps_per_block = Tile + 1;  ///< One more, to spread groups over banks.
     static constexpr int value_bytes = blocks * block_values * int(sizeof(T));
-    static constexpr int step_bytes = blocks * steps_a_block * int(sizeof(PivotStep<T>));
+    static constexpr int step_bytes = blocks * steps_per_block * int(sizeof(PivotStep<T>));
     static constexpr int table_bytes = std::max(step_bytes, rows* int(sizeof(BlockRow)));
     static constexpr int bytes = value_bytes + (table_bytes + 15) / 16 * 16;
-    static_assert(blocks * block_values <= 1 << BlockRow::place_bits && value_bytes % 16 == 0);
+    static_assert(blocks * block_values <= 1 << BlockRow::offset_bits && value_bytes % 16 == 0);
     /// Adjacent rows of a column that a lane stores at once, so that all lanes have some.
     static constexpr int together = [] {
         int rows = unit;
@@ -58,32 +58,33 @@ struct WarpBlocks {
         if constexpr (!Exact || Lanes >= 8) {
             return group;
         } else {
-            constexpr int apart = 8 / column_units;  // Blocks whose columns meet different banks.
-            constexpr int served = 8 / Lanes;        // Groups whose units are served together.
-            const int g = group % apart;
+            constexpr int distinct_banks =
+                8 / column_units;              // Blocks whose columns meet different banks.
+            constexpr int served = 8 / Lanes;  // Groups whose units are served together.
+            const int g = group % distinct_banks;
             return group - g + g % served * (Lanes / column_units) + g / served;
         }
     }
     /// The steps of the elimination of block s; takes the place of the row table.
     __device__ PivotStep<T>* steps(int s) const {
-        return reinterpret_cast<PivotStep<T>*>(row) + s * steps_a_block;
+        return reinterpret_cast<PivotStep<T>*>(row) + s * steps_per_block;
     }
 };
 
 /// Writes the entries of so many rows of the blocks to shared memory, row-major, zero where the
-/// matrix stores nothing. search_of(r) is the search in row r.
+/// matrix stores nothing. make_search(r) is the search in row r.
 template <class Warp, class T, class Search>
 __device__ __forceinline__ void extract_rows(const CsrView<T>& matrix, int rows, const Warp& shared,
-                                             Search&& search_of) {
+                                             Search&& make_search) {
     constexpr int lane_rows = (Warp::rows + 31) / 32;
     const int lane = int(threadIdx.x % 32);
     RowSearch search[lane_rows];
 #pragma unroll
-    for (int q = 0; q < lane_rows; ++q) search[q] = search_of(lane + 32 * q);
+    for (int q = 0; q < lane_rows; ++q) search[q] = make_search(lane + 32 * q);
     for (int e = lane; e < Warp::blocks * Warp::block_values; e += 32) shared.value[e] = T(0);
-    take_rows<Warp::tile>(
+    gather_block_entries<Warp::tile>(
         matrix, search, rows, shared.row,
-        [&](const BlockRow& row, int c, T value) { shared.value[row.place() + c] = value; });
+        [&](const BlockRow& row, int c, T value) { shared.value[row.offset() + c] = value; });
 }
 
 /// Blocks of any sizes. Lane s holds in `start` the first row of block s of the warp; starts after
@@ -129,19 +130,19 @@ __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index
     using Warp = WarpBlocks<T, n, Lanes, true>;
     constexpr int lane_rows = Warp::rows / 32;
     static_assert(Warp::rows % 32 == 0);
-    constexpr int looked_at = n <= 16 ? n / 4 : 2;  // Groups of four columns of each row.
-    constexpr int lane_groups = Warp::rows * looked_at / 32;
+    constexpr int sampled_groups = n <= 16 ? n / 4 : 2;  // Groups of four columns of each row.
+    constexpr int lane_samples = Warp::rows * sampled_groups / 32;
     constexpr int block_parts = n * Warp::row_units;  // Of one unit.
     const int lane = int(threadIdx.x % 32);
     const Offset begin = Offset(first) * n;
     const int4* const values = reinterpret_cast<const int4*>(matrix.values + begin);
     const int4* const columns = reinterpret_cast<const int4*>(matrix.column_indices + begin);
     const auto group_of = [&](int u) {  // Of a row.
-        return (lane + 32 * u) % looked_at * (looked_at == 2 ? n / 4 - 1 : 1);
+        return (lane + 32 * u) % sampled_groups * (sampled_groups == 2 ? n / 4 - 1 : 1);
     };
     Offset offset[lane_rows] = {};
     Offset last_offset = 0;
-    int4 found[lane_groups] = {};
+    int4 found[lane_samples] = {};
     const bool possible =
         Warp::rows <= matrix.rows - first && begin + Warp::rows * n <= matrix.nonzeros &&
         (reinterpret_cast<std::uintptr_t>(values) | reinterpret_cast<std::uintptr_t>(columns)) %
@@ -164,19 +165,19 @@ __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index
             offset[q] = __ldg(matrix.row_offsets + first + lane + 32 * q);
         }
 #pragma unroll
-        for (int u = 0; u < lane_groups; ++u) {
-            found[u] = __ldg(columns + (lane + 32 * u) / looked_at * (n / 4) + group_of(u));
+        for (int u = 0; u < lane_samples; ++u) {
+            found[u] = __ldg(columns + (lane + 32 * u) / sampled_groups * (n / 4) + group_of(u));
         }
     }
     wait_for_copies();
     // Bits of differences. All four columns take part so that they are read by one load.
-    Offset apart = last_offset - (begin + Warp::rows * n);
+    Offset differences = last_offset - (begin + Warp::rows * n);
 #pragma unroll
-    for (int q = 0; q < lane_rows; ++q) apart |= offset[q] - (begin + (lane + 32 * q) * n);
-    int bits = int(apart >> 32) | int(apart);
+    for (int q = 0; q < lane_rows; ++q) differences |= offset[q] - (begin + (lane + 32 * q) * n);
+    int bits = int(differences >> 32) | int(differences);
 #pragma unroll
-    for (int u = 0; u < lane_groups; ++u) {
-        const Index row = first + (lane + 32 * u) / looked_at / n * n;
+    for (int u = 0; u < lane_samples; ++u) {
+        const Index row = first + (lane + 32 * u) / sampled_groups / n * n;
         bits |= found[u].x - (row + 4 * group_of(u));
         bits |= found[u].z - found[u].y - 1;
         bits |= found[u].w - (row + 4 * group_of(u) + 3);
@@ -200,7 +201,7 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index f
 
 /// a[i] = row lane + Lanes i of `block`.
 template <class Warp, class T>
-__device__ __forceinline__ void take_block(const T* block, T (&a)[Warp::lane_rows][Warp::tile]) {
+__device__ __forceinline__ void load_block(const T* block, T (&a)[Warp::lane_rows][Warp::tile]) {
     using Unit = Pack<T, Warp::unit>;
     const int lane = int(threadIdx.x % Warp::lanes);
 #pragma unroll

@@ -117,34 +117,34 @@ constexpr ApplyShape apply_shape(ApplyKernel kernel) {
 /// of a few thread blocks; from 8 times on as many as have work.
 struct ApplyLaunch {
     ApplyKernel kernel;
-    unsigned rounds = 1;
-    bool even = false;
+    unsigned waves = 1;
+    bool power_of_two = false;
 };
-inline constexpr unsigned all_rounds = 1u << 16;  ///< More than are ever made.
+inline constexpr unsigned all_waves = 1u << 16;  ///< More than are ever made.
 
 /// Blocks of one size n and one format of `value_bytes` bytes, with `bytes` bytes of values and
 /// vectors. A chunk is worth its instructions from some bytes on, and two or four groups fill lanes
-/// that one leaves idle. Thread blocks that end after a chunk share the memory best; small chunks
-/// are not worth starting one.
+/// that one leaves idle. Thread blocks that end after a chunk share the memory best; small
+/// chunks are not worth starting one.
 template <class T>
 ApplyLaunch uniform_apply_launch(int n, int value_bytes, double bytes, int vectors) {
     using enum ApplyKernel;
     constexpr bool wide = sizeof(T) == 8;
     if (vectors > 1) {
-        const bool thirds = 64 / n == 3;  // Of two groups.
-        if (wide && (thirds || n <= 12)) return {uniform_vectors_two_groups, all_rounds};
-        if (thirds) return {uniform_vectors_two_groups};
+        const bool three_blocks = 64 / n == 3;  // Of two groups.
+        if (wide && (three_blocks || n <= 12)) return {uniform_vectors_two_groups, all_waves};
+        if (three_blocks) return {uniform_vectors_two_groups};
         return {uniform_vectors, 4};
     }
     if (value_bytes == 8) {
         const ApplyKernel kernel = n <= 3   ? uniform_four_groups
                                    : n <= 6 ? uniform_two_groups
                                             : uniform_one_group;
-        return {kernel, all_rounds, true};
+        return {kernel, all_waves, true};
     }
     if (value_bytes == 4) {
-        if (n <= 7) return {uniform_four_groups, n <= 4 ? 1 : all_rounds, true};
-        return {n <= 20 ? uniform_two_groups : uniform_one_group, all_rounds, true};
+        if (n <= 7) return {uniform_four_groups, n <= 4 ? 1 : all_waves, true};
+        return {n <= 20 ? uniform_two_groups : uniform_one_group, all_waves, true};
     }
     // More than the second-level cache keeps from one application to the next.
     const bool streams = bytes > (n >= 12 && n <= 23 ? 3e7 : 4e7);

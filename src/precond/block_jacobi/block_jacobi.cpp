@@ -28,7 +28,7 @@ constexpr BlockPrecision working_precision = sizeof(T) == 8 ? BlockPrecision::f6
 
 template <class T>
 void check_options(const BlockPartition& blocks, const BlockJacobiOptions& options) {
-    require(blocks.largest <= largest_stored_block, "block Jacobi: a block has more than 64 rows");
+    require(blocks.largest <= max_block_rows, "block Jacobi: a block has more than 64 rows");
     require(sizeof(T) == 8 || options.precision != BlockPrecision::f64,
             "block Jacobi: precision f64 needs a matrix in f64");
     require(options.accuracy > 0 && std::isfinite(options.accuracy),
@@ -76,9 +76,9 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
         allocate(where, blocks.entries * bytes_of(format));
     }
     if (!where.on_gpu()) return;
-    groups = group_blocks(where, blocks, group_rows(blocks.largest));
+    groups = group_blocks(where, blocks, max_group_rows(blocks.largest));
     one_size = have_one_size(where, blocks);
-    if (blocks.largest <= largest_fused_block) return;
+    if (blocks.largest <= max_fused_rows) return;
     symmetric = Buffer<std::uint8_t>(where, blocks.count);
     if (blocks.entries == Offset(blocks.count) * blocks.largest * blocks.largest) return;
     std::vector<Index> rows = copy_to_host(where, blocks.block_offsets);
@@ -116,7 +116,7 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
     view.format = format;
     view.formats = mixed ? formats.data() : nullptr;
     view.bytes = bytes.data();
-    view.chunk_units = chunk_units;
+    view.max_chunk_units = max_chunk_units;
     if (!groups.empty()) {
         view.group_count = Index(groups.size() - 1);
         view.groups = groups.data();
@@ -125,15 +125,15 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
 }
 
 template <class T>
-void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool in_formats,
-                                   bool counted, bool first) {
+void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool reduced,
+                                   bool count_faults, bool first) {
     SetupJob<T> job;
     job.matrix = matrix;
     job.blocks = packed();
     job.inverses = inverses();
-    if (in_formats) job.reduced = {stored(), bytes.data(), summary.data()};
+    if (reduced) job.reduced = {stored(), bytes.data(), summary.data()};
     job.results = results();
-    if (counted) {
+    if (count_faults) {
         job.results.formats = first ? nullptr : formats.data();
         job.results.summary = summary.data();
     }
@@ -156,11 +156,11 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
         return allocate(where, blocks.entries * bytes_of(format));
     }
     TESSERA_RUN(format_starts, where, blocks.count, blocks.block_offsets.data(), formats.data(),
-                chunk_blocks(blocks.largest), starts.data());
+                blocks_per_chunk(blocks.largest), starts.data());
     Offset units[2];  // Of all blocks, and of a chunk.
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 2),
                  std::span<Offset>(units));
-    chunk_units = units[1];
+    max_chunk_units = units[1];
     allocate(where, units[0] * 8);
 }
 
@@ -184,26 +184,26 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     const Phase phase(where, "setup", moved);
     // Most updates fit the formats in use: the kernels write these before the host knows. Where no
     // inverse had to be replaced the last time, none is stored as computed, either.
-    const bool ready = !in_place() && !(adaptive() && first);
-    const bool at_once =
-        ready && where.on_gpu() && found.singular == 0 && blocks.largest <= largest_fused_block;
-    invert(where, matrix, at_once, true, first);
-    if (ready && !at_once) store(where);
+    const bool has_formats = !in_place() && !(adaptive() && first);
+    const bool direct =
+        has_formats && where.on_gpu() && found.singular == 0 && blocks.largest <= max_fused_rows;
+    invert(where, matrix, direct, true, first);
+    if (has_formats && !direct) store(where);
     found = {};
     fetch_summary(where);
-    const bool anew = adaptive() && (first || found.misfits > 0);
-    if (at_once && (anew || found.singular > 0)) invert(where, matrix, false, false, first);
+    const bool rebuild = adaptive() && (first || found.misfits > 0);
+    if (direct && (rebuild || found.singular > 0)) invert(where, matrix, false, false, first);
     if (found.singular > 0) {
         TESSERA_RUN(replace_singular<T>, where,
                     {matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
                      summary.data()});
         fetch_summary(where);
     }
-    if (anew) {
+    if (rebuild) {
         if (!first) ++rebuilds;
         choose_formats(where);
     }
-    if (anew || (!in_place() && found.singular > 0)) {
+    if (rebuild || (!in_place() && found.singular > 0)) {
         store(where);
         fetch_summary(where);  // What replaces inverses may overflow; apply does not wait.
     }
@@ -246,11 +246,11 @@ void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose,
                            std::span<const T> r, Offset r_leading, std::span<T> z,
                            Offset z_leading) const {
     require(vectors >= 0, "block Jacobi: the number of vectors is negative");
-    const auto holds = [&](std::size_t size, Offset leading) {
+    const auto fits = [&](std::size_t size, Offset leading) {
         return vectors == 0 ||
                (leading >= rows() && Offset(size) >= (vectors - 1) * leading + rows());
     };
-    require(holds(r.size(), r_leading) && holds(z.size(), z_leading),
+    require(fits(r.size(), r_leading) && fits(z.size(), z_leading),
             "block Jacobi: the vectors are shorter than the matrix has rows");
     const double bytes = double(state_->bytes.size() - 16) + 2.0 * vectors * rows() * sizeof(T) +
                          double(blocks().count) * (sizeof(Index) + sizeof(Offset));

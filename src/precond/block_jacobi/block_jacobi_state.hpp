@@ -10,9 +10,9 @@ struct BlockJacobi<T>::State {
 
     /// Sets up for the values of `matrix`; `first` where no block has a format yet.
     void setup(const Context& where, const CsrView<T>& matrix, bool first);
-    /// Extraction and inversion; the inverses go to inverses(), or where `in_formats` only to
+    /// Extraction and inversion; the inverses go to inverses(), or where `reduced` only to
     /// `bytes`. `counted`: singular blocks and misfits are counted.
-    void invert(const Context& where, const CsrView<T>& matrix, bool in_formats, bool counted,
+    void invert(const Context& where, const CsrView<T>& matrix, bool reduced, bool count_faults,
                 bool first);
     /// Chooses the formats and allocates the memory of the stored blocks.
     void choose_formats(const Context& where);
@@ -39,7 +39,7 @@ struct BlockJacobi<T>::State {
     Buffer<Index> groups;   ///< GPU only, as is:
     bool one_size = false;  ///< See StoredBlocks.
 
-    // GPU, blocks of more than largest_fused_block rows only.
+    // GPU, blocks of more than max_fused_rows rows only.
     Buffer<Index> sizes;
     batched::Plan plan;
     Buffer<std::uint8_t> symmetric;
@@ -47,7 +47,7 @@ struct BlockJacobi<T>::State {
     Buffer<std::byte> bytes;
     Buffer<BlockPrecision> formats;  ///< Adaptive only, as are:
     Buffer<Offset> starts;           ///< Where mixed: as format_starts leaves them.
-    Offset chunk_units = 0;          ///< The last of them.
+    Offset max_chunk_units = 0;      ///< The last of them.
     Buffer<T> largest;               ///< Magnitude in each inverse.
     Buffer<T> scratch;               ///< Where not in place.
 

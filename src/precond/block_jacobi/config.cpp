@@ -67,7 +67,7 @@ void BlockJacobiConfig::read_sizes() {
     if (stream.bad()) throw ParseError(blocks, 0, "cannot be read; name a file of block sizes");
 }
 
-BlockPartition BlockJacobiConfig::listed_blocks(const Context& context, Index rows) const {
+BlockPartition BlockJacobiConfig::file_blocks(const Context& context, Index rows) const {
     if (offsets.back() != rows) {
         throw ParseError(
             blocks, 0,

@@ -26,7 +26,7 @@ struct BlockJacobiConfig {
                                             const CsrView<T>& matrix) const {
         BlockPartition partition = uniform > 0 ? uniform_blocks(context, matrix.rows, uniform)
                                    : !offsets.empty()
-                                       ? listed_blocks(context, matrix.rows)
+                                       ? file_blocks(context, matrix.rows)
                                        : find_blocks(context, matrix, bound, blocking);
         if (uniform > 0 || !offsets.empty()) {
             partition.options = std::to_string(bound) + ",blocks=" + blocks;
@@ -42,7 +42,7 @@ struct BlockJacobiConfig {
 
   private:
     void read_sizes();
-    BlockPartition listed_blocks(const Context& context, Index rows) const;
+    BlockPartition file_blocks(const Context& context, Index rows) const;
 };
 
 }  // namespace tessera

@@ -8,10 +8,10 @@
 namespace tessera {
 
 /// Rows of the largest block that can be set up.
-inline constexpr Index largest_stored_block = 64;
+inline constexpr Index max_block_rows = 64;
 
 /// Rows of the largest block that one kernel extracts, inverts and stores on a GPU.
-inline constexpr Index largest_fused_block = 32;
+inline constexpr Index max_fused_rows = 32;
 
 /// A block-diagonal matrix of packed column-major blocks; all arrays in the memory of a Context.
 template <class T>
@@ -66,7 +66,7 @@ struct SetupJob {
     CsrView<T> matrix;
     PackedBlocks<T> blocks;
     T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
-    /// GPU, blocks of at most largest_fused_block rows: in their formats instead, if there is room.
+    /// GPU, blocks of at most max_fused_rows rows: in their formats instead, if there is room.
     ReducedStore reduced;
     SetupResults<T> results;
     /// GPU, larger blocks: the rows of each and their plan, null where all have `largest`; room
@@ -123,7 +123,7 @@ TESSERA_BACKENDS(
     void clear(const Context& context, void* memory, Offset bytes);)
 
 namespace cuda {
-/// setup for blocks of at most largest_fused_block rows, of any sizes or, where Exact, all of
+/// setup for blocks of at most max_fused_rows rows, of any sizes or, where Exact, all of
 /// `largest` rows, for which there is a kernel. Reduced: to job.reduced.
 template <class T, bool Exact, bool Reduced>
 void setup_fused(const Context& context, const SetupJob<T>& job);

@@ -80,17 +80,17 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
     constexpr int together = 4;
     const int step = n * bytes_of(format);
     const auto add = [&](auto columns, auto width, int count) {
-        constexpr int most = decltype(columns)::value;
+        constexpr int max_columns = decltype(columns)::value;
         constexpr int wide = decltype(width)::value;
-        T x[most];
+        T x[max_columns];
 #pragma unroll
-        for (int u = 0; u < most; ++u) {
+        for (int u = 0; u < max_columns; ++u) {
             if (u < count) x[u] = widen<T, format>(stored_bits<format>(value + u * step));
         }
 #pragma unroll
         for (int v = 0; v < Shape::vectors; ++v) {
 #pragma unroll
-            for (int u = 0; u < most; u += wide) {
+            for (int u = 0; u < max_columns; u += wide) {
                 if (u >= count) continue;
                 const auto run =
                     *reinterpret_cast<const Pack<T, wide>*>(factor + v * Shape::factor_stride + u);
@@ -131,26 +131,27 @@ __device__ __forceinline__ void sum_column(Format<format>, const std::byte* valu
 }
 
 template <bool Transposed, class Shape, class T>
-__device__ __forceinline__ void sum_share(const RowShare& share, const T* factors,
-                                          T (&sum)[Shape::vectors]) {
-    const T* const factor = factors + share.factor;
+__device__ __forceinline__ void sum_lane_row(const LaneRow& lane_row, const T* factors,
+                                             T (&sum)[Shape::vectors]) {
+    const T* const factor = factors + lane_row.factor;
     if constexpr (Transposed) {
-        with_format<T>(share.format, [&](auto format) {
-            const int skipped = share.in_block * share.n * bytes_of(decltype(format)::value);
-            sum_column<Shape>(format, share.block + skipped, share.n, share.in_block, factor, sum);
+        with_format<T>(lane_row.format, [&](auto format) {
+            const int skipped = lane_row.in_block * lane_row.n * bytes_of(decltype(format)::value);
+            sum_column<Shape>(format, lane_row.block + skipped, lane_row.n, lane_row.in_block,
+                              factor, sum);
         });
     } else {
         const auto sum_by = [&](auto width) {
-            with_format<T>(share.format, [&](auto format) {
-                const int skipped = share.in_block * bytes_of(decltype(format)::value);
-                sum_row<decltype(width)::value, Shape>(format, share.block + skipped, share.n,
+            with_format<T>(lane_row.format, [&](auto format) {
+                const int skipped = lane_row.in_block * bytes_of(decltype(format)::value);
+                sum_row<decltype(width)::value, Shape>(format, lane_row.block + skipped, lane_row.n,
                                                        factor, sum);
             });
         };
         // 0 for a lane without a row.
-        const bool wide = share.factor % Shape::widest == 0 || share.n == 0;
+        const bool wide = lane_row.factor % Shape::pack_width == 0 || lane_row.n == 0;
         if (__all_sync(full_warp, wide)) {
-            sum_by(std::integral_constant<int, Shape::widest>());
+            sum_by(std::integral_constant<int, Shape::pack_width>());
         } else {
             sum_by(std::integral_constant<int, 1>());
         }
@@ -163,11 +164,11 @@ __device__ __forceinline__ void apply_chunk(const Pipeline& pipeline, Index chun
                                             const T* factors, Index count, T* to, Offset leading) {
 #pragma unroll
     for (int q = 0; q < Shape::groups; ++q) {
-        const RowShare share = pipeline.share(chunk, stage, q);
+        const LaneRow lane_row = pipeline.lane_row(chunk, stage, q);
         T sum[Shape::vectors] = {};
-        sum_share<Transposed, Shape>(share, factors, sum);
-        if (share.n == 0) continue;
-        T* own = to + share.row;
+        sum_lane_row<Transposed, Shape>(lane_row, factors, sum);
+        if (lane_row.n == 0) continue;
+        T* own = to + lane_row.row;
         for_vectors<Shape::vectors>(count, [&](int v) {
             *own = sum[v];
             own += leading;
@@ -222,14 +223,14 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
 }
 
 /// Thread blocks of a launch of which `needed` have work and the GPU holds `held` at once.
-inline unsigned thread_blocks_of(const ApplyLaunch& launch, unsigned needed, unsigned held) {
-    unsigned rounds = launch.rounds;
-    if (launch.even) {
-        rounds = 1;
-        while (2 * rounds <= launch.rounds && Offset(2) * rounds * held <= needed) rounds *= 2;
-        if (rounds >= 8) return needed;
+inline unsigned grid_size(const ApplyLaunch& launch, unsigned needed, unsigned resident) {
+    unsigned waves = launch.waves;
+    if (launch.power_of_two) {
+        waves = 1;
+        while (2 * waves <= launch.waves && Offset(2) * waves * resident <= needed) waves *= 2;
+        if (waves >= 8) return needed;
     }
-    return unsigned(std::min(Offset(needed), Offset(rounds) * held));
+    return unsigned(std::min(Offset(needed), Offset(waves) * resident));
 }
 
 template <class T, ApplyKernel Kernel>
@@ -247,9 +248,9 @@ void launch_apply(const Context& context, const StoredBlocks& blocks, const Appl
     const int each = std::clamp(memory / (bytes + reserved), 1, Shape::shape.thread_blocks);
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(blocks), apply_warps);
     launch_dependent(apply_pipeline_kernel<T, Kernel>,
-                     thread_blocks_of(launch, needed, unsigned(multiprocessors * each)),
-                     32 * apply_warps, bytes, stream_of(context), blocks, value_bytes, vectors, r,
-                     r_leading, z, z_leading);
+                     grid_size(launch, needed, unsigned(multiprocessors * each)), 32 * apply_warps,
+                     bytes, stream_of(context), blocks, value_bytes, vectors, r, r_leading, z,
+                     z_leading);
 }
 
 template <class T>

@@ -22,7 +22,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
         return (Offset(blocks.count) + each - 1) / each;
     }
     static int value_bytes(const StoredBlocks& blocks) {
-        if (!uniform) return Stages::stage_bytes(int(blocks.chunk_units) * blocks.unit);
+        if (!uniform) return Stages::stage_bytes(int(blocks.max_chunk_units) * blocks.unit);
         const int n = blocks.largest;
         return Stages::stage_bytes(Shape::rows / n * n * n * bytes_of(blocks.format));
     }
@@ -38,8 +38,9 @@ class OneSizeChunks : public PipelineStages<Shape> {
           chunks_((blocks.count - 1) / each_ + 1) {
 #pragma unroll
         for (int q = 0; q < Shape::groups; ++q) block_[q] = in_chunk(q) / n_;
-        factors_each_ =
-            n_ < Shape::padded_from ? n_ : (n_ + Shape::widest - 1) / Shape::widest * Shape::widest;
+        factors_each_ = n_ < Shape::padded_from
+                            ? n_
+                            : (n_ + Shape::pack_width - 1) / Shape::pack_width * Shape::pack_width;
         if constexpr (uniform) {
             block_bytes_ = n_ * n_ * blocks.unit;
             rows_each_ = each_ * n_;
@@ -59,17 +60,18 @@ class OneSizeChunks : public PipelineStages<Shape> {
     __device__ __forceinline__ Index row(Index chunk, int stage, int q) const {
         if constexpr (uniform) return row_at(chunk, in_chunk(q));
         if (block_[q] >= each_) return -1;
-        const Index first = this->shares(stage)[block_[q]].y;
+        const Index first = this->row_table(stage)[block_[q]].y;
         const Index row = first + (in_chunk(q) - block_[q] * n_);
         return first >= 0 && row < blocks_.rows ? row : -1;
     }
-    __device__ __forceinline__ RowShare share(Index chunk, int stage, int q) const {
+    __device__ __forceinline__ LaneRow lane_row(Index chunk, int stage, int q) const {
         const int block = block_[q];
         const int in_block = in_chunk(q) - block * n_;
         if constexpr (uniform) {
             const Index own_row = row_at(chunk, in_chunk(q));
             const int last = blocks_.rows - (own_row - in_block);  // From the block's first on.
-            const unsigned char* const values = this->values(stage) + this->into_line(begin(chunk));
+            const unsigned char* const values =
+                this->values(stage) + this->line_offset(begin(chunk));
             return {reinterpret_cast<const std::byte*>(values) + block * block_bytes_,
                     own_row < 0 ? 0 : min(n_, last),
                     blocks_.format,
@@ -77,7 +79,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
                     block * factors_each_,
                     own_row};
         } else {
-            const int2 packed = this->shares(stage)[min(block, each_ - 1)];
+            const int2 packed = this->row_table(stage)[min(block, each_ - 1)];
             const bool present =
                 block < each_ && packed.y >= 0 && packed.y + in_block < blocks_.rows;
             return {reinterpret_cast<const std::byte*>(this->values(stage)) +
@@ -102,8 +104,8 @@ class OneSizeChunks : public PipelineStages<Shape> {
                 const Offset end = __shfl_sync(full_warp, start_, each_);
                 const std::byte* const begin = blocks_.bytes + start * blocks_.unit;
                 this->copy(stage, begin, unsigned(int(end - start) * blocks_.unit));
-                write_blocks(stage,
-                             this->into_line(begin) + unsigned(int(start_ - start)) * blocks_.unit);
+                write_blocks(
+                    stage, this->line_offset(begin) + unsigned(int(start_ - start)) * blocks_.unit);
             }
             next_ += step_;
             if (next_ < chunks_) read_blocks();
@@ -147,7 +149,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
             before += __popc(all);
         }
         if (lane < each_) {
-            this->shares(stage)[position] =
+            this->row_table(stage)[position] =
                 make_int2(int(offset | unsigned(format_) << format_at), present ? block * n_ : -1);
         }
         __syncwarp();

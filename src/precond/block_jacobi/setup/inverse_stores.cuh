@@ -10,7 +10,7 @@ namespace tessera::cuda {
 
 /// Inverses as they are computed.
 template <class T>
-struct PlainStore {
+struct WorkingStore {
     static constexpr bool reduced = false;
     T* inverses;
     bool want_largest;
@@ -66,8 +66,8 @@ __device__ __forceinline__ void report_block(const SetupResults<T>& results, Off
     if (results.summary == nullptr) return;
     if (info != 0) atomicAdd(&results.summary->singular, 1);
     if (results.formats != nullptr &&
-        !keeps_format<T>(results.formats[b], double(reciprocal_condition), double(largest),
-                         results.accuracy)) {
+        !still_fits_format<T>(results.formats[b], double(reciprocal_condition), double(largest),
+                              results.accuracy)) {
         atomicAdd(&results.summary->misfits, 1);
     }
 }
@@ -89,7 +89,7 @@ void with_store(const SetupJob<T>& job, F&& f) {
     if constexpr (Reduced) {
         f(FormatStore<T>{job.reduced});
     } else {
-        f(PlainStore<T>{job.inverses, job.results.largest != nullptr});
+        f(WorkingStore<T>{job.inverses, job.results.largest != nullptr});
     }
 }
 

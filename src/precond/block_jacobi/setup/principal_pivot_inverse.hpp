@@ -25,9 +25,9 @@ struct OneThread {
     void largest(T&, int&) const {}
     int smallest(int x) const { return x; }
     bool all(bool holds) const { return holds; }
-    void raise(unsigned* to, unsigned value) const {
+    void atomic_max(unsigned* to, unsigned value) const {
         const std::atomic_ref<unsigned> shared(*to);
-        for (unsigned met = shared; met < value && !shared.compare_exchange_weak(met, value);) {
+        for (unsigned seen = shared; seen < value && !shared.compare_exchange_weak(seen, value);) {
         }
     }
 };
@@ -36,9 +36,9 @@ struct OneThread {
 /// first one in memory; element -1 where there are only zeros. On the diagonal only where
 /// `diagonal`.
 template <class Lanes, class T>
-TESSERA_HOST_DEVICE inline T largest_free(const Lanes& lanes, int n, int stride, const T* a,
-                                          const int* row_column, const int* column_row,
-                                          bool diagonal, int& element) {
+TESSERA_HOST_DEVICE inline T largest_unpivoted(const Lanes& lanes, int n, int stride, const T* a,
+                                               const int* row_column, const int* column_row,
+                                               bool diagonal, int& element) {
     T magnitude = 0;
     element = -1;
     for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
@@ -103,7 +103,7 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
     while (done < n) {
         int element = -1;
         const T magnitude =
-            largest_free(lanes, n, stride, a, row_column, column_row, false, element);
+            largest_unpivoted(lanes, n, stride, a, row_column, column_row, false, element);
         // Also where it, or its reciprocal, is not finite.
         constexpr T most = std::numeric_limits<T>::max();
         if (!(magnitude > threshold) || !(magnitude <= most) || !(1 / magnitude <= most)) break;
@@ -112,7 +112,7 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
         if (symmetric && p != q) {
             int on_diagonal = -1;
             const T diagonal =
-                largest_free(lanes, n, stride, a, row_column, column_row, true, on_diagonal);
+                largest_unpivoted(lanes, n, stride, a, row_column, column_row, true, on_diagonal);
             if (diagonal >= T(0.6403882) * magnitude) p = q = on_diagonal % stride;
         }
         step(p, q);
@@ -208,7 +208,7 @@ TESSERA_HOST_DEVICE inline int read_block(const Lanes& lanes, const CsrView<T>& 
                                           int n, int stride, T* block) {
     for (int i = lanes.lane(); i < n * stride; i += Lanes::lanes) block[i] = T(0);
     lanes.sync();
-    int bad = n;
+    int first_non_finite = n;
     for (int i = 0; i < n; ++i) {
         const Offset end = matrix.row_offsets[first + i + 1];
         for (Offset x = matrix.row_offsets[first + i] + lanes.lane(); x < end; x += Lanes::lanes) {
@@ -216,11 +216,12 @@ TESSERA_HOST_DEVICE inline int read_block(const Lanes& lanes, const CsrView<T>& 
             if (c < 0 || c >= n) continue;
             const T value = matrix.values[x];
             block[i + c * stride] = value;
-            if (!(std::abs(value) <= std::numeric_limits<T>::max()) && i < bad) bad = i;
+            if (!(std::abs(value) <= std::numeric_limits<T>::max()) && i < first_non_finite)
+                first_non_finite = i;
         }
     }
     lanes.sync();
-    return lanes.smallest(bad);
+    return lanes.smallest(first_non_finite);
 }
 
 /// Values of `work` that replace_block takes for blocks of up to n rows: two blocks, and 2 n
@@ -234,8 +235,10 @@ TESSERA_HOST_DEVICE inline void replace_block(const Lanes& lanes, const ReplaceJ
     const Index row = job.blocks.block_offsets[b];
     const int n = job.blocks.block_offsets[b + 1] - row;
     const int stride = n + 1;  // Rows and columns in shared memory meet different banks.
-    const int bad = read_block(lanes, job.matrix, row, n, stride, work);
-    if (bad < n) return lanes.raise(&job.summary->rows_from_end, job.blocks.rows - row - bad);
+    const int first_non_finite = read_block(lanes, job.matrix, row, n, stride, work);
+    if (first_non_finite < n)
+        return lanes.atomic_max(&job.summary->rows_from_end,
+                                job.blocks.rows - row - first_non_finite);
     if (job.policy == SingularPolicy::stop) return;
     T* const a = work + n * stride;
     int* const columns = reinterpret_cast<int*>(a + n * stride);

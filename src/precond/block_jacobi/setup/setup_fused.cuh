@@ -29,40 +29,40 @@ __global__ void __launch_bounds__(32 * setup_shape<T>(Tile, Exact).warps,
         (blockIdx.x * unsigned(shape.warps) + threadIdx.x / 32) * unsigned(Warp::blocks);
     begin_dependent();
     if (first_block >= unsigned(blocks.count)) return;
-    const int present = min(Warp::blocks, blocks.count - Index(first_block));
+    const int block_count = min(Warp::blocks, blocks.count - Index(first_block));
 
     int n = Tile;
     if constexpr (Exact) {
-        extract_blocks(matrix, Index(first_block) * Tile, present, shared);
+        extract_blocks(matrix, Index(first_block) * Tile, block_count, shared);
     } else {
         const int lane = int(threadIdx.x % 32);
-        const Index start = blocks.block_offsets[first_block + unsigned(min(lane, present))];
+        const Index start = blocks.block_offsets[first_block + unsigned(min(lane, block_count))];
         extract_blocks(matrix, start, shared);
         n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
     }
     __syncwarp();
     // Groups without a block invert nothing or, where Exact, the last one once more.
-    const T* const given =
-        shared.value + (Exact ? min(group, present - 1) : group) * Warp::block_values;
+    const T* const source =
+        shared.value + (Exact ? min(group, block_count - 1) : group) * Warp::block_values;
     T a[Warp::lane_rows][Tile];
-    take_block<Warp>(given, a);
-    const BlockFacts<T> block = examine_block<Warp>(given, a);
+    load_block<Warp>(source, a);
+    const BlockProperties<T> block = examine_block<Warp>(source, a);
     const int info = invert_blocks(a, shared, group, n, Exact ? Tile : lanes_max(n),
-                                   [&] { take_block<Warp>(given, a); });
-    const bool mine = group < present;
-    const Index b = Index(first_block) + (mine ? group : 0);
+                                   [&] { load_block<Warp>(source, a); });
+    const bool has_block = group < block_count;
+    const Index b = Index(first_block) + (has_block ? group : 0);
     const Offset entry = Exact ? Offset(b) * (Tile * Tile) : blocks.entry_offsets[b];
     const auto write = [&](bool want_largest) {
         return write_block < Warp,
-               !Exact && !Store::reduced > (shared.value + group * Warp::block_values, mine ? n : 0,
-                                            block.symmetric, want_largest,
+               !Exact && !Store::reduced > (shared.value + group * Warp::block_values,
+                                            has_block ? n : 0, block.symmetric, want_largest,
                                             [&](auto&& f) { store(b, entry, n, f); });
     };
     // Two branches where the compiler then drops one's search for the largest value.
-    const InverseFacts<T> inverse = !Exact               ? write(store.want_largest)
-                                    : store.want_largest ? write(true)
-                                                         : write(false);
-    if (mine && threadIdx.x % shape.lanes == 0) {
+    const InverseProperties<T> inverse = !Exact               ? write(store.want_largest)
+                                         : store.want_largest ? write(true)
+                                                              : write(false);
+    if (has_block && threadIdx.x % shape.lanes == 0) {
         if (inverse.finite) store.report_overflow(b, inverse.largest);
         report_inverse(results, b, n, info, block, inverse);
     }

@@ -27,7 +27,7 @@ struct WholeWarp {
     }
     __device__ int smallest(int x) const { return -lanes_max(-x); }
     __device__ bool all(bool holds) const { return __all_sync(full_warp, holds) != 0; }
-    __device__ void raise(unsigned* to, unsigned value) const {
+    __device__ void atomic_max(unsigned* to, unsigned value) const {
         if (lane() == 0) atomicMax(to, value);
     }
 };

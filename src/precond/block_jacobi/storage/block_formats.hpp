@@ -152,8 +152,9 @@ TESSERA_HOST_DEVICE inline BlockPrecision smallest_format(double reciprocal_cond
 
 /// Whether a block may stay in the format that it is kept in; T itself always does.
 template <class T>
-TESSERA_HOST_DEVICE inline bool keeps_format(BlockPrecision format, double reciprocal_condition,
-                                             double largest, double accuracy) {
+TESSERA_HOST_DEVICE inline bool still_fits_format(BlockPrecision format,
+                                                  double reciprocal_condition, double largest,
+                                                  double accuracy) {
     constexpr BlockPrecision working = sizeof(T) == 8 ? BlockPrecision::f64 : BlockPrecision::f32;
     return format == working || fits_format(format, reciprocal_condition, largest, accuracy);
 }

@@ -16,7 +16,7 @@ template <class D>
 using Words = hn::Rebind<std::uint32_t, D>;
 
 template <class D>
-HWY_INLINE hn::Vec<Words<D>> words_of_bf16(D, hn::Vec<D> value) {
+HWY_INLINE hn::Vec<Words<D>> bf16_words(D, hn::Vec<D> value) {
     const Words<D> words;
     const auto bits = hn::BitCast(words, value);
     const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
@@ -26,7 +26,7 @@ HWY_INLINE hn::Vec<Words<D>> words_of_bf16(D, hn::Vec<D> value) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<Words<D>> words_of_f16(D d, hn::Vec<D> value) {
+HWY_INLINE hn::Vec<Words<D>> f16_words(D d, hn::Vec<D> value) {
     const Words<D> words;
     const auto bits = hn::BitCast(words, value);
     const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 0x8000));
@@ -77,9 +77,9 @@ HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec
     } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
         return narrow_vector<format>(hn::Rebind<float, D>(), round_to_odd(d, value));
     } else if constexpr (format == BlockPrecision::bf16) {
-        return hn::TruncateTo(stored, words_of_bf16(d, value));
+        return hn::TruncateTo(stored, bf16_words(d, value));
     } else {
-        return hn::TruncateTo(stored, words_of_f16(d, value));
+        return hn::TruncateTo(stored, f16_words(d, value));
     }
 }
 
@@ -89,21 +89,21 @@ bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte
     const hn::ScalableTag<T> d;
     const Offset lanes = Offset(hn::Lanes(d));
     bool any = false;
-    with_format<T>(format, [&](auto known) HWY_ATTR {
-        constexpr BlockPrecision in = decltype(known)::value;
+    with_format<T>(format, [&](auto format_tag) HWY_ATTR {
+        constexpr BlockPrecision in = decltype(format_tag)::value;
         const hn::Rebind<StoredBits<in>, decltype(d)> stored;
         const auto limit = hn::Set(d, T(largest_finite(in)));
-        auto beyond = hn::Zero(d);
+        auto overflowing = hn::Zero(d);
         Offset e = 0;
         for (; e + lanes <= count; e += lanes) {
             const auto value = hn::LoadU(d, from + e);
             hn::StoreU(narrow_vector<in>(d, value), stored,
                        reinterpret_cast<StoredBits<in>*>(to + e * bytes_of(in)));
             const auto magnitude = hn::Abs(value);
-            beyond = hn::IfThenElse(hn::And(hn::Gt(magnitude, limit), hn::IsFinite(value)),
-                                    magnitude, beyond);
+            overflowing = hn::IfThenElse(hn::And(hn::Gt(magnitude, limit), hn::IsFinite(value)),
+                                         magnitude, overflowing);
         }
-        any = !hn::AllTrue(d, hn::Eq(beyond, hn::Zero(d)));
+        any = !hn::AllTrue(d, hn::Eq(overflowing, hn::Zero(d)));
         if (e == count) return;
         // Zeros fill the last vector.
         T last[hn::MaxLanes(d)] = {};

@@ -29,9 +29,9 @@ struct StoredBlocks {
     BlockPrecision format = BlockPrecision::f64;  ///< Of all blocks, where formats is nullptr.
     const BlockPrecision* formats = nullptr;      ///< count, or nullptr.
     const std::byte* bytes = nullptr;
-    /// Where one_size and mixed: the most units of chunk_blocks blocks from a multiple of that on.
-    Offset chunk_units = 0;
-    /// GPU: groups of consecutive blocks that have at most group_rows rows together; group g starts
+    /// Where one_size and mixed: the most units of blocks_per_chunk blocks from a multiple of that on.
+    Offset max_chunk_units = 0;
+    /// GPU: groups of consecutive blocks that have at most max_group_rows rows together; group g starts
     /// with block groups[g]. group_count + 1 of them.
     Index group_count = 0;
     const Index* groups = nullptr;
@@ -43,10 +43,10 @@ struct StoredBlocks {
 };
 
 /// Rows that the blocks of a group have together at most.
-constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
+constexpr Index max_group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
 
 /// Blocks of one size that are taken together where their formats differ.
-constexpr Index chunk_blocks(Index largest) { return 64 / largest; }
+constexpr Index blocks_per_chunk(Index largest) { return 64 / largest; }
 
 /// z_b = X_b r_b, or X_b^T r_b, for each stored block and each of `vectors` columns of r and z,
 /// whose leading dimensions are at least `rows`; no overlap. Values are converted to T exactly; T
