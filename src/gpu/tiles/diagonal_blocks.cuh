@@ -4,14 +4,15 @@
 #include "gpu/warp.cuh"
 #include "tessera/csr.hpp"
 
-/// Reads diagonal blocks out of a CSR matrix. A warp takes consecutive blocks.
+/// Extraction of diagonal blocks from CSR: bisection for the first entry of each block row, then
+/// coalesced reads. A warp takes consecutive blocks.
 namespace tessera::cuda {
 
-/// One row of a block: which entries of the matrix to look at, and where they go.
+/// One row of a block: the candidate entries of the matrix, and where they are written.
 struct alignas(16) BlockRow {
     Offset begin;     ///< First entry.
     Index first;      ///< First column of the block.
-    unsigned packed;  ///< Place of the row's first value, rows of the block, number of entries.
+    unsigned packed;  ///< Offset of the row's first value, rows of the block, number of entries.
 
     static constexpr int offset_bits = 13;
     static constexpr int size_bits = 7;
@@ -21,7 +22,7 @@ struct alignas(16) BlockRow {
     __device__ int length() const { return int(packed >> (offset_bits + size_bits)); }
 };
 
-/// A row of the matrix in which a lane looks for its block.
+/// A row of the matrix in which a lane searches for the columns of its block.
 struct RowSearch {
     Offset begin;
     Offset end;
@@ -30,17 +31,17 @@ struct RowSearch {
     int offset;
 };
 
-/// A lane walks through rows of up to this many entries by itself.
+/// Rows of up to this many entries are read without a search, by one lane each.
 inline constexpr int max_short_row = 8;
 
-/// Where the entries of the block lie in each of these rows, all of them at once: in each step one
-/// read a row is under way. The first two reads, at once, are in the middle of the row and `size`
-/// entries before: where the pattern is symmetric and the numbering follows neighbours, the
-/// diagonal is near the middle. The search ends when no more than `MaxLeft` entries are left to
-/// look at, or as many as the block has rows.
+/// Bisection in each of these rows for the first entry of the block, all rows in step: one read a
+/// row is in flight. The first two reads, issued together, are in the middle of the row and `size`
+/// entries before: where the pattern is symmetric and neighbours have close numbers, the diagonal
+/// is near the middle. The search ends when at most `MaxLeft` candidates are left, or as many as
+/// the block has rows.
 template <int MaxLeft, int Rows>
 __device__ __forceinline__ void bisect_rows(const Index* columns, RowSearch (&row)[Rows]) {
-    int slack[Rows];  ///< Of the interval that the first entry is in.
+    int slack[Rows];  ///< Final width of the interval with the first entry.
     Offset low[Rows];
     Offset high[Rows];
     Index before[Rows];
@@ -104,8 +105,8 @@ __device__ __forceinline__ BlockRow pack_row(const RowSearch& row) {
 }
 
 /// put(row, column in the block, value) for the entries of these rows that lie in their blocks.
-/// RowLanes lanes read consecutive entries of a row; a lane has `Together` rows and `Depth` entries
-/// of each under way.
+/// RowLanes lanes read consecutive entries of a row; a lane has reads of `Together` rows and
+/// `Depth` entries of each in flight.
 template <int RowLanes, int Together, int Depth, class T, class Put>
 __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const BlockRow* table,
                                             int rows, Put&& put) {
@@ -133,7 +134,7 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
         for (int q = 0; q < Together; ++q) {
 #pragma unroll
             for (int u = 0; u < Depth; ++u) {
-                // What was not read has column -1, in no block.
+                // Column -1, where nothing was read, is in no block.
                 const unsigned c = unsigned(column[q][u] - row[q].first);
                 if (c < unsigned(row[q].size())) put(row[q], int(c), value[q][u]);
             }
@@ -141,8 +142,7 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
     }
 }
 
-/// The same for short rows, of at most `longest` entries, a lane taking its rows by itself: all
-/// their entries are next to each other.
+/// The same for short rows of at most `longest` entries: one lane a row.
 template <int Rows, class T, class Put>
 __device__ __forceinline__ void gather_short_rows(const CsrView<T>& matrix,
                                                   const RowSearch (&search)[Rows], int longest,
@@ -173,7 +173,7 @@ __device__ __forceinline__ void gather_short_rows(const CsrView<T>& matrix,
 }
 
 /// Finds the entries of the blocks, of up to `Tile` rows, in these rows of each lane (row lane + 32
-/// q of `rows`), and puts them as gather_rows says; `table` has room for all rows.
+/// q of `rows`), and calls put for them as gather_rows does; `table` has a place for every row.
 template <int Tile, int Rows, class T, class Put>
 __device__ __forceinline__ void gather_block_entries(const CsrView<T>& matrix,
                                                      RowSearch (&search)[Rows], int rows,
@@ -190,7 +190,7 @@ __device__ __forceinline__ void gather_block_entries(const CsrView<T>& matrix,
     }
     longest = __reduce_max_sync(full_warp, longest);
     if (longest <= max_short_row) {
-        __syncwarp();  // The places have been cleared.
+        __syncwarp();  // The destination has been cleared.
         gather_short_rows(matrix, search, longest, put);
         return;
     }

@@ -4,18 +4,18 @@
 
 #include "gpu/tiles/warp_blocks.cuh"
 
-/// Gauss-Jordan elimination of the blocks of a warp (warp_blocks.cuh) in registers, and their
-/// inverses by way of shared memory to their places.
+/// Gauss-Jordan elimination of the blocks of a warp (warp_blocks.cuh) in registers; the inverses
+/// are transposed, symmetrised and summed in shared memory and written from there.
 namespace tessera::cuda {
 
-/// What is known of a block before it is inverted.
+/// Properties of a block before it is inverted.
 template <class T>
 struct BlockProperties {
     T norm;          ///< ||B||_inf, sums in ascending order of the columns.
     bool symmetric;  ///< Exactly.
 };
 
-/// The facts about the block of this group, whose rows load_block read.
+/// The properties of the block of this group, whose rows load_block read.
 template <class Warp, class T>
 __device__ __forceinline__ BlockProperties<T> examine_block(
     const T* block, const T (&a)[Warp::lane_rows][Warp::tile]) {
@@ -28,8 +28,8 @@ __device__ __forceinline__ BlockProperties<T> examine_block(
         for (int k = 0; k < Warp::tile; ++k) sum += fabs(a[i][k]);
         norm = fmax(norm, sum);
     }
-    // Of each two mirrored entries the lower one's row is compared, and some others, too; the first
-    // rows of all blocks decide mostly.
+    // Each pair of mirrored entries is compared in the row of the lower one, and some twice; the
+    // first rows of all blocks mostly decide.
     bool differs = false;
 #pragma unroll
     for (int i = 0; i < Warp::lane_rows; ++i) {
@@ -44,8 +44,8 @@ __device__ __forceinline__ BlockProperties<T> examine_block(
     return {lanes_max<Warp::lanes>(norm), !any_of_lanes<Warp::lanes>(differs)};
 }
 
-/// What the inverse of this group's block of n rows is read by: fills in `step` of its table; where
-/// info is not 0, all reciprocals become NaN, each row that of its own step.
+/// Completes the pivot table of this group's block of n rows: fills in `step`; where info is not 0,
+/// the permutation becomes the identity and all reciprocals NaN.
 template <int Lanes, class T>
 __device__ __forceinline__ void finish_pivot_table(PivotStep<T>* table, int n, int lane, int info) {
     invert_permutation<Lanes>(table, info == 0 ? n : 0, lane);
@@ -60,7 +60,7 @@ __device__ __forceinline__ void finish_pivot_table(PivotStep<T>* table, int n, i
 
 /// Inverts the blocks in registers and writes the inverse of this group to block `group` of
 /// `shared`, column-major. Blocks have n rows, `steps` the largest n of the warp, and other
-/// registers and rows are +0; where Exact, both are Tile, and again() reads the rows once more.
+/// registers and rows are +0; where Exact, both are Tile, and reload() reads the rows again.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; all
 /// values are NaN then.
 template <class Warp, class T, class Reload>
@@ -118,25 +118,25 @@ __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile]
     return info;
 }
 
-/// Half the sum, without overflow; the same for both orders of the two, and so not contracted to a
+/// Half the sum, without overflow; equal for both orders of the arguments, so not contracted to a
 /// fused operation.
 __device__ __forceinline__ double average(double x, double y) {
     return __dadd_rn(0.5 * x, 0.5 * y);
 }
 __device__ __forceinline__ float average(float x, float y) { return __fadd_rn(0.5F * x, 0.5F * y); }
 
-/// What is known of an inverse.
+/// Properties of an inverse.
 template <class T>
 struct InverseProperties {
     T norm;     ///< ||X||_inf, sums in ascending order of the columns.
-    T largest;  ///< max |x_ij|, 0 where not wanted.
+    T largest;  ///< max |x_ij|, 0 where not requested.
     bool finite;
 };
 
 /// write(column, first of some adjacent rows, their values) for this lane's part of the inverse
-/// that invert_blocks left in `block`, as (X + X^T) / 2 where `symmetric`, which wants
-/// MaybeSymmetric. n is 0 in a group without a block. Returns what is known of that part, `finite`
-/// by its sums alone. Unrolled: more instructions, fewer steps.
+/// that invert_blocks left in `block`, as (X + X^T) / 2 where `symmetric`, which needs
+/// MaybeSymmetric. n is 0 in a group without a block. Returns the properties of that part, `finite`
+/// by its sums alone. Unrolled: more instructions, fewer iterations.
 template <class Warp, bool Unrolled, bool MaybeSymmetric, class T, class Write>
 __device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n, bool symmetric,
                                                            bool want_largest, Write&& write) {
@@ -193,8 +193,8 @@ __device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n
     return inverse;
 }
 
-/// output(f) calls f(write) with what write_part calls for the inverse of this group; it may branch
-/// otherwise for other groups. NaN is written instead where an entry is not finite.
+/// Writes the inverse of this group, NaN where an entry is not finite. output(f) calls f(write)
+/// with the function that write_part calls; groups may take different branches in it.
 template <class Warp, bool Unrolled, class T, class Output>
 __device__ __forceinline__ InverseProperties<T> write_block(const T* block, int n, bool symmetric,
                                                             bool want_largest, Output&& output) {
@@ -212,7 +212,7 @@ __device__ __forceinline__ InverseProperties<T> write_block(const T* block, int 
     inverse.norm = lanes_max<lanes>(inverse.norm);
     if (want_largest) inverse.largest = lanes_max<lanes>(inverse.largest);
     if (__all_sync(full_warp, inverse.finite)) return inverse;
-    inverse.finite = true;  // Perhaps only a sum is not.
+    inverse.finite = true;  // Perhaps only a sum overflows.
     const int columns = Warp::exact ? Warp::tile : n;
     for (int e = lane; e < n * columns; e += lanes) {
         inverse.finite =

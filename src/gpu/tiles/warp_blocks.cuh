@@ -53,7 +53,7 @@ struct WarpBlocks {
         : value(reinterpret_cast<T*>(memory)),
           row(reinterpret_cast<BlockRow*>(memory + value_bytes)) {}
 
-    /// The block of a group of lanes.
+    /// The block that a group of lanes inverts.
     __device__ static constexpr int block_of(int group) {
         if constexpr (!Exact || Lanes >= 8) {
             return group;
@@ -65,14 +65,14 @@ struct WarpBlocks {
             return group - g + g % served * (Lanes / column_units) + g / served;
         }
     }
-    /// The steps of the elimination of block s; takes the place of the row table.
+    /// The pivot table of block s; overwrites the row table.
     __device__ PivotStep<T>* steps(int s) const {
         return reinterpret_cast<PivotStep<T>*>(row) + s * steps_per_block;
     }
 };
 
-/// Writes the entries of so many rows of the blocks to shared memory, row-major, zero where the
-/// matrix stores nothing. make_search(r) is the search in row r.
+/// Writes the entries of `rows` rows of the blocks to shared memory, row-major, zero where the
+/// matrix stores nothing. make_search(r) describes the search in row r.
 template <class Warp, class T, class Search>
 __device__ __forceinline__ void extract_rows(const CsrView<T>& matrix, int rows, const Warp& shared,
                                              Search&& make_search) {
@@ -118,12 +118,12 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
     });
 }
 
-/// Copies the rows of a warp's blocks, from row `first` on, to shared memory, row-major, if they
-/// are full rows of blocks that hold nothing else, and as many entries come before as would in a
-/// block-diagonal matrix: then it is known where the entries are, all reads can be under way at
-/// once, and it suffices to look at the offsets and at the first and last column of each row.
-/// Returns whether they are; if not, what was copied has no meaning. Wants the columns of a row
-/// sorted and unique, as CsrView says.
+/// Speculative copy (cp.async) of a warp's blocks, from row `first` on, to shared memory,
+/// row-major: right if the matrix is block-diagonal with full blocks up to here, so that the
+/// positions of the entries are known without a search. The row offsets and the first and last
+/// columns of each row are compared while the copies are in flight. Returns whether it was right;
+/// if not, shared memory has undefined values. The columns of a row are sorted and unique, as
+/// CsrView says.
 template <class T, int n, int Lanes>
 __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index first,
                                                  const WarpBlocks<T, n, Lanes, true>& shared) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index
         }
     }
     wait_for_copies();
-    // Bits of differences. All four columns take part so that they are read by one load.
+    // Any set bit is a difference. All four columns are used, so that one load reads them.
     Offset differences = last_offset - (begin + Warp::rows * n);
 #pragma unroll
     for (int q = 0; q < lane_rows; ++q) differences |= offset[q] - (begin + (lane + 32 * q) * n);

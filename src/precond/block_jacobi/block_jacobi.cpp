@@ -35,9 +35,9 @@ void check_options(const BlockPartition& blocks, const BlockJacobiOptions& optio
             "block Jacobi: the accuracy must be positive");
 }
 
-/// Whether all blocks but the last have `largest` rows. Of all blocks with as many rows together,
-/// those of which at most one is smaller have the largest sum of squares: it remains to look where
-/// the last one starts. May wait.
+/// Whether all blocks but the last have `largest` rows. For a given number of rows, the sum of
+/// squares is largest where at most one block is smaller: then the start of the last one decides.
+/// May wait.
 bool have_one_size(const Context& context, const BlockPartition& blocks) {
     if (blocks.count == 0) return true;
     const Offset full = Offset(blocks.count - 1) * blocks.largest;
@@ -148,7 +148,7 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
     for_each_index(where, blocks.count,
                    ChooseFormat<T>{results(), formats.data(), &summary.data()->formats});
     fetch_summary(where);
-    bytes = Buffer<std::byte>();  // Its memory may be taken again.
+    bytes = Buffer<std::byte>();  // Its memory may be reused.
     // Blocks of one format are packed without gaps, and faster to apply.
     mixed = std::popcount(found.formats) > 1;
     if (!mixed) {
@@ -177,13 +177,13 @@ void BlockJacobi<T>::State::fetch_summary(const Context& where) {
 
 template <class T>
 void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
-    // The stored entries of the blocks are read on top of this; their number is not known.
+    // Without the stored entries of the blocks, whose number is not known.
     const double moved = double(blocks.rows) * sizeof(Offset) +
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
-    // Most updates fit the formats in use: the kernels write these before the host knows. Where no
-    // inverse had to be replaced the last time, none is stored as computed, either.
+    // Most updates fit the current formats, so the kernels write these at once; not where blocks
+    // were singular the last time, since replacements start from inverses in working precision.
     const bool has_formats = !in_place() && !(adaptive() && first);
     const bool direct =
         has_formats && where.on_gpu() && found.singular == 0 && blocks.largest <= max_fused_rows;
@@ -205,7 +205,8 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     }
     if (rebuild || (!in_place() && found.singular > 0)) {
         store(where);
-        fetch_summary(where);  // What replaces inverses may overflow; apply does not wait.
+        fetch_summary(
+            where);  // Replacements may overflow; and apply does not wait for stored blocks.
     }
 }
 

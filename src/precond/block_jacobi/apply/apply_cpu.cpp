@@ -12,10 +12,10 @@ namespace {
 
 constexpr Index max_rows = 64;
 
-/// Vectors that a block is multiplied with at once, where there are as many.
+/// Vectors that share one pass over a block.
 constexpr Index vectors_at_once = 4;
 
-/// Bytes and elements that a vector may reach beyond the end of a block.
+/// Bytes, and elements, by which SIMD loads and stores may pass the end of a block.
 constexpr Index overread = 64;
 
 template <class T>
@@ -34,8 +34,8 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The first `count` of the adjacent values at `from`, zeros behind them: what lies there may be
-/// numbers that arithmetic is slow with.
+/// The first `count` of the adjacent values at `from`, then zeros: other values might be subnormal,
+/// with which arithmetic is slow.
 template <bool whole, class D>
 HWY_INLINE hn::Vec<D> load_prefix(D d, const std::byte* from, Index count) {
     const auto values = hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(from));
@@ -43,7 +43,7 @@ HWY_INLINE hn::Vec<D> load_prefix(D d, const std::byte* from, Index count) {
     return hn::IfThenElseZero(hn::FirstN(d, std::size_t(count)), values);
 }
 
-/// The first `count` of adjacent stored values, all that the vector holds where `whole`.
+/// The first `count` of adjacent stored values, converted; the full vector where `whole`.
 template <bool whole, BlockPrecision format, class D>
 HWY_INLINE hn::Vec<D> load_widened(Format<format> format_tag, D d, const std::byte* at,
                                    Index count) {
@@ -60,7 +60,7 @@ HWY_INLINE hn::Vec<D> load_widened(Format<format> format_tag, D d, const std::by
             return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
         } else {
             static_assert(format == BlockPrecision::f16);
-#if HWY_TARGET == HWY_SSE4  // Highway's own conversion makes numbers of infinity and NaN there.
+#if HWY_TARGET == HWY_SSE4  // There Highway's conversion turns infinity and NaN into numbers.
             const auto bits = hn::PromoteTo(words, half);
             const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(words, 0x7fff)));
             const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(words, 0x8000)));
@@ -76,8 +76,8 @@ HWY_INLINE hn::Vec<D> load_widened(Format<format> format_tag, D d, const std::by
     }
 }
 
-/// The first of `rows` more rows of z = X r, `Parts` vectors of them, for `Vectors` columns of z
-/// and r. Sums stay in registers, so that the short loops over them must be unrolled.
+/// `Parts` SIMD vectors of rows of z = X r, of `rows` that are left, for `Vectors` columns of z and
+/// r. Sums stay in registers, so the short loops over them must be unrolled.
 template <int Parts, int Vectors, BlockPrecision format, class D, class T>
 HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index rows,
                               const std::byte* x, const Columns<const T>& r, const Columns<T>& z) {
@@ -114,8 +114,7 @@ HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index row
     }
 }
 
-/// z = X r for a block and `Vectors` columns; up to a vector of values, and of rows of z, behind
-/// its end are touched.
+/// z = X r for a block and `Vectors` columns; reads and writes up to a SIMD vector past its end.
 template <int Vectors, BlockPrecision format, class T>
 HWY_INLINE void multiply_block(Format<format> format_tag, Index n, const std::byte* x,
                                const Columns<const T>& r, const Columns<T>& z) {
@@ -138,7 +137,7 @@ HWY_INLINE void multiply_block(Format<format> format_tag, Index n, const std::by
     }
 }
 
-/// z = X^T r likewise: sums of each lane, then over the lanes.
+/// z = X^T r likewise: partial sums in each lane, then their sum.
 template <int Vectors, BlockPrecision format, class T>
 HWY_INLINE void multiply_transposed(Format<format> format_tag, Index n, const std::byte* x,
                                     const Columns<const T>& r, const Columns<T>& z) {
@@ -187,7 +186,7 @@ HWY_INLINE void multiply_columns(Format<format> format_tag, Index n, const std::
     while (vectors > 0) multiply(std::integral_constant<int, 1>());
 }
 
-/// A block whose vectors would reach beyond what may be touched.
+/// A block at the end of a range, where accesses past its end are not allowed: by copies.
 template <bool transposed, BlockPrecision format, class T>
 void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index vectors,
                    const Columns<const T>& r, const Columns<T>& z) {
@@ -204,9 +203,8 @@ void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index
     }
 }
 
-/// Blocks first .. last-1. Whole vectors run over the end of a block, into values of the next
-/// blocks (unused sums) and rows of the next blocks (written again in their turn), as long as those
-/// belong to this range.
+/// Blocks first .. last-1. Full SIMD vectors pass the end of a block, into values of the next ones
+/// (unused sums) and rows of the next ones (overwritten later), as long as those are in this range.
 template <bool transposed, class T>
 void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index vectors,
                      const Columns<const T>& r, const Columns<T>& z) {
@@ -216,7 +214,7 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
                  Columns<const T>{r.at(rows[b], 0), r.leading},
                  Columns<T>{z.at(rows[b], 0), z.leading});
     };
-    Index whole = last;  // Blocks that have enough behind them.
+    Index whole = last;  // Blocks before it have enough bytes and rows after them.
     while (whole > first &&
            (rows[last] - rows[whole] < overread / Index(sizeof(T)) ||
             (blocks.starts[last] - blocks.starts[whole]) * blocks.unit < overread)) {

@@ -15,7 +15,8 @@ namespace {
 constexpr int threads = large_apply_threads;
 constexpr int team = 64;  ///< Threads of a group.
 
-/// z_b = X_b r_b, a thread a row, straight from global memory. The sums are those of the pipeline.
+/// Block-diagonal matrix times vectors: one thread a row, values read from global memory. The order
+/// of the sums is that of the pipeline.
 template <class T, int Vectors, bool Transposed>
 __global__ void __launch_bounds__(threads)
     apply_rows_kernel(StoredBlocks blocks, Index vectors, const T* r, Offset r_leading, T* z,

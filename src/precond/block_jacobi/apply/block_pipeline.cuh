@@ -7,28 +7,28 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
-/// A pipeline of asynchronous bulk copies that brings stored blocks to shared memory, one a warp. A
-/// warp takes chunks, at a stride: some groups of whole blocks with at most 32 rows each, whose
-/// values are one run of bytes. While it works on one stage, the others are being filled. A lane
-/// takes a row of each group.
+/// Per-warp pipeline of bulk copies (TMA) that streams stored blocks into shared memory. A warp
+/// takes every `step`-th chunk: some groups of whole blocks with at most 32 rows each, contiguous
+/// in memory. While it computes on one stage, the others are filled. A lane computes one row of
+/// each group.
 namespace tessera::cuda {
 
-/// What a lane needs of a row.
+/// The row of a lane.
 struct LaneRow {
     const std::byte* block;  ///< The values of its block.
     int n;                   ///< Rows of the block; 0 where the lane has none.
     BlockPrecision format;
-    int in_block;  ///< Which of them it is.
-    int factor;    ///< Where the factors of its block begin, in those of the stage.
+    int in_block;  ///< The row in the block.
+    int factor;    ///< Offset of the elements of r for its block, in the stage.
     Index row;     ///< Of the matrix.
 };
 
-/// Column of a transposed block with which the sum of a row begins.
+/// Column with which the sum of a row of a transposed block begins, against bank conflicts.
 __device__ __forceinline__ int first_column(int n, int in_block) {
     return n % 2 == 0 ? in_block : 0;
 }
 
-/// How a warp of T takes chunks.
+/// Sizes of the pipeline of a kernel.
 template <class T, ApplyKernel Kernel>
 struct ChunkShape {
     using Real = T;
@@ -38,12 +38,12 @@ struct ChunkShape {
     static constexpr int stages = shape.stages;
     static constexpr int vectors = shape.vectors;
     static constexpr int rows = 32 * groups;
-    static constexpr int pack_width = 16 / int(sizeof(T));  ///< Factors read at once.
-    /// Several vectors read them so often that blocks of more than `widest` rows, where they have
-    /// one size, have theirs begin at multiples of it. That takes 42 (T of 8 bytes) or 48 a group.
+    static constexpr int pack_width = 16 / int(sizeof(T));  ///< Elements of r read at once.
+    /// With several vectors, blocks of one size and more than pack_width rows have their elements
+    /// of r aligned to pack_width. That takes 42 (T of 8 bytes) or 48 values a group.
     static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
     static constexpr int padded_from = padded ? pack_width + 1 : 33;
-    /// From a vector's factors to the next one's.
+    /// Distance of the vectors in a stage.
     static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * groups : rows;
     static_assert(vectors == 1 || groups <= 2);
     static constexpr int factor_bytes = vectors * factor_stride * int(sizeof(T));
@@ -57,7 +57,7 @@ struct ChunkShape {
     }
 };
 
-/// Copies of single values to shared memory, by each thread for itself.
+/// Copies of single values to shared memory (cp.async), in groups of each thread.
 template <class T>
 __device__ __forceinline__ void start_value_copy(const T* from, T* to) {
     asm volatile(
@@ -68,13 +68,13 @@ __device__ __forceinline__ void start_value_copy(const T* from, T* to) {
 __device__ __forceinline__ void end_value_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Until all but the last `Pending` sets of copies, each closed by end_value_copies, have arrived.
+/// Waits until all but the last `Pending` groups, each closed by end_value_copies, have arrived.
 template <int Pending>
 __device__ __forceinline__ void wait_for_value_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// The stages of a warp: in each values, factors, and a table of rows.
+/// The stages of a warp: each has stored values, elements of r, and a table of rows.
 template <class Shape>
 class PipelineStages {
   public:
@@ -99,11 +99,11 @@ class PipelineStages {
     }
     __device__ __forceinline__ void wait(int stage, int phase) const { barrier(stage).wait(phase); }
 
-    /// Offset of values in a line of 128 bytes, in global memory as in their stage.
+    /// Offset in a line of 128 bytes, equal in global memory and in the stage.
     static __device__ __forceinline__ unsigned line_offset(const std::byte* begin) {
         return unsigned(reinterpret_cast<unsigned long long>(begin)) % 128;
     }
-    /// Starts to copy a run, with up to 15 bytes before and after it.
+    /// Starts the copy of these bytes, with up to 15 before and after them.
     __device__ __forceinline__ void copy(int stage, const std::byte* begin, unsigned bytes) const {
         if (threadIdx.x % 32 != 0) return;
         const unsigned skipped = line_offset(begin) % 16;
@@ -112,7 +112,7 @@ class PipelineStages {
         barrier(stage).copy(begin - skipped, values(stage) + (line_offset(begin) - skipped),
                             int(copied));
     }
-    /// Bytes of a stage for a run of at most so many.
+    /// Bytes of a stage for copies of at most max_bytes.
     static int stage_bytes(int max_bytes) { return (max_bytes + 15 + 127) / 128 * 128 + 128; }
 
   private:
@@ -120,7 +120,7 @@ class PipelineStages {
     int value_bytes_;
 };
 
-/// Chunks of any blocks: where the groups and blocks of the next one begin is read ahead.
+/// Chunks of blocks of any sizes and formats; sizes and offsets of the next chunk are prefetched.
 template <class Shape>
 class GroupChunks : public PipelineStages<Shape> {
     using Stages = PipelineStages<Shape>;
@@ -167,8 +167,8 @@ class GroupChunks : public PipelineStages<Shape> {
                 in_chunk - in_block,
                 packed_row.y};
     }
-    /// Starts to copy the next chunk, whose blocks were read before, and writes the shares of
-    /// its rows; reads the blocks of the one after it.
+    /// Starts the copy of the next chunk and writes its table of rows; prefetches the blocks of the
+    /// chunk after it.
     __device__ __forceinline__ void produce(int stage) {
         if (next_ < chunks_) {
             const Offset start = __shfl_sync(full_warp, next_chunk_.start[0], 0);
@@ -221,8 +221,8 @@ class GroupChunks : public PipelineStages<Shape> {
         next_chunk_.end = __ldg(blocks_.starts + block);
     }
 
-    /// Lanes with a block of group q tell all lanes where it begins; those after the last block
-    /// hold where the next group begins.
+    /// Each lane finds its row from the starts of all blocks of group q (a bit mask over the
+    /// lanes); lanes after the last block have the start of the next group.
     __device__ __forceinline__ void write_row_table(int stage, int q, Index first_row,
                                                     Index end_row, unsigned own_block) const {
         const int begin = int(next_chunk_.row[q] - first_row);
@@ -238,7 +238,7 @@ class GroupChunks : public PipelineStages<Shape> {
             make_int2(int(packed), inside ? first_row + lane_ : -1);
     }
 
-    /// In each lane a block of each group, up to the last.
+    /// In each lane one block of each group.
     struct NextChunk {
         Index row[groups];
         Offset start[groups];

@@ -4,11 +4,11 @@
 
 namespace tessera::cuda {
 
-/// Chunks of blocks that all have `largest` rows, the last one perhaps fewer: which row of a chunk
-/// a lane takes is known. A block may begin in one group and end in the next. Where all have one
-/// format (uniform), nothing is read but values. Else blocks have 3 rows or more, and a lane reads
-/// where a block of the next chunk begins, and one where the last ends; the blocks of a chunk are
-/// taken in the order of formats, since lanes of a warp with different ones go one after the other.
+/// Chunks of blocks that all have `largest` rows, the last one perhaps fewer: the row of a lane in
+/// its chunk is known. A block may begin in one group and end in the next. Where all have one
+/// format (uniform), only values are read. Otherwise blocks have 3 rows or more, each lane
+/// prefetches the start of one block of the next chunk (one lane its end), and blocks of a chunk
+/// are sorted by format, since lanes of a warp with different formats diverge.
 template <class Shape>
 class OneSizeChunks : public PipelineStages<Shape> {
     using Stages = PipelineStages<Shape>;
@@ -52,7 +52,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
         }
     }
     __device__ __forceinline__ Index chunks() const { return chunks_; }
-    /// Where the factor of this lane's row goes.
+    /// Offset in the stage of the element of r for this lane's row.
     __device__ __forceinline__ int factor_offset(int q) const {
         return in_chunk(q) + block_[q] * (factors_each_ - n_);
     }
@@ -69,7 +69,8 @@ class OneSizeChunks : public PipelineStages<Shape> {
         const int in_block = in_chunk(q) - block * n_;
         if constexpr (uniform) {
             const Index own_row = row_at(chunk, in_chunk(q));
-            const int last = blocks_.rows - (own_row - in_block);  // From the block's first on.
+            const int last =
+                blocks_.rows - (own_row - in_block);  // Rows from the block's first on.
             const unsigned char* const values =
                 this->values(stage) + this->line_offset(begin(chunk));
             return {reinterpret_cast<const std::byte*>(values) + block * block_bytes_,
@@ -115,7 +116,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
   private:
     static constexpr int format_at = 20;
 
-    /// Which row of a chunk group q gives to this lane.
+    /// The row of this lane in its chunk, group q.
     static __device__ __forceinline__ int in_chunk(int q) { return q * 32 + int(threadIdx.x) % 32; }
     __device__ __forceinline__ Index row_at(Index chunk, int at) const {
         const Index row = chunk * rows_each_ + at;
@@ -124,15 +125,15 @@ class OneSizeChunks : public PipelineStages<Shape> {
     __device__ __forceinline__ const std::byte* begin(Index chunk) const {
         return blocks_.bytes + Offset(chunk) * chunk_bytes_;
     }
-    /// Of the next chunk; lanes without a block hold where the last one ends.
+    /// Prefetches the starts of the next chunk; lanes without a block have the end of the last one.
     __device__ __forceinline__ void read_blocks() {
         const Index own = min(next_ * each_ + int(threadIdx.x) % 32, blocks_.count);
         start_ = __ldg(blocks_.starts + own);
         format_ = BlockPrecision::f64;
         if (own < blocks_.count) format_ = blocks_.formats[own];
     }
-    /// Writes where the blocks of the next chunk begin and their first rows, -1 after the last
-    /// block; `offset` is that of this lane's.
+    /// Writes offsets and first rows of the blocks of the next chunk, -1 after the last block;
+    /// `offset` is that of this lane's block.
     __device__ __forceinline__ void write_blocks(int stage, unsigned offset) const {
         constexpr BlockPrecision formats[] = {BlockPrecision::f64, BlockPrecision::f32,
                                               BlockPrecision::bf16, BlockPrecision::f16};
@@ -159,7 +160,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
     int n_;
     Index each_;                ///< Blocks of a chunk.
     int block_[Shape::groups];  ///< Of a chunk, of this lane.
-    int factors_each_;          ///< Stages of a block.
+    int factors_each_;          ///< Elements of r of a block, with padding.
     Index step_, next_, chunks_;
     // Uniform:
     int block_bytes_;

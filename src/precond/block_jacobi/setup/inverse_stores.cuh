@@ -4,11 +4,11 @@
 #include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
-/// Where the setup kernels write: inverses as they are computed or in their formats, and what was
-/// found about each block.
+/// Output of the setup kernels: inverses in working precision or in their storage formats, and the
+/// report of each block.
 namespace tessera::cuda {
 
-/// Inverses as they are computed.
+/// Inverses in working precision.
 template <class T>
 struct WorkingStore {
     static constexpr bool reduced = false;
@@ -27,7 +27,7 @@ struct WorkingStore {
     __device__ __forceinline__ void report_overflow(Index, T) const {}
 };
 
-/// Inverses in their formats; `stored` of block b says where and how.
+/// Inverses in their storage formats.
 template <class T>
 struct FormatStore {
     static constexpr bool reduced = true;
@@ -72,8 +72,7 @@ __device__ __forceinline__ void report_block(const SetupResults<T>& results, Off
     }
 }
 
-/// The same from what the kernels know: the norm of the block, and norm, largest magnitude and
-/// finiteness of its inverse of n rows.
+/// The same from the properties of the block and of its inverse of n rows.
 template <class T, class Block, class Inverse>
 __device__ __forceinline__ void report_inverse(const SetupResults<T>& results, Offset b, int n,
                                                int info, const Block& block,
@@ -83,7 +82,7 @@ __device__ __forceinline__ void report_inverse(const SetupResults<T>& results, O
                  info == 0 ? inverse.largest : T(0));
 }
 
-/// f(store) with the one that a job asks for.
+/// f(store) with the store of a job.
 template <bool Reduced, class T, class F>
 void with_store(const SetupJob<T>& job, F&& f) {
     if constexpr (Reduced) {

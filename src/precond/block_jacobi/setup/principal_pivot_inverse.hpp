@@ -7,16 +7,16 @@
 #include "base/host_device.hpp"
 #include "precond/block_jacobi/kernels.hpp"
 
-/// The inverse, or a generalised one, of a single block by principal pivot transforms (exchange
-/// steps, sweeps) with complete pivoting: for the rare blocks that elimination with partial
-/// pivoting cannot invert. The same code, to the last bit, for a CPU thread and for a warp.
+/// The inverse, or a generalised inverse, of one block by principal pivot transforms (also called
+/// sweeps) with complete pivoting, for the rare blocks that elimination with partial pivoting
+/// cannot invert. One code for a CPU thread and a warp, with equal bits.
 namespace tessera {
 
 /// `Lanes` is a warp, or a CPU thread as a warp of one lane: lanes, lane(), sync(),
 ///   largest(magnitude, element)  the largest magnitude of all lanes and its element, the first one
 ///                                where there are more;
 ///   smallest(x), all(x)          over all lanes;
-///   raise(to, value)             *to = max(*to, value), atomically.
+///   atomic_max(to, value)        *to = max(*to, value), atomically.
 struct OneThread {
     static constexpr int lanes = 1;
     int lane() const { return 0; }
@@ -32,9 +32,8 @@ struct OneThread {
     }
 };
 
-/// The entry with the largest magnitude among rows and columns that are free (order[i] < 0), the
-/// first one in memory; element -1 where there are only zeros. On the diagonal only where
-/// `diagonal`.
+/// The entry with the largest magnitude among rows and columns without a pivot, the first one in
+/// memory; element -1 where there are only zeros. `diagonal`: among those of the diagonal.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline T largest_unpivoted(const Lanes& lanes, int n, int stride, const T* a,
                                                const int* row_column, const int* column_row,
@@ -55,8 +54,7 @@ TESSERA_HOST_DEVICE inline T largest_unpivoted(const Lanes& lanes, int n, int st
     return magnitude;
 }
 
-/// Exchanges y_p and x_q in y = A x: A then maps (x, with y_p in the place of x_q) to (y, with x_q
-/// in the place of y_p).
+/// Principal pivot transform of y = A x at entry (p, q): swaps the roles of y_p and x_q.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int stride, T* a, int p,
                                                 int q) {
@@ -78,12 +76,12 @@ TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int s
 }
 
 /// Principal pivot transforms of the n x n array A (column-major, leading dimension `stride`), each
-/// on the largest entry that is left, until that is not above `threshold`. Where `symmetric`,
-/// entries of the diagonal come first unless they are less than 0.64 of the largest (Bunch and
-/// Parlett), and the exchange of y_p and x_q is followed by that of y_q and x_p: the same rows and
-/// columns are exchanged. Returns the number of exchanges r. Row p was exchanged with column
-/// row_column[p], or with none (-1), and column q with row column_row[q]; X(row_column[p],
-/// column_row[q]) = A(p, q) over these is the inverse of that r x r part of A as it was.
+/// on the largest entry without a pivot, until that is not above `threshold`. Where `symmetric`,
+/// diagonal entries are preferred unless they are below 0.64 of the largest (Bunch and Parlett),
+/// and the transform at (p, q) is followed by that at (q, p), so that rows and columns of the
+/// pivots are the same. Returns their number r. The pivot of row p is in column row_column[p], -1
+/// without one, that of column q in row column_row[q]; X(row_column[p], column_row[q]) = A(p, q)
+/// over these is the inverse of that r x r submatrix of the original A.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int stride, T* a,
                                                 T threshold, bool symmetric, int* row_column,
@@ -104,7 +102,7 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
         int element = -1;
         const T magnitude =
             largest_unpivoted(lanes, n, stride, a, row_column, column_row, false, element);
-        // Also where it, or its reciprocal, is not finite.
+        // Also stops where the pivot or its reciprocal is not finite.
         constexpr T most = std::numeric_limits<T>::max();
         if (!(magnitude > threshold) || !(magnitude <= most) || !(1 / magnitude <= most)) break;
         int p = element % stride;
@@ -121,8 +119,8 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
     return done;
 }
 
-/// The packed column-major X from what pivot_transforms left, zero elsewhere; (X + X^T) / 2 where
-/// `symmetric`. Returns whether all values of this lane are finite.
+/// The packed column-major X from the result of pivot_transforms, zero elsewhere; (X + X^T) / 2
+/// where `symmetric`. Returns whether all values of this lane are finite.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, int stride,
                                                     const T* a, bool symmetric,
@@ -148,9 +146,9 @@ TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, i
     return finite;
 }
 
-/// Writes to `to` what `policy` puts in the place of the inverse of a finite block: `block` is n x
-/// n with leading dimension `stride`, `a` room for another, `columns` for 2 n numbers. Returns the
-/// shift, -1 without one.
+/// Writes to `to` the replacement of the inverse of a finite block by `policy`. `block` is n x n
+/// with leading dimension `stride`; `a`, as large, and `columns`, 2 n numbers, are workspace.
+/// Returns the shift, -1 without one.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolicy policy, int n,
                                                int stride, const T* block, T* a, int* columns,
@@ -224,8 +222,7 @@ TESSERA_HOST_DEVICE inline int read_block(const Lanes& lanes, const CsrView<T>& 
     return lanes.smallest(first_non_finite);
 }
 
-/// Values of `work` that replace_block takes for blocks of up to n rows: two blocks, and 2 n
-/// numbers of 4 bytes.
+/// Values of workspace of replace_block for blocks of up to n rows: two blocks, and 2 n indices.
 constexpr int replace_values(int n) { return 2 * n * (n + 1) + 2 * n; }
 
 /// replace_singular for block b, whose shift was set to -1.
@@ -234,7 +231,7 @@ TESSERA_HOST_DEVICE inline void replace_block(const Lanes& lanes, const ReplaceJ
                                               T* work) {
     const Index row = job.blocks.block_offsets[b];
     const int n = job.blocks.block_offsets[b + 1] - row;
-    const int stride = n + 1;  // Rows and columns in shared memory meet different banks.
+    const int stride = n + 1;  // Against bank conflicts.
     const int first_non_finite = read_block(lanes, job.matrix, row, n, stride, work);
     if (first_non_finite < n)
         return lanes.atomic_max(&job.summary->rows_from_end,

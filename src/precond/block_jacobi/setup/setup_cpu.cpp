@@ -17,12 +17,11 @@ namespace {
 /// Blocks that are sorted by size together, so that most vectors are full.
 constexpr Index sort_window = 1024;
 
-/// Larger blocks take vectors of at most 32 bytes: 64-byte vectors of them outgrow a first-level
-/// cache of 48 KiB. Measured there with AVX-512, speed of the narrow form over the wide one: 0.8 at
-/// 25 rows, 1.1 at 28, 1.7 (double) and 1.8 (float) at 32. Bits do not depend on the width.
+/// Larger blocks use vectors of at most 32 bytes: with 64-byte vectors they exceed an L1 cache of
+/// 48 KiB. Bits do not depend on the width.
 constexpr Index full_width_rows = 27;
 
-/// Rows longer than this are searched for their first column in the block by bisection.
+/// In longer rows the first column of the block is found by bisection.
 constexpr Offset long_row = 32;
 
 }  // namespace
@@ -160,7 +159,7 @@ void invert_blocks(const SetupJob<T>& job, Index first, Index last, T* scratch) 
         end = last - begin > sort_window ? begin + sort_window : last;
         const Index* offsets = job.blocks.block_offsets;
         Index order[sort_window];
-        Index start[max_block_rows + 2] = {};  // start[n]: first place of size n.
+        Index start[max_block_rows + 2] = {};  // start[n]: first position of size n.
         for (Index b = begin; b < end; ++b) ++start[offsets[b + 1] - offsets[b] + 1];
         for (Index n = 1; n <= max_block_rows + 1; ++n) start[n] += start[n - 1];
         for (Index b = begin; b < end; ++b) order[start[offsets[b + 1] - offsets[b]]++] = b;

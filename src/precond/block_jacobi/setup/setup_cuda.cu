@@ -6,16 +6,15 @@
 #include "precond/block_jacobi/setup/inverse_stores.cuh"
 
 /// The setup of block Jacobi. Blocks of up to 32 rows are extracted, inverted and stored by one
-/// kernel (setup_fused.cuh). Here are those of larger blocks: extraction,
-/// batched inversion and symmetrisation, one after the other; a warp takes a block.
+/// kernel (setup_fused.cuh). Larger blocks take three: extraction, batched inversion and
+/// symmetrisation, with one warp a block in the first and the last.
 namespace tessera::cuda {
 
 namespace {
 
 constexpr int warps = large_setup_warps;
 
-/// Rows of a block are one value longer in shared memory where they are even, so that a row and a
-/// column of it meet different banks.
+/// Leading dimension in shared memory: odd, so that rows and columns have no bank conflicts.
 constexpr int padded_stride(int n) { return n | 1; }
 
 /// Bytes of shared memory of a warp: a block, and the table of its rows.
@@ -32,7 +31,7 @@ struct WarpBlock {
     Index first_row = 0;
     int n = 0;
     T* values = nullptr;      ///< Packed, column-major, in global memory.
-    BlockRow* row = nullptr;  ///< Of shared memory, as is:
+    BlockRow* row = nullptr;  ///< In shared memory, as is:
     T* staged = nullptr;      ///< Value (i, j) at i + j * padded_stride(n).
 
     __device__ WarpBlock(const PackedBlocks<T>& blocks, T* packed, unsigned char* memory) {
@@ -46,8 +45,8 @@ struct WarpBlock {
         row = reinterpret_cast<BlockRow*>(memory);
         staged = reinterpret_cast<T*>(memory + max_block_rows * sizeof(BlockRow));
     }
-    /// f(global value, staged value, its mirror image, whether they are not one) for all of this
-    /// lane.
+    /// f(global value, staged value, mirrored staged value, off the diagonal) for the values of
+    /// this lane.
     template <class F>
     __device__ __forceinline__ void for_values(F&& f) const {
         const int stride = padded_stride(n);
@@ -92,7 +91,7 @@ __global__ void __launch_bounds__(32 * warps)
     if (lane == 0) symmetric[block.b] = !differs;
 }
 
-/// X = (X + X^T) / 2 for the blocks that are marked, and the report of each.
+/// X = (X + X^T) / 2 for the blocks marked as symmetric, and the report of each block.
 template <class T>
 __global__ void __launch_bounds__(32 * warps)
     finish_kernel(PackedBlocks<T> blocks, T* inverses, const std::uint8_t* symmetric,

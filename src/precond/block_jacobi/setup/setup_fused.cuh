@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(32 * setup_shape<T>(Tile, Exact).warps,
         n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
     }
     __syncwarp();
-    // Groups without a block invert nothing or, where Exact, the last one once more.
+    // Groups without a block invert nothing or, where Exact, the last block redundantly.
     const T* const source =
         shared.value + (Exact ? min(group, block_count - 1) : group) * Warp::block_values;
     T a[Warp::lane_rows][Tile];
@@ -52,13 +52,13 @@ __global__ void __launch_bounds__(32 * setup_shape<T>(Tile, Exact).warps,
     const bool has_block = group < block_count;
     const Index b = Index(first_block) + (has_block ? group : 0);
     const Offset entry = Exact ? Offset(b) * (Tile * Tile) : blocks.entry_offsets[b];
+    constexpr bool unrolled = !Exact && !Store::reduced;
     const auto write = [&](bool want_largest) {
-        return write_block < Warp,
-               !Exact && !Store::reduced > (shared.value + group * Warp::block_values,
-                                            has_block ? n : 0, block.symmetric, want_largest,
-                                            [&](auto&& f) { store(b, entry, n, f); });
+        return write_block<Warp, unrolled>(shared.value + group * Warp::block_values,
+                                           has_block ? n : 0, block.symmetric, want_largest,
+                                           [&](auto&& f) { store(b, entry, n, f); });
     };
-    // Two branches where the compiler then drops one's search for the largest value.
+    // Two branches where Exact, so that one is compiled without the search for the largest value.
     const InverseProperties<T> inverse = !Exact               ? write(store.want_largest)
                                          : store.want_largest ? write(true)
                                                               : write(false);

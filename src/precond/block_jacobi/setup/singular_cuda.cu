@@ -4,7 +4,7 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 
-/// Replacements of the inverses of singular blocks: rare, so one warp a block.
+/// Replacements of the inverses of singular blocks by principal pivot transforms, one warp a block.
 namespace tessera::cuda {
 
 namespace {
@@ -32,7 +32,8 @@ struct WholeWarp {
     }
 };
 
-/// A warp looks at 32 blocks and replaces the inverses of the singular ones, one after the other.
+/// Principal pivot transforms with complete pivoting in shared memory. A warp checks 32 blocks and
+/// replaces the inverses of the singular ones, one after the other.
 template <class T>
 __global__ void __launch_bounds__(singular_threads) replace_kernel(ReplaceJob<T> job) {
     extern __shared__ __align__(16) unsigned char replace_memory[];
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(singular_threads) replace_kernel(ReplaceJob<T>
     if (own < count) job.shifts[own] = -1;
     unsigned singular = __ballot_sync(full_warp, own < count && job.info[min(own, count - 1)] != 0);
     for (; singular != 0; singular &= singular - 1) {
-        __syncwarp();  // Shared memory, and the shifts written above, serve the next block.
+        __syncwarp();  // The shifts are written, and shared memory is free again.
         replace_block(WholeWarp(), job, Index(first + __ffs(int(singular)) - 1),
                       reinterpret_cast<T*>(replace_memory));
     }

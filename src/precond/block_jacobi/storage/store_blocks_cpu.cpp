@@ -11,7 +11,7 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The bits of vectors: what narrow() makes of each element, by the same steps.
+/// Vector forms of narrow(), with equal bits.
 template <class D>
 using Words = hn::Rebind<std::uint32_t, D>;
 
@@ -35,7 +35,7 @@ HWY_INLINE hn::Vec<Words<D>> f16_words(D d, hn::Vec<D> value) {
     constexpr std::uint32_t less_exponent = (127 - 15) << 23;
     const auto normal =
         hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, hn::Set(words, less_exponent - 0xfff)), tie));
-    // Next to 1/2 floats are as far apart as subnormal numbers here.
+    // Next to 1/2 floats have the spacing of subnormal numbers of f16.
     const auto half = hn::Set(d, 0.5f);
     const auto rounded = hn::Add(hn::BitCast(d, magnitude), half);
     const auto subnormal = hn::Sub(hn::BitCast(words, rounded), hn::BitCast(words, half));
@@ -47,7 +47,7 @@ HWY_INLINE hn::Vec<Words<D>> f16_words(D d, hn::Vec<D> value) {
     return hn::Or(sign, hn::IfThenElse(hn::RebindMask(words, is_finite), finite, special));
 }
 
-/// The neighbours in float whose last bit is 1; exact numbers, NaN and infinity stay.
+/// Rounding to odd: inexact numbers become the neighbour in float whose last bit is 1.
 template <class D>
 HWY_INLINE hn::Vec<hn::Rebind<float, D>> round_to_odd(D d, hn::Vec<D> value) {
     const hn::Rebind<float, D> floats;
@@ -83,7 +83,7 @@ HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec
     }
 }
 
-/// Stores `count` adjacent values; whether one that is finite lies beyond the format's range.
+/// Stores `count` adjacent values. Returns whether a finite one overflows in the format.
 template <class T>
 bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte* to) {
     const hn::ScalableTag<T> d;

@@ -6,7 +6,7 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/storage/format_steps.hpp"
 
-/// Inverses to their storage formats, and the summary of a setup to the host.
+/// Conversion of inverses to their storage formats, and the setup summary's way to the host.
 namespace tessera::cuda {
 
 namespace {
@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x % 32 == 0) atomicMax(most, largest);
 }
 
-/// One thread: the summary in two words of pinned host memory, which the host sees some
-/// microseconds before the end of the stream; clears the one in the memory of the GPU.
+/// One thread writes the summary to the mailbox in pinned host memory, which the host sees some
+/// microseconds before the stream is idle, and clears the one in device memory.
 __global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbox) {
     begin_dependent();
     const SetupSummary found{__ldcg(&summary->singular), __ldcg(&summary->misfits),
@@ -74,7 +74,7 @@ void format_starts(const Context& context, Index count, const Index* block_offse
     exclusive_scan(context, count, StoredUnits{block_offsets, formats}, starts);
     clear(context, starts + count + 1, sizeof(Offset));
     if (count == 0) return;
-    // Its low word; a chunk has less than 2^31 units.
+    // In the low word: a chunk has less than 2^31 units.
     chunk_units_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
                          stream_of(context)>>>(count, each, starts,
                                                reinterpret_cast<int*>(starts + count + 1));

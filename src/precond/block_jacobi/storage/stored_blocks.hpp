@@ -29,9 +29,9 @@ struct StoredBlocks {
     BlockPrecision format = BlockPrecision::f64;  ///< Of all blocks, where formats is nullptr.
     const BlockPrecision* formats = nullptr;      ///< count, or nullptr.
     const std::byte* bytes = nullptr;
-    /// Where one_size and mixed: the most units of blocks_per_chunk blocks from a multiple of that on.
+    /// Where one_size and mixed: the largest number of units of a chunk of blocks_per_chunk blocks.
     Offset max_chunk_units = 0;
-    /// GPU: groups of consecutive blocks that have at most max_group_rows rows together; group g starts
+    /// GPU: groups of consecutive blocks with at most max_group_rows rows in all; group g starts
     /// with block groups[g]. group_count + 1 of them.
     Index group_count = 0;
     const Index* groups = nullptr;
@@ -42,10 +42,10 @@ struct StoredBlocks {
     TESSERA_HOST_DEVICE const std::byte* block(Offset b) const { return bytes + starts[b] * unit; }
 };
 
-/// Rows that the blocks of a group have together at most.
+/// The largest number of rows of a group of blocks.
 constexpr Index max_group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
 
-/// Blocks of one size that are taken together where their formats differ.
+/// Blocks of one size that form a chunk where their formats differ.
 constexpr Index blocks_per_chunk(Index largest) { return 64 / largest; }
 
 /// z_b = X_b r_b, or X_b^T r_b, for each stored block and each of `vectors` columns of r and z,
