@@ -17,7 +17,6 @@ BEGIN {
     public["tessera/detail/sliced.hpp"] = public["tessera/detail/vector_steps.hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
-    public["tessera/polynomial.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4
     public["tessera/tessera.hpp"] = 5

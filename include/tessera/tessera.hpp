@@ -16,7 +16,6 @@
 #include "tessera/mesh.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/ordering.hpp"
-#include "tessera/polynomial.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"
