@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Holds measured batched operations against the project's bars.
+"""Compares measured batched operations with the project's limits (bars).
 
 usage: batched_bars.py batched.json [batched_large.json] [batched_many.json]
 
 The bars are for one H200 and ratios within one run. Of equal rows that with the largest batch
-counts, so that batched_many.json shows norms and products of small matrices beside the time of a
-launch.
-  invert      fraction of the copy rate: `inversion_bars`; sizes between are interpolated, less
+counts, so that the time of a launch does not hide norms and products of small matrices
+(batched_many.json).
+  invert      share of the copy bandwidth: `inversion_bars`; sizes between are interpolated, less
               10 %. And against the faster of the cuBLAS ways: 4.5 times for n = 4 and 5, 6 for 6
               and 7, 7 from 8 on. Of the 58 rows n = 4..32 at most 5 may miss, none by over 10 %.
   variable    sizes drawn from 1..32: at most 1.25 times what uniform batches predict.
   condition   with the inverse at most 1.10 times the inversion alone; alone faster than both.
-  norm        0.90 of the rate at which memory is read.
-  multiply    0.90 of the copy rate, n = 4..32.
+  norm        0.90 of the read bandwidth.
+  multiply    0.90 of the copy bandwidth, n = 4..32.
   large       n > 32: no slower than cuBLAS.
 Prints each row's margin (1.00 is the bar, more is better). Exits with 1 when a bar is missed.
 """
@@ -65,8 +65,8 @@ class Results:
         row = self.rows.get((op, "tessera", kind, n, "uniform"))
         return row and row.get("fraction_of_copy")
 
-    def beside(self, op, plain, kind, n):
-        """How fast an operation is beside the plain read or copy of as many bytes, for people."""
+    def relative_to_plain(self, op, plain, kind, n):
+        """Speed relative to a plain read or copy of as many bytes, as text."""
         rows = [self.rows.get((op, way, kind, n, "uniform")) for way in (plain, "tessera")]
         if not all(row and row["milliseconds"] for row in rows):
             return ""
@@ -130,11 +130,11 @@ def others(results, bars):
             bars.add("condition alone", text, ratio(1, over))
             fraction = ratio(results.fraction("norm", kind, n), results.read_over_copy)
             text = f"{kind} n = {n}: {fraction or 0:.2f} of read"
-            text += results.beside("norm", "read", kind, n)
+            text += results.relative_to_plain("norm", "read", kind, n)
             bars.add("norm", text, ratio(fraction, 0.90))
             fraction = results.fraction("multiply", kind, n)
             text = f"{kind} n = {n}: {fraction or 0:.2f} of copy"
-            text += results.beside("multiply", "copy", kind, n)
+            text += results.relative_to_plain("multiply", "copy", kind, n)
             bars.add("multiply", text, ratio(fraction, 0.90))
 
 

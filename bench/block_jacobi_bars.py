@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Holds measured block Jacobi against the project's bars.
+"""Compares measured block Jacobi with the project's limits (bars).
 
 usage: block_jacobi_bars.py [FOLDER]
 
 FOLDER (default: bench/results/h200) has block_jacobi*.json, as block_jacobi.sh writes them, and
-study.json. The bars are for one H200. Rows of at most 60 MB lie in its second-level cache, where
-the copy rate says little; "large" are the others.
-  find            finding blocks: 0.50 of the copy rate by row offsets and column indices; large
+study.json. The bars are for one H200. Rows of at most 60 MB fit its L2 cache, where the copy
+bandwidth says little; "large" are the others.
+  find            finding blocks: 0.50 of the copy bandwidth by row offsets and column indices; large
                   rows.
   setup           finding and setup up to n = 16: 3 times what their bytes take once (offsets,
                   column indices, entries in blocks, inverses); large rows. Setup is one `update`:
-                  it allocates nothing, and adaptive storage keeps its formats.
-  apply           0.90 of the copy rate; large rows of blocks of up to 32 rows.
+                  it allocates nothing, and formats of adaptive storage stay.
+  apply           0.90 of the copy bandwidth; large rows of blocks of up to 32 rows.
   Ginkgo          times as fast as in ginkgo_block_jacobi.csv: `ginkgo_bars`.
-  narrow          apply of adaptive and f16 storage beside that of working storage: 1.15 times the
+  narrow          apply of adaptive and f16 storage over that of working storage: 1.15 times the
                   ratio of their bytes where the working inverses are large.
-  vectors         16 vectors beside one: 1.25 times the ratio of their bytes; large rows of blocks
+  vectors         16 vectors over one: 1.25 times the ratio of their bytes; large rows of blocks
                   of up to 32 rows, but not FP32 with 24 rows in f16 (docs/decisions/fewer-parts.md).
   shared_multiple at most 1.05 times the time of the fastest of the papers' extractions.
   arrow           at most 2 times the time of tridiagonal.
@@ -34,7 +34,7 @@ sys.path.append(str(here / "figures"))
 from study_results import Study, geometric_mean
 
 large = 60e6
-# Column: keys of the row beside it, bars, from which n on.
+# Column: keys of Tessera's row, bars, from which n on.
 ginkgo_bars = {
     "find_blocks": (dict(op="find_blocks"), dict(f64=50, f32=50), 1),
     "setup": (dict(op="setup", precision="working"), dict(f64=5, f32=5), 12),
@@ -201,8 +201,8 @@ def patterns(results, bars):
     for row in results.select(
         op="setup", implementation="shared_multiple", matrix="arrow:1000000"
     ):
-        beside = results.like(row, matrix="tridiagonal:1000000")
-        over[row["n"]] = row["milliseconds"] / beside["milliseconds"]
+        base = results.like(row, matrix="tridiagonal:1000000")
+        over[row["n"]] = row["milliseconds"] / base["milliseconds"]
     worst = max(over, key=over.get, default=None)
     bars.add("arrow", f"most at n = {worst}", over.get(worst), most=2)
 

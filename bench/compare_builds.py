@@ -142,13 +142,13 @@ def main():
         bound = cpu_bound if options.device == "cpu" else bounds[group]
         groups.setdefault((group, bound), []).append(ratio)
         spread = max(max(side) / min(side) for side in (before, after)) - 1
-        verdict = "EXCEEDED" if ratio > bound[0] else "held"
+        outcome = "EXCEEDED" if ratio > bound[0] else "held"
         exceeded += ratio > bound[0]
         lines.append(dict(part=part, row=key, before=statistics.median(before),
                           after=statistics.median(after), ratio=ratio, spread=spread,
                           bound=bound[0], held=ratio <= bound[0]))
         if ratio > bound[0] or ratio < 0.95:
-            print(f"{ratio:6.3f} of {bound[0]:.2f} {verdict:8} (spread {spread:.1%}) {key}")
+            print(f"{ratio:6.3f} of {bound[0]:.2f} {outcome:8} (spread {spread:.1%}) {key}")
     for (group, bound), ratios in groups.items():
         mean = math.exp(statistics.fmean(map(math.log, ratios)))
         worst = max(ratios)

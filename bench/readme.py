@@ -23,7 +23,7 @@ def load(name):
 
 
 def recorded(name):
-    """What `tessera solve` printed; its JSON lies beside it and must agree."""
+    """The output of `tessera solve`; it must agree with its JSON in the same folder."""
     text = (results / "cpu" / f"{name}.txt").read_text()
     report = load(f"cpu/{name}.json")
     iterations = f"{report['iterations']} iteration" + "s" * (report["iterations"] != 1)
@@ -92,7 +92,7 @@ def factor_rows():
 
 
 def peers():
-    """One line an operation, beside the peer's time."""
+    """One line an operation, with the peer's time."""
     lines = []
 
     def add(what, own, peer, who):
@@ -142,7 +142,7 @@ def peers():
     add("solve `kkt:13333`, `block_ldlt:8`, 16 CPU cores", *both, "MUMPS 5.5, one core")
     return "\n".join(
         [
-            f"FP64 on one {load('h200/batched.json')['device']} where nothing else is said; "
+            f"FP64 on one {load('h200/batched.json')['device']} unless noted; "
             "solves to a relative residual of 1e-8, setup included.",
             "",
             "| Operation | Tessera | Peer | Times as fast |",
@@ -234,7 +234,7 @@ def solves():
 
 
 def products():
-    """SBELL beside the fastest format of cuSPARSE."""
+    """SBELL compared with the fastest format of cuSPARSE."""
     document = load("h200/spmv_elasticity.json")
     names = {
         "elasticity2d:400,free": "400 x 400 quadrilaterals",

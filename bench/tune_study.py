@@ -5,17 +5,17 @@
 
 The cases are the matrices of bench/results/cpu/study.json on which something converged, read from
 FOLDER (default: $TESSERA_TEST_MATRICES), and a few generated systems; one CPU thread. FILE
-(default: bench/results/cpu/tune.json) is written after every case, and what stands there is not
-measured again; --retune keeps the tables (without options that no longer exist), lets tune choose
-again and judges its choices.
+(default: bench/results/cpu/tune.json) is written after every case, and cases in it are not
+measured again; --retune reuses its tables (without options that no longer exist) and only runs
+tune again.
 
 The table of a case comes from `tessera solve`, a process a run: every bound with every precision,
-in turns, again where it lies near the fastest. The time is that of setup and solve. The table finds
+in turns, again where it is near the fastest. The time is that of setup and solve. The table finds
 the rivals of a choice: the five with the least times. What tune found to have equal blocks in one
 precision counts as one.
 
-These least times are no verdict: on a shared machine the clock of a core changes by a third within
-seconds, systems of a millisecond show it, and the fastest of 13 is also a lucky one. So choices and
+The least times alone do not decide: on a shared machine the clock of a core changes by a third
+within seconds, and the fastest of 13 is partly luck. So choices and
 rivals run again, in turns, and of the time of a choice over that of a rival in the same turn the
 median counts; the ratio of a choice is that to its best rival (at least 1: it may be its own).
 Exits with 1 where fewer than 90 % of the choices of the longest budget lie within 10 %.

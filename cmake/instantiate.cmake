@@ -39,16 +39,20 @@ tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_exact
                     "double, 1, 10" "double, 11, 16" "double, 17, 24")
 tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_bounded float double)
 tessera_instantiate(batched/invert/invert_panels.cuh batched::cuda invert_panels false true)
-tessera_instantiate(batched/factor/ldlt_tile.cuh batched::cuda ldlt_with
-                    ${fixed} ${bunch_kaufman} ${rook} ${full})
-tessera_instantiate(batched/factor/ldu_tile.cuh batched::cuda ldu_with
-                    ${fixed} ${partial} ${full})
-tessera_instantiate(batched/factor/ldu_groups.cuh batched::cuda ldu_by_groups ${fixed} ${partial})
+set(ldu ${fixed} ${partial} ${full})
+set(llt ${fixed} ${full})
+set(ldlt ${fixed} ${bunch_kaufman} ${rook} ${full})
+foreach(kind ldu llt ldlt)
+  list(TRANSFORM ${kind} PREPEND "Factorisation::${kind}, ")
+  tessera_instantiate(batched/factor/factor_launch.cuh batched::cuda factorise_as ${${kind}})
+endforeach()
+list(FILTER ldu EXCLUDE REGEX full)
+list(FILTER llt EXCLUDE REGEX full)
+tessera_instantiate(batched/factor/factor_groups.cuh batched::cuda factorise_by_groups
+                    ${ldu} ${llt})
 tessera_instantiate(batched/factor/ldu_compact.cuh batched::cuda ldu_by_compaction float)
-tessera_instantiate(batched/factor/llt_tile.cuh batched::cuda llt_with ${fixed} ${full})
-tessera_instantiate(batched/factor/llt_groups.cuh batched::cuda llt_by_groups float double)
-tessera_instantiate(batched/multiply/multiply_ring.cuh batched::cuda multiply_runs float double)
-tessera_instantiate(batched/norm/norm_ring.cuh batched::cuda norm_of_run float double)
+tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multiply_runs float double)
+tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_of_run float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
 tessera_instantiate(precond/block_jacobi/apply/apply_pipeline.cuh cuda apply_pipeline float double)
@@ -57,7 +61,7 @@ tessera_instantiate(precond/block_jacobi/setup/setup_any_size.cuh cuda setup_any
 tessera_instantiate(precond/block_jacobi/setup/setup_fixed_size.cuh cuda setup_fixed_size
                     "float, false" "float, true" "double, false" "double, true")
 tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
-                    "triangular_product;solve_rows;diagonal_product" float double)
+                    "triangular_product;solve_rows;diagonal_product;factor_product" float double)
 tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_levels
                     float double)
 tessera_instantiate(precond/block_ldlt/numeric/schur.cuh block_ldlt::cuda

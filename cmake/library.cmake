@@ -62,8 +62,7 @@ target_include_directories(tessera PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(tessera PUBLIC cxx_std_20)
 target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> OpenMP::OpenMP_CXX
-                      ZLIB::ZLIB ${TESSERA_AMD_LIBRARY} ${TESSERA_SUITESPARSE_LIBRARY}
-                      ${CMAKE_DL_LIBS})
+                      ZLIB::ZLIB ${TESSERA_AMD_LIBRARY} ${TESSERA_SUITESPARSE_LIBRARY})
 if(TESSERA_WITH_CUDA)
   target_link_libraries(tessera PRIVATE CUDA::cudart_static)
   target_include_directories(tessera SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
@@ -75,6 +74,6 @@ add_custom_target(tessera_commit
           -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
   BYPRODUCTS ${PROJECT_BINARY_DIR}/commit.hpp)
 add_dependencies(tessera tessera_commit)
-set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/version.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/context.cpp APPEND PROPERTY COMPILE_DEFINITIONS
              TESSERA_VERSION="${PROJECT_VERSION}"
              TESSERA_COMMIT_FILE="${PROJECT_BINARY_DIR}/commit.hpp")

@@ -7,10 +7,11 @@ file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
 find_path(TESSERA_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 set(report ${PROJECT_SOURCE_DIR}/apps/tessera)  # What report_test.cpp tests.
 add_executable(tessera_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/support/test_main.cpp
-               ${report}/report_json.cpp ${report}/report_table.cpp ${report}/text.cpp)
+               ${report}/report/report_json.cpp ${report}/report/report_table.cpp
+               ${report}/report/text.cpp)
 target_include_directories(tessera_tests SYSTEM PRIVATE ${TESSERA_JSON_INCLUDE})
 target_link_libraries(tessera_tests PRIVATE tessera tessera_internal GTest::gtest)
-target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests ${report})
 target_precompile_headers(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test.hpp)
 target_link_options(tessera_tests PRIVATE -static-libstdc++ -static-libgcc)
 

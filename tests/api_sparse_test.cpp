@@ -33,11 +33,11 @@ TEST(api_sparse, matrices_without_views) {
     EXPECT_EQ(find_blocks(context, matrix, 2).count, 2);
     Buffer<double> x(context, 4), y(context, 4);
     fill(context, 1, x.view());
-    const auto product = make_operator(context, matrix, parse_format(Spec::parse("sbell:2")));
+    const auto product = make_operator(context, matrix, parse_format("sbell:2"));
     product->apply(context, x.view(), y.view());
     EXPECT_EQ(copy_to_host(context, y), std::vector<double>(4, 3));
     const SlicedMatrix<double> sliced =
-        SlicedMatrix<double>::from_csr(context, matrix.view(), parse_format(Spec::parse("sell")));
+        SlicedMatrix<double>::from_csr(context, matrix.view(), parse_format("sell"));
     multiply(context, sliced, 2, x.view(), 1, y.view());
     EXPECT_EQ(copy_to_host(context, y), std::vector<double>(4, 9));
     multiply(context, matrix.view(), plan_spmv(context, matrix.view()), 1, x.view(), 0, y.view());

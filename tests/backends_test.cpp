@@ -15,8 +15,8 @@ constexpr double rtol = 1e-8;
 Solved solve_on(const Context& context, const problems::Problem<double>& problem,
                 const std::string& solver) {
     const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
-    const auto preconditioner = make_preconditioner<double>(
-        context, Spec::parse("block_jacobi:16,singular=identity"), matrix.view());
+    const auto preconditioner =
+        make_preconditioner<double>(context, "block_jacobi:16,singular=identity", matrix.view());
     Buffer<double> b(context, matrix.rows()), x(context, matrix.rows());
     if (problem.load.empty()) {
         fill_uniform(context, 3, b.view());
@@ -28,7 +28,7 @@ Solved solve_on(const Context& context, const problems::Problem<double>& problem
     options.rtol = rtol;
     options.max_iterations = 20000;
     const CsrOperator<double> a(context, matrix.view());
-    SolveReport report = solve<double>(context, Spec::parse(solver), a, preconditioner.get(),
+    SolveReport report = solve<double>(context, Spec(solver), a, preconditioner.get(),
                                        std::as_const(b).view(), x.view(), options);
     return {std::move(report), copy_to_host(context, x)};
 }
@@ -58,7 +58,7 @@ double difference(const CsrView<double>& a, const std::vector<double>& x,
 /// iteration), and the solutions to what the tolerance allows.
 void compare(const std::string& text, const std::string& solver, double share) {
     SCOPED_TRACE(text + " " + solver);
-    const auto problem = problems::generate<double>(test::host(), Spec::parse(text));
+    const auto problem = problems::generate<double>(test::host(), Spec(text));
     const Solved here = solve_on(test::context(), problem, solver);
     const Solved there = solve_on(test::host(1), problem, solver);
     ASSERT_EQ(here.report.status, Status::converged) << here.report.message;
@@ -100,7 +100,7 @@ TEST(backends, blocks_are_equal) {
     const Context context = test::context();
     for (const char* text : {"elasticity2d:40", "elasticity3d:9", "random_blocks:500", "arrow:3000",
                              "poisson2d:50", "block_diagonal:4000,7"}) {
-        const auto problem = problems::generate<double>(test::host(), Spec::parse(text));
+        const auto problem = problems::generate<double>(test::host(), Spec(text));
         const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
         for (const Index bound : {1, 2, 5, 8, 16, 31, 32, 64}) {
             for (const Blocking blocking : {Blocking::supervariable, Blocking::natural}) {

@@ -294,7 +294,7 @@ TEST_F(cli, info_does_not_take_an_empty_row_for_an_indefinite_matrix) {
 
 TEST_F(cli, convert_keeps_every_bit) {
     const Context host = test::host();
-    const auto original = problems::generate<double>(host, Spec::parse("elasticity2d:5"));
+    const auto original = problems::generate<double>(host, "elasticity2d:5");
     for (const char* name : {"a.mtx", "a.mtx.gz", "a.petsc"}) {
         ASSERT_EQ(run({"convert", "elasticity2d:5", name}).code, 0) << name;
         io::FileFacts facts;

@@ -41,7 +41,7 @@ self_test() {
     allowed src/sparse/csr/csr_cuda.cu '<cub/cub.cuh>'
     allowed src/precond/jacobi/jacobi.cpp '"tessera/precond.hpp"'
     allowed src/krylov/cg_test.cpp '"sparse/csr/kernels.hpp"'
-    allowed src/precond/jacobi/jacobi.cpp '"batched/invert/invert_reference.hpp"'
+    allowed src/precond/jacobi/jacobi.cpp '"batched/invert/test_invert_reference.hpp"'
     allowed src/batched/invert/invert.cpp '"batched/checks.hpp"'
     allowed apps/tessera/main.cpp '<CLI/CLI.hpp>'
     allowed apps/tessera/main.cpp '"tessera/tessera.hpp"'

@@ -1,9 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "batched.hpp"
-#include "block_ldlt.hpp"
-#include "factor.hpp"
+#include "operations/batched.hpp"
+#include "operations/block_ldlt.hpp"
+#include "operations/factor.hpp"
 
 namespace {
 

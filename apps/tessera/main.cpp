@@ -4,9 +4,9 @@
 #include <new>
 
 #include "options.hpp"
+#include "report/text.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/types.hpp"
-#include "text.hpp"
 
 namespace tessera::cli {
 

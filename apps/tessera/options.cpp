@@ -2,9 +2,9 @@
 
 #include <limits>
 
+#include "report/text.hpp"
 #include "tessera/krylov.hpp"
 #include "tessera/precond.hpp"
-#include "text.hpp"
 
 namespace tessera::cli {
 

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "commands.hpp"
+#include "commands/commands.hpp"
 
 namespace tessera::cli {
 

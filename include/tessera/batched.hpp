@@ -6,11 +6,11 @@
 
 /// Batches of many small dense square matrices, of one size or of many.
 ///
-/// All arrays are in the memory of the Context they are used with. Matrices have 0..128 rows;
-/// 1..32 rows are the fast case. The result of a matrix is the same to the last bit whatever its
-/// neighbours, their order, the plan, the stream or the number of threads. Operations are
-/// asynchronous, except that one on a batch with `sizes` and without a Plan makes its own plan,
-/// which waits. They throw InvalidArgument on views that disagree.
+/// All arrays are in the memory of the Context. Matrices have 0..128 rows; 1..32 rows are the fast
+/// case. The result of a matrix does not depend on its neighbours, their order, the plan, the
+/// stream or the number of threads, to the last bit. Operations are asynchronous, unless a batch
+/// has `sizes` and no Plan is given: that makes one, which waits. They throw InvalidArgument on
+/// views that disagree.
 namespace tessera::batched {
 
 /// Largest number of rows of a matrix of a batch.
@@ -19,16 +19,15 @@ inline constexpr Index largest_size = 128;
 /// Which index of a matrix runs fastest in memory.
 enum class Layout : std::uint8_t { column_major, row_major };
 
-/// Matrices of a batch. Matrix b is n_b x n_b; its element (i, j) is
-///   start_b[i + j ld_b] (column_major) or start_b[i ld_b + j] (row_major).
-/// Made by one of the factories below; a view of T converts to a view of const T.
+/// Matrices of a batch, made by one of the static functions. Matrix b is n_b x n_b; its element
+/// (i, j) is start_b[i + j ld_b] (column_major) or start_b[i ld_b + j] (row_major).
 template <class T>
 struct BatchView {
-    Index count = 0;                  ///< Matrices.
-    Index size = 0;                   ///< n of all of them, when `sizes` is null.
+    Index count = 0;
+    Index size = 0;                   ///< n_b of all matrices, when `sizes` is null.
     const Index* sizes = nullptr;     ///< n_b; ld_b = n_b then.
-    Offset leading_dimension = 0;     ///< ld of all of them, when `sizes` is null; at least `size`.
-    Offset stride = 0;                ///< start_b = values + b stride, when nothing below is given.
+    Offset leading_dimension = 0;     ///< ld_b of all matrices, when `sizes` is null.
+    Offset stride = 0;                ///< start_b = values + b stride, without offsets and starts.
     const Offset* offsets = nullptr;  ///< start_b = values + offsets[b].
     T* values = nullptr;
     T* const* starts = nullptr;  ///< start_b.
@@ -66,7 +65,7 @@ template <class T>
 struct VectorsView {
     Index vectors = 1;
     Offset leading_dimension = 0;     ///< Ignored for a single vector.
-    Offset stride = 0;                ///< start_b = values + b stride, when nothing below is given.
+    Offset stride = 0;                ///< start_b = values + b stride, without offsets and starts.
     const Offset* offsets = nullptr;  ///< start_b = values + offsets[b].
     T* values = nullptr;
     T* const* starts = nullptr;  ///< start_b.
@@ -77,18 +76,18 @@ struct VectorsView {
     }
 };
 
-/// A parameter that does not take part in deducing T and accepts a view of T, too.
+/// Views that are read. Another argument decides T; views of T are accepted, too.
 template <class T>
 using ConstBatch = BatchView<std::type_identity_t<const T>>;
 template <class T>
 using ConstVectors = VectorsView<std::type_identity_t<const T>>;
 
-/// The matrices of a variable-size batch sorted by size, so that each size runs with the kernel
-/// that suits it. Made once, used for every batch of the same sizes.
+/// The matrices of a variable-size batch sorted by size; one plan serves all batches of these
+/// sizes.
 class TESSERA_API Plan {
   public:
     Plan() = default;
-    /// Sorts `sizes` (count values in the memory of `context`). Waits. Throws InvalidArgument that
+    /// Sorts `sizes` (count values in the memory of `context`); waits. Throws InvalidArgument that
     /// names the first size outside 0..128.
     Plan(const Context& context, Index count, const Index* sizes);
 
@@ -110,8 +109,8 @@ class TESSERA_API Plan {
 /// X_b = A_b^-1 by Gauss-Jordan elimination with implicit partial pivoting among rows (on a GPU
 /// magnitudes that differ by less than 2^-13 of the larger count as equal). `a` and `x` have equal
 /// counts, sizes and layout; they are the same arrays (in place) or do not overlap.
-///   info   null, or an array of `count`: 0; k if the k-th pivot (1-based) or its reciprocal is
-///          zero or not finite; n if only an element of the inverse is not finite. A failed inverse
+///   info   null, or an array of `count`: 0, or k if the k-th pivot (1-based) or its reciprocal is
+///          zero or not finite, or n if an element of the inverse is not finite. A failed inverse
 ///          is all NaN.
 /// For column-major matrices ||X A - I|| stays below n eps ||A|| ||X|| max(1, pivot growth) in the
 /// infinity norm; row-major ones are inverted as the transposes that they are, which bounds
@@ -168,13 +167,5 @@ TESSERA_API void multiply(const Context& context, std::type_identity_t<T> alpha,
                           const ConstBatch<T>& a, Transpose transpose, const ConstVectors<T>& x,
                           std::type_identity_t<T> beta, const VectorsView<T>& y,
                           const Plan* plan = nullptr);
-
-/// How many matrices failed, and the first of them (-1: none).
-struct Failures {
-    Index count = 0;
-    Index first = -1;
-};
-/// Counts the nonzeros among `count` values of info. Waits.
-TESSERA_API Failures failures(const Context& context, Index count, const Index* info);
 
 }  // namespace tessera::batched

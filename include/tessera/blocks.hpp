@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-/// A split of the rows 0 .. rows-1 into consecutive diagonal blocks: block b has the rows
-/// block_offsets[b] .. block_offsets[b+1]-1.
+/// Consecutive diagonal blocks of a matrix: block b has the rows block_offsets[b] ..
+/// block_offsets[b+1]-1.
 struct BlockPartition {
     Index rows = 0;
     Index count = 0;              ///< Blocks.
@@ -17,13 +17,13 @@ struct BlockPartition {
     std::string options;          ///< How it was made, as text: "32", "32,blocks=natural".
 };
 
-/// Largest block, in rows, that any preconditioner takes.
+/// Largest number of rows of a block.
 inline constexpr Index largest_block_bound = 64;
-/// The bound where none is named.
+/// Default of the bound on the rows of a block.
 inline constexpr Index default_block_bound = 32;
 
-/// How supervariables, that is consecutive rows with equal patterns, become blocks of at most
-/// `bound` rows. One of more rows than that is cut every `bound` rows from where a block starts.
+/// How supervariables (consecutive rows with equal patterns) become blocks of at most `bound` rows.
+/// Larger ones are cut every `bound` rows.
 enum class Blocking : std::uint8_t {
     natural,        ///< Each is a block.
     supervariable,  ///< Agglomerated, first come first served.
@@ -31,9 +31,8 @@ enum class Blocking : std::uint8_t {
 TESSERA_API const char* to_string(Blocking blocking);
 
 /// Blocks of at most `bound` (1..64) rows from the pattern of a square matrix in the memory of
-/// `context`. Equal results on every backend and for every number of threads. Waits (the counts go
-/// to the host). Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched Gauss-Jordan block Jacobi,
-/// section 4.
+/// `context`, equal on every backend. Waits. Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched
+/// Gauss-Jordan block Jacobi, section 4.
 template <class T>
 TESSERA_API BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix,
                                        Index bound, Blocking blocking = Blocking::supervariable);

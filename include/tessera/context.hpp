@@ -9,22 +9,19 @@
 #include <vector>
 
 #include "tessera/detail/memory.hpp"
-#include "tessera/error.hpp"
-#include "tessera/export.hpp"
-#include "tessera/types.hpp"
 
 namespace tessera {
-
-enum class Backend : std::uint8_t { cpu, cuda };
 
 /// Vector instruction sets of the CPU kernels, in ascending order.
 enum class InstructionSet : std::uint8_t { sse4, avx2, avx512 };
 
-TESSERA_API const char* to_string(Backend backend);
 TESSERA_API const char* to_string(InstructionSet set);
 
-/// One timed kind of work. On a GPU the work inside replayed graphs is not timed, so `calls` and
-/// `seconds` then stand for the calls that were (`sampled` is true).
+/// The instruction sets that this CPU has and Tessera has kernels for.
+TESSERA_API std::vector<InstructionSet> instruction_sets();
+
+/// One timed kind of work. On a GPU the work inside replayed graphs is not timed: `calls` and
+/// `seconds` are those of the other calls, and `sampled` is true.
 struct PhaseRecord {
     std::string name;
     Offset calls = 0;
@@ -33,41 +30,20 @@ struct PhaseRecord {
     bool sampled = false;
 };
 
-/// Bytes of one memory space.
-struct MemoryUse {
-    Offset current = 0;
-    Offset peak = 0;
-};
-
-/// Work recorded by Context::capture, to be run again and again.
-class TESSERA_API Graph {
-  public:
-    Graph() = default;
-    /// Runs the recorded work once more; returns before it is done on a GPU.
-    void launch() const;
-
-    struct State;
-    explicit Graph(std::shared_ptr<State> state) : state_(std::move(state)) {}
-
-  private:
-    std::shared_ptr<State> state_;
-};
-
-struct ContextState;
-
 /// Where work runs: a backend, a device, one stream, a memory pool, a number of threads and an
 /// instruction set. The first argument of everything. Copies share one state. A Context belongs to
-/// one host thread at a time; nothing in Tessera is global. Functions that take a Context return
-/// before their work is done on a GPU, unless their comment says otherwise: what one Context wrote
-/// may be used through another once the first was waited for (synchronize).
+/// one host thread at a time; nothing in Tessera is global. On a GPU, functions that take a Context
+/// return before their work is done unless their comment says "waits"; synchronize a Context before
+/// another one uses its results.
 class TESSERA_API Context {
   public:
     /// The CPU backend. `threads` 0: what OMP_NUM_THREADS or the process affinity allows.
-    /// Throws InvalidArgument when the CPU lacks SSE4.2 or TESSERA_ISA asks for what it lacks.
+    /// TESSERA_ISA=sse4|avx2|avx512 in the environment chooses the instruction set. Throws
+    /// InvalidArgument when the CPU lacks that, or SSE4.2.
     static Context cpu(int threads = 0);
 
-    /// The CUDA backend on `device`, with a stream of its own. Throws NotBuilt when this build has
-    /// none, DeviceError (with the reason) when no such device can be used.
+    /// The CUDA backend on `device`, with a stream of its own. Throws DeviceError (with the reason)
+    /// when this build has no CUDA backend, or no such device can be used.
     static Context cuda(int device = 0, int threads = 0);
 
     /// "auto", "cpu", "cuda" or "cuda:K". "auto" takes the CUDA backend when it can be used, else
@@ -75,8 +51,7 @@ class TESSERA_API Context {
     static Context from_name(std::string_view device, int threads = 0,
                              std::string* why_not_cuda = nullptr);
 
-    Backend backend() const;
-    bool on_gpu() const { return backend() == Backend::cuda; }
+    bool on_gpu() const;
     int device() const;
     int threads() const;
     InstructionSet instruction_set() const;
@@ -88,29 +63,27 @@ class TESSERA_API Context {
     /// Waits until all work given to this Context is done; reports asynchronous device errors.
     void synchronize() const;
 
-    /// Records the work that `work` gives to this Context and returns it as a graph. On the CPU the
-    /// graph just calls `work`. `work` must not allocate, free, copy to the host or synchronize,
-    /// and is not run by capture itself.
-    Graph capture(std::function<void()> work) const;
+    /// Records the work that `work` gives to this Context; each call of the result runs it once
+    /// more. On a GPU that is a CUDA graph: `work` must not allocate, free, copy to the host or
+    /// wait. On the CPU the result is `work`. Capturing itself runs nothing.
+    std::function<void()> capture(std::function<void()> work) const;
 
-    /// Whether phases are timed from here on; at first they are not. On a GPU this takes some five
-    /// microseconds a call, and keeps the kernels of one call from starting while those of the call
-    /// before it end.
+    /// Turns the timing of phases on or off (at first off). On a GPU it takes some five
+    /// microseconds a call, and keeps the kernels of consecutive calls from overlapping.
     void time_phases(bool timed = true) const;
-
-    /// The phases timed so far, in the order of their first call. Waits for the GPU.
+    /// The phases timed so far, in the order of their first call. Waits.
     std::vector<PhaseRecord> phases() const;
     void reset_phases() const;
 
     /// Memory held by Buffers of this Context (in its own memory space), now and at most.
-    MemoryUse memory() const;
-
+    Offset memory_bytes() const;
+    Offset peak_memory_bytes() const;
     /// Free bytes of this Context's memory space.
     Offset free_memory() const;
 
     /// Bytes a second (read plus written) of a large copy in this Context's memory; measured at
     /// the first call (about 50 ms), waits.
-    double copy_rate() const;
+    double copy_bandwidth() const;
 
     ContextState& state() const { return *state_; }
 
@@ -120,7 +93,7 @@ class TESSERA_API Context {
     std::shared_ptr<ContextState> state_;
 };
 
-/// One CUDA device, or the reason why there is none.
+/// A CUDA device.
 struct DeviceDescription {
     std::string name;
     Offset memory_bytes = 0;
@@ -131,12 +104,9 @@ struct DeviceDescription {
 /// The CUDA devices of this machine. Empty, with `reason` set when given, if none can be used.
 TESSERA_API std::vector<DeviceDescription> cuda_devices(std::string* reason = nullptr);
 
-/// The instruction sets this CPU has and Tessera has kernels for.
-TESSERA_API std::vector<InstructionSet> instruction_sets();
-
 /// An owned array in the memory of a Context (host memory on the CPU, device memory on a GPU).
 /// Move-only; freed in stream order. Contents are undefined until written; with TESSERA_POISON=1 in
-/// the environment they are all ones (NaN, -1), so that reading them shows.
+/// the environment all bits are 1 (NaN, -1), so that uses of undefined values show.
 template <class T>
 class Buffer {
   public:
@@ -147,7 +117,7 @@ class Buffer {
     const T* data() const { return static_cast<const T*>(memory_.data()); }
     Offset size() const { return memory_.bytes() / Offset(sizeof(T)); }
     bool empty() const { return size() == 0; }
-    /// Keeps the first `size` elements; the memory of the others is freed with that of these.
+    /// Shortens to the first `size` elements; no memory is freed before the Buffer is.
     void truncate(Offset size) { memory_.truncate(size * Offset(sizeof(T))); }
     std::span<T> view() { return {data(), static_cast<std::size_t>(size())}; }
     std::span<const T> view() const { return {data(), static_cast<std::size_t>(size())}; }
@@ -157,30 +127,34 @@ class Buffer {
 };
 
 /// A vector that is read. Another argument decides T, so that views of a Buffer, const or not, and
-/// std::vector are taken as they are.
+/// std::vector are accepted.
 template <class T>
 using Input = std::span<const std::type_identity_t<T>>;
+
+namespace detail {
+template <class T>
+void copy(const Context& context, Input<T> from, std::span<T> to, bool wait) {
+    if (from.size() != to.size()) throw InvalidArgument("copy: sizes differ");
+    copy_bytes(context, from.data(), to.data(), Offset(from.size_bytes()), wait);
+}
+}  // namespace detail
 
 /// Copies within the memory of `context`; sizes must agree; no overlap.
 template <class T>
 void copy(const Context& context, Input<T> from, std::span<T> to) {
-    if (from.size() != to.size()) throw InvalidArgument("copy: sizes differ");
-    detail::copy_bytes(context, from.data(), to.data(), Offset(from.size_bytes()));
+    detail::copy(context, from, to, false);
 }
 
-/// Copies from the memory of `context` to the host; waits until that, and all work before it, is
-/// done.
+/// Copies from the memory of `context` to the host; waits.
 template <class T>
 void copy_to_host(const Context& context, Input<T> from, std::span<T> to) {
-    if (from.size() != to.size()) throw InvalidArgument("copy_to_host: sizes differ");
-    detail::copy_bytes_to_host(context, from.data(), to.data(), Offset(from.size_bytes()));
+    detail::copy(context, from, to, true);
 }
 
-/// Copies from the host to the memory of `context`; `from` may be changed on return.
+/// Copies from the host to the memory of `context`; waits.
 template <class T>
 void copy_from_host(const Context& context, Input<T> from, std::span<T> to) {
-    if (from.size() != to.size()) throw InvalidArgument("copy_from_host: sizes differ");
-    detail::copy_bytes_from_host(context, from.data(), to.data(), Offset(from.size_bytes()));
+    detail::copy(context, from, to, true);
 }
 
 /// The host's copy of a Buffer; waits.
@@ -191,16 +165,12 @@ std::vector<T> copy_to_host(const Context& context, const Buffer<T>& buffer) {
     return host;
 }
 
-/// A new Buffer with the contents of a host array.
-template <class T>
-Buffer<T> copy_to_buffer(const Context& context, std::span<const T> host) {
+/// A new Buffer with the contents of a std::vector or std::span of the host; waits.
+template <class Range, class T = typename Range::value_type>
+Buffer<T> copy_to_buffer(const Context& context, const Range& host) {
     Buffer<T> buffer(context, Offset(host.size()));
     copy_from_host(context, host, buffer.view());
     return buffer;
-}
-template <class T>
-Buffer<T> copy_to_buffer(const Context& context, const std::vector<T>& host) {
-    return copy_to_buffer(context, std::span<const T>(host));
 }
 
 }  // namespace tessera

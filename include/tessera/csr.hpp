@@ -30,7 +30,7 @@ template <class T>
 class CsrMatrix {
   public:
     CsrMatrix() = default;
-    /// Room for a matrix; the arrays are to be written by the caller.
+    /// With arrays that the caller writes.
     CsrMatrix(const Context& context, Index rows, Index columns, Offset nonzeros)
         : rows_(rows),
           columns_(columns),
@@ -49,9 +49,8 @@ class CsrMatrix {
     const Buffer<T>& values() const { return values_; }
 
     CsrView<T> view() const {
-        return {
-            rows_,         columns_, values_.size(), row_offsets_.data(), column_indices_.data(),
-            values_.data()};
+        return {rows_,         columns_, nonzeros(), row_offsets_.data(), column_indices_.data(),
+                values_.data()};
     }
 
   private:
@@ -62,7 +61,7 @@ class CsrMatrix {
     Buffer<T> values_;
 };
 
-/// Copies a matrix in host memory into the memory of `context`. `from` may be changed on return.
+/// Copies a matrix from host memory to the memory of `context`; waits.
 template <class T>
 CsrMatrix<T> copy_to(const Context& context, const CsrView<T>& from) {
     CsrMatrix<T> to(context, from.rows, from.columns, from.nonzeros);
@@ -92,16 +91,14 @@ CsrMatrix<T> copy_to_host(const Context& context, const CsrView<T>& from) {
 template <class T>
 TESSERA_API void validate(const CsrView<T>& matrix);
 
-/// A matrix from the caller's host arrays with 32-bit offsets: offsets are widened, the rest
-/// copied.
+/// A matrix from the caller's host arrays with 32-bit offsets.
 template <class T>
 TESSERA_API CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Index columns,
                                          std::span<const std::int32_t> row_offsets,
                                          std::span<const Index> column_indices,
                                          std::span<const T> values);
 
-/// The plan of products with a matrix of this pattern. Waits (row offsets are read on the host
-/// once).
+/// The plan of products with a matrix of this pattern. Waits.
 template <class T>
 TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
 
@@ -112,5 +109,15 @@ template <class T>
 TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
                           std::span<std::type_identity_t<T>> y);
+
+/// Whether a matrix is symmetric up to rounding: square, all values finite, and every entry (i, j)
+/// with a mirror image that differs by at most 1000 eps min(max_k |a_ik|, max_k |a_jk|). Waits.
+template <class T>
+TESSERA_API bool is_symmetric(const Context& context, const CsrView<T>& matrix);
+
+/// Unless is_symmetric, throws InvalidArgument that begins with `who` and names the first entry (in
+/// row order) at fault. Waits.
+template <class T>
+TESSERA_API void check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who);
 
 }  // namespace tessera

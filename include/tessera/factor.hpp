@@ -41,6 +41,9 @@ struct PermutationsView {
     Offset stride = 0;
     const Offset* offsets = nullptr;
 
+    constexpr Offset start(Offset b) const {
+        return offsets != nullptr ? offsets[b] : b * stride;
+    }
     template <class U>
     requires(std::is_same_v<U, const I>) operator PermutationsView<U>() const {
         return {rows, columns, stride, offsets};

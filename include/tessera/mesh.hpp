@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tessera/export.hpp"
 #include "tessera/types.hpp"
 
 namespace tessera {

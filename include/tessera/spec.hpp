@@ -5,53 +5,49 @@
 #include <string_view>
 #include <vector>
 
-#include "tessera/error.hpp"
-#include "tessera/export.hpp"
 #include "tessera/types.hpp"
 
 namespace tessera {
 
-/// An option text such as "block_jacobi:32,singular=shift" taken apart:
+/// The parts of an option text such as "block_jacobi:32,singular=shift":
 ///   spec := name [":" value] { "," (key "=" value | value | flag) }
 /// A bare item that starts with a digit, a sign or a dot is a further value ("block_diagonal:9,4"
-/// has two), any other bare item is a flag and means key=true. Values hold no comma. Asking for a
-/// value marks it as known; `finish` then refuses what nobody asked for and lists what is valid.
+/// has two), any other bare item is a flag and means key=true. Values hold no comma. Reading a
+/// value marks it as known; `finish` rejects what was given and never read.
 class TESSERA_API Spec {
   public:
     /// Throws InvalidArgument on an empty name, an empty key, or a key given twice.
-    static Spec parse(std::string_view text) { return Spec(std::string(text)); }
     Spec(const std::string& text);                       // NOLINT(google-explicit-constructor)
     Spec(const char* text) : Spec(std::string(text)) {}  // NOLINT(google-explicit-constructor)
     Spec() = default;
 
     const std::string& name() const { return name_; }
-    /// Number of values, those behind ":" and the bare ones.
+    /// Number of values, those after ":" and the bare ones.
     std::size_t value_count() const { return values_.size(); }
 
-    /// Value k as text, an integer or a real in [low, high]; the default where it is not given.
-    std::string word(std::size_t k, std::string_view otherwise);
-    Offset integer(std::size_t k, Offset otherwise, Offset low, Offset high);
-    double real(std::size_t k, double otherwise, double low, double high);
+    /// Value k as text, or as a number in [low, high]; the fallback where it is not given.
+    std::string word(int k, std::string_view fallback);
+    Offset integer(int k, Offset fallback, Offset low, Offset high);
 
     /// The same for keys. `choices`, when not empty, lists the words that are valid.
-    std::string word(std::string_view key, std::string_view otherwise,
+    std::string word(std::string_view key, std::string_view fallback,
                      const std::vector<std::string>& choices = {});
-    Offset integer(std::string_view key, Offset otherwise, Offset low, Offset high);
-    double real(std::string_view key, double otherwise, double low, double high);
-    bool flag(std::string_view key, bool otherwise = false);
+    Offset integer(std::string_view key, Offset fallback, Offset low, Offset high);
+    double real(std::string_view key, double fallback, double low, double high);
+    bool flag(std::string_view key, bool fallback = false);
 
-    /// Throws InvalidArgument if something was given that nobody asked for; names the nearest.
+    /// Throws InvalidArgument that names what was given and never read, and the nearest valid key.
     void finish() const;
 
-    /// The text again, without what says nothing: "name:value,key=value", keys sorted.
+    /// The text again, keys sorted: "name:value,key=value".
     std::string normalised() const;
 
   private:
     std::string name_;
     std::vector<std::string> values_;
     std::map<std::string, std::string, std::less<>> options_;
-    std::vector<std::string> asked_;
-    std::size_t values_asked_ = 0;
+    std::vector<std::string> keys_read_;
+    std::size_t values_read_ = 0;
 };
 
 /// The candidate nearest to `word` (edit distance at most a third of its length, at least 1);
@@ -63,9 +59,9 @@ TESSERA_API std::string nearest_word(std::string_view word,
 TESSERA_API std::string unknown_word_message(std::string_view what, std::string_view word,
                                              const std::vector<std::string>& candidates);
 
-/// A whole token as a number: one leading '+' is skipped, Fortran exponents (1.0D+00, 1.0d0,
-/// 1.0+05) are read, nothing may follow, and it must be finite and not overflow. Returns an empty
-/// text and sets `number`, or the reason ("not a number", "out of range", "not finite").
+/// Reads a whole token as a finite number; a leading '+' and Fortran exponents (1.0D+00, 1.0d0,
+/// 1.0+05) are accepted. Returns an empty text, or the reason ("not a number", "out of range", "not
+/// finite").
 TESSERA_API std::string parse_real(std::string_view token, double& number);
 TESSERA_API std::string parse_integer(std::string_view token, std::int64_t& number);
 

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
-#include "tessera/export.hpp"
+/// Marks what a shared libtessera exports; everything else is hidden.
+#define TESSERA_API __attribute__((visibility("default")))
 
 namespace tessera {
 
@@ -15,5 +18,34 @@ using Offset = std::int64_t;
 /// "1.2.3" of this library, and the commit that it was built from, or "unknown".
 TESSERA_API const char* version();
 TESSERA_API const char* commit();
+
+/// Everything Tessera throws: misuse and failing devices. Numerical outcomes (a singular block, no
+/// convergence) are data and never exceptions.
+class TESSERA_API Error : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// An argument outside what a function documents.
+class TESSERA_API InvalidArgument : public Error {
+    using Error::Error;
+};
+
+/// A text or a file that cannot be read; what() is "file:line: message" (line 0: the whole file).
+class TESSERA_API ParseError : public Error {
+  public:
+    ParseError(const std::string& file, std::int64_t line, const std::string& message)
+        : Error(file + (line > 0 ? ":" + std::to_string(line) : "") + ": " + message) {}
+};
+
+/// The CUDA backend cannot be used, or a CUDA call failed; then what() names the error, the call,
+/// and the source line.
+class TESSERA_API DeviceError : public Error {
+    using Error::Error;
+};
+
+/// An allocation on the host or on a device failed; what() names the bytes requested.
+class TESSERA_API OutOfMemory : public Error {
+    using Error::Error;
+};
 
 }  // namespace tessera

@@ -7,7 +7,7 @@ using test::context;
 
 TEST(buffers, truncated) {
     const Context& where = context();
-    const Offset before = where.memory().current;
+    const Offset before = where.memory_bytes();
     {
         const std::vector<int> values{1, 2, 3, 4, 5, 6};
         Buffer<int> buffer = copy_to_buffer(where, values);
@@ -17,13 +17,13 @@ TEST(buffers, truncated) {
         moved.truncate(4);
         moved.truncate(1);
         EXPECT_EQ(copy_to_host(where, moved), std::vector<int>{1});
-        EXPECT_EQ(where.memory().current - before, 6 * Offset(sizeof(int)));
+        EXPECT_EQ(where.memory_bytes() - before, 6 * Offset(sizeof(int)));
         moved.truncate(0);
         EXPECT_TRUE(moved.empty());
         EXPECT_THROW(moved.truncate(1), InvalidArgument);
         EXPECT_THROW(moved.truncate(-1), InvalidArgument);
     }
-    EXPECT_EQ(where.memory().current, before);
+    EXPECT_EQ(where.memory_bytes(), before);
     Buffer<int> none;
     none.truncate(0);
 }

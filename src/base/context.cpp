@@ -1,40 +1,21 @@
 #include "tessera/context.hpp"
 
-#include <unistd.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include TESSERA_COMMIT_FILE
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
+#include <charconv>
 
 #include "base/context_state.hpp"
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "base/runtime_cuda.hpp"
 
 namespace tessera {
 
-using cuda::with_cuda;
-
-const char* to_string(Backend backend) { return backend == Backend::cpu ? "cpu" : "cuda"; }
+const char* version() { return TESSERA_VERSION; }
+const char* commit() { return TESSERA_COMMIT; }
 
 const char* to_string(InstructionSet set) {
     return set == InstructionSet::sse4 ? "sse4" : set == InstructionSet::avx2 ? "avx2" : "avx512";
-}
-
-void throw_cuda_not_built() {
-    throw NotBuilt(
-        "this build of Tessera has no CUDA backend: install the CUDA toolkit (nvcc), then build "
-        "again");
-}
-
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
 }
 
 std::vector<InstructionSet> instruction_sets() {
@@ -55,49 +36,14 @@ std::vector<InstructionSet> instruction_sets() {
     return sets;
 }
 
-namespace {
-
-/// More than any machine has cores; tens of thousands crash the OpenMP runtime.
-constexpr int most_threads = 1024;
-
-InstructionSet choose_instruction_set() {
-    const auto sets = instruction_sets();
-    if (sets.empty()) {
-        throw InvalidArgument("this CPU lacks SSE4.2 and POPCNT (x86-64-v2), which Tessera needs");
-    }
-    const char* wish = std::getenv("TESSERA_ISA");
-    if (wish == nullptr || *wish == '\0') return sets.back();
-    for (const InstructionSet set : sets) {
-        if (std::strcmp(wish, to_string(set)) == 0) return set;
-    }
-    std::string message = std::string("TESSERA_ISA=") + wish + ": this CPU has";
-    for (const InstructionSet set : sets) message += std::string(" ") + to_string(set);
-    throw InvalidArgument(message);
+void throw_cuda_not_built() {
+    throw DeviceError(
+        "this build of Tessera has no CUDA backend: install the CUDA toolkit (nvcc), then build "
+        "again");
 }
-
-/// Builds without OpenMP (the fuzz targets) run on one thread.
-int available_threads() {
-#ifdef _OPENMP
-    return std::clamp(omp_get_max_threads(), 1, most_threads);
-#else
-    return 1;
-#endif
-}
-
-std::shared_ptr<ContextState> make_state(int threads) {
-    require(threads >= 0 && threads <= most_threads, "threads must be within 0 (all) and 1024");
-    auto state = std::make_shared<ContextState>();
-    state->threads = threads > 0 ? threads : available_threads();
-    state->instruction_set = choose_instruction_set();
-    const char* poison = std::getenv("TESSERA_POISON");
-    state->poison = poison != nullptr && std::strcmp(poison, "1") == 0;
-    return state;
-}
-
-}  // namespace
 
 Context Context::cpu(int threads) {
-    auto state = make_state(threads);
+    auto state = std::make_shared<ContextState>(threads);
     static const char* const names[] = {"SSE4", "AVX2", "AVX-512"};
     state->description = "CPU, " + std::to_string(state->threads) +
                          (state->threads == 1 ? " thread, " : " threads, ") +
@@ -106,7 +52,7 @@ Context Context::cpu(int threads) {
 }
 
 Context Context::cuda(int device, int threads) {
-    if constexpr (with_cuda) {
+    if constexpr (TESSERA_WITH_CUDA) {
         std::string reason;
         const auto found = cuda::devices(&reason);
         if (found.empty()) throw DeviceError("CUDA cannot be used: " + reason);
@@ -121,13 +67,9 @@ Context Context::cuda(int device, int threads) {
                               std::to_string(chosen.compute_capability % 10) +
                               "; Tessera needs 8.0 or newer");
         }
-        auto state = make_state(threads);
-        state->stream = cuda::create_stream(device);
-        state->backend = Backend::cuda;
-        state->device = device;
-        state->pool = cuda::create_pool(device);
-        state->description = chosen.name;
-        return Context(std::move(state));
+        Context context(cuda::make_state(device, threads));
+        context.state_->description = chosen.name;
+        return context;
     } else {
         throw_cuda_not_built();
     }
@@ -137,10 +79,10 @@ Context Context::from_name(std::string_view device, int threads, std::string* wh
     if (device == "cpu") return cpu(threads);
     if (device == "cuda") return cuda(0, threads);
     if (device.starts_with("cuda:")) {
-        const std::string number(device.substr(5));
-        char* end = nullptr;
-        const long k = std::strtol(number.c_str(), &end, 10);
-        if (!number.empty() && *end == '\0' && k >= 0 && k < 1024) return cuda(int(k), threads);
+        const char* const end = device.data() + device.size();
+        int k = -1;
+        const auto parsed = std::from_chars(device.data() + 5, end, k);
+        if (parsed.ec == std::errc{} && parsed.ptr == end && k >= 0) return cuda(k, threads);
     }
     if (device != "auto") {
         throw InvalidArgument("device '" + std::string(device) +
@@ -159,162 +101,58 @@ Context Context::from_name(std::string_view device, int threads, std::string* wh
 }
 
 std::vector<DeviceDescription> cuda_devices(std::string* reason) {
-    if constexpr (with_cuda) {
-        return cuda::devices(reason);
-    } else {
-        if (reason != nullptr)
-            *reason = "this build has no CUDA backend; TESSERA_CUDA=ON ./tessera builds one";
-        return {};
+    if constexpr (TESSERA_WITH_CUDA) return cuda::devices(reason);
+    if (reason != nullptr) {
+        *reason = "this build has no CUDA backend; TESSERA_CUDA=ON ./tessera builds one";
     }
+    return {};
 }
 
-Backend Context::backend() const { return state_->backend; }
+bool Context::on_gpu() const { return state_->device >= 0; }
 int Context::device() const { return state_->device; }
 int Context::threads() const { return state_->threads; }
 InstructionSet Context::instruction_set() const { return state_->instruction_set; }
 void* Context::stream() const { return state_->stream; }
 std::string Context::description() const { return state_->description; }
-MemoryUse Context::memory() const { return state_->memory; }
+Offset Context::memory_bytes() const { return state_->memory_bytes; }
+Offset Context::peak_memory_bytes() const { return state_->peak_memory_bytes; }
+Offset Context::free_memory() const { return state_->free_memory(); }
+void Context::synchronize() const { state_->synchronize(); }
+void Context::time_phases(bool timed) const { state_->timed = timed; }
 
-void Context::synchronize() const {
-    if constexpr (with_cuda) {
-        if (on_gpu()) cuda::synchronize(state_->device, state_->stream);
-    }
+std::function<void()> Context::capture(std::function<void()> work) const {
+    return state_->capture(std::move(work));
 }
 
-namespace {
-/// Bytes to be had without swapping. The page cache counts (it gives way); pages that are free
-/// outright are few right after a large file was read.
-Offset available_host_memory() {
-    std::ifstream file("/proc/meminfo");
-    std::string key, unit;
-    for (Offset kibibytes = 0; file >> key >> kibibytes >> unit;) {
-        if (key == "MemAvailable:") return kibibytes * 1024;
-    }
-    return Offset(sysconf(_SC_AVPHYS_PAGES)) * Offset(sysconf(_SC_PAGESIZE));
-}
-}  // namespace
-
-Offset Context::free_memory() const {
-    if constexpr (with_cuda) {
-        if (on_gpu()) {
-            return cuda::free_memory(state_->device, state_->pool, state_->stream);
-        }
-    }
-    return available_host_memory();
+std::vector<PhaseRecord> Context::phases() const {
+    state_->finish_phases();
+    std::vector<PhaseRecord> records = state_->phases;
+    for (PhaseRecord& record : records) record.sampled = state_->replayed;
+    return records;
 }
 
-double Context::copy_rate() const {
-    ContextState& state = *state_;
-    if (state.copy_rate > 0) return state.copy_rate;
+void Context::reset_phases() const {
+    state_->finish_phases();
+    state_->phases.clear();
+    state_->replayed = false;
+}
+
+double Context::copy_bandwidth() const {
+    double& best = state_->copy_bandwidth;
+    if (best > 0) return best;
     const Offset bytes =
         std::min(on_gpu() ? Offset(1) << 30 : Offset(1) << 26, free_memory() / 8 / 4096 * 4096);
     if (bytes == 0) return 0;
     const Buffer<char> from(*this, bytes);
     Buffer<char> to(*this, bytes);
-    double best = 0;
     for (int repetition = 0; repetition < 5; ++repetition) {
         synchronize();
         const double start = now();
-        detail::copy_bytes(*this, from.data(), to.data(), bytes);
+        state_->copy_bytes(from.data(), to.data(), bytes);
         synchronize();
         best = std::max(best, 2.0 * double(bytes) / (now() - start));
     }
-    state.copy_rate = best;
     return best;
-}
-
-struct Graph::State {
-    std::shared_ptr<ContextState> context;
-    std::function<void()> work;
-    void* graph = nullptr;
-    ~State() {
-        if constexpr (with_cuda) {
-            if (graph != nullptr) cuda::destroy_graph(graph);
-        }
-    }
-};
-
-Graph Context::capture(std::function<void()> work) const {
-    auto recorded = std::make_shared<Graph::State>();
-    recorded->context = state_;
-    if constexpr (with_cuda) {
-        if (on_gpu()) {
-            state_->capturing = true;
-            try {
-                recorded->graph = cuda::capture(state_->device, state_->stream, work);
-            } catch (...) {
-                state_->capturing = false;
-                throw;
-            }
-            state_->capturing = false;
-        }
-    }
-    recorded->work = std::move(work);
-    return Graph(std::move(recorded));
-}
-
-void Graph::launch() const {
-    require(state_ != nullptr, "Graph::launch: nothing was captured");
-    if constexpr (with_cuda) {
-        if (state_->graph != nullptr) {
-            state_->context->replayed = true;
-            cuda::launch_graph(state_->context->device, state_->graph, state_->context->stream);
-            return;
-        }
-    }
-    state_->work();
-}
-
-ContextState::~ContextState() {
-    if (backend == Backend::cpu) {
-        for (const Scratch& scratch : reductions) std::free(scratch.memory);
-        return;
-    }
-    if constexpr (with_cuda) {
-        for (const PendingPhase& phase : pending) {
-            cuda::destroy_event(phase.begin);
-            cuda::destroy_event(phase.end);
-        }
-        for (void* event : free_events) cuda::destroy_event(event);
-        if (host_scratch != nullptr) cuda::release_on_host(host_scratch);
-        for (const Scratch& scratch : reductions) cuda::release(device, stream, scratch.memory);
-        cuda::destroy_stream(device, stream);
-        if (pool != nullptr) cuda::destroy_pool(device, pool);
-    }
-}
-
-void* reduction_scratch(const Context& context, Offset bytes) {
-    ContextState& state = context.state();
-    if (!state.reductions.empty() && state.reductions.back().bytes >= bytes) {
-        return state.reductions.back().memory;
-    }
-    require(!state.capturing, "reduction_scratch: must not grow inside a capture");
-    bytes = std::max<Offset>(2 * bytes, 65536);
-    void* memory = nullptr;
-    if (context.on_gpu()) {
-        if constexpr (with_cuda) {
-            memory = cuda::allocate(state.device, state.pool, state.stream, bytes);
-            cuda::fill_bytes(state.device, state.stream, memory, 0, bytes);
-        }
-    } else {
-        memory = std::aligned_alloc(64, std::size_t(bytes + 63) / 64 * 64);
-        if (memory == nullptr) throw OutOfMemory("out of memory for partial sums");
-        std::memset(memory, 0, std::size_t(bytes));
-    }
-    ++state.allocations;
-    state.reductions.push_back({memory, bytes});
-    return memory;
-}
-
-void* host_scratch(const Context& context) {
-    ContextState& state = context.state();
-    if constexpr (with_cuda) {
-        if (state.host_scratch == nullptr) {
-            state.host_scratch = cuda::allocate_on_host(state.device, host_scratch_bytes);
-        }
-    }
-    return state.host_scratch;
 }
 
 }  // namespace tessera

@@ -1,72 +1,73 @@
 #pragma once
 
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "tessera/context.hpp"
 
 namespace tessera {
 
-/// Memory that reductions keep between calls.
-struct Scratch {
-    void* memory = nullptr;
-    Offset bytes = 0;
-};
-
-/// What the copies of a Context share.
+/// What the copies of a Context share. The virtual functions are those of the CPU;
+/// runtime_cuda.cpp overrides them.
 struct ContextState {
-    Backend backend = Backend::cpu;
-    int device = 0;
+    /// Throws InvalidArgument for a bad number of threads or instruction set.
+    explicit ContextState(int threads_requested);
+    ContextState(const ContextState&) = delete;
+    ContextState& operator=(const ContextState&) = delete;
+    virtual ~ContextState();
+
+    int device = -1;  ///< Of CUDA; -1: the CPU.
     int threads = 1;
     InstructionSet instruction_set = InstructionSet::sse4;
     void* stream = nullptr;
-    void* pool = nullptr;  ///< Of device memory.
     bool poison = false;
     std::string description;
+    double copy_bandwidth = 0;
 
-    bool capturing = false;
-    bool timed = false;     ///< Phases are.
-    bool replayed = false;  ///< A graph was launched: GPU phases are samples from here on.
-    MemoryUse memory;
-    Offset allocations = 0;  ///< Calls that took memory so far; tests watch it.
-    int phase_depth = 0;
-    double copy_rate = 0;
+    Offset memory_bytes = 0;
+    Offset peak_memory_bytes = 0;
+    Offset allocations = 0;  ///< Number of calls that allocated; tests watch it.
+
+    /// Throws OutOfMemory.
+    virtual void* allocate(Offset bytes);
+    virtual void release(void* memory) noexcept;
+    virtual void fill_bytes(void* memory, int byte, Offset bytes);
+    /// Between any two memory spaces, asynchronous on a GPU.
+    virtual void copy_bytes(const void* from, void* to, Offset bytes);
+    virtual void synchronize() {}
+    virtual Offset free_memory();
+    virtual std::function<void()> capture(std::function<void()> work) { return work; }
+
     /// Partial sums of reductions: the last is the largest and in use. Smaller ones stay, because
     /// captured graphs may point to them.
-    std::vector<Scratch> reductions;
-    void* host_scratch = nullptr;
+    std::vector<std::pair<void*, Offset>> reductions;
+    void release_reductions() noexcept;
+    /// Page-locked host memory of a GPU's Context, `mailbox_words` words (gpu/host_mailbox.cuh).
+    std::uint64_t* mailbox = nullptr;
+    static constexpr int mailbox_words = 8;
 
-    struct PhaseSum {
-        const char* name;
-        Offset calls = 0;
-        double seconds = 0;
-        double bytes = 0;
-    };
-    std::vector<PhaseSum> phases;
-    struct PendingPhase {
-        const char* name;
-        double bytes;
-        void* begin;
-        void* end;
-    };
-    std::vector<PendingPhase> pending;  ///< GPU phases whose events are not read yet.
-    std::vector<void*> free_events;
+    /// Time breakdown (phases.hpp).
+    bool timed = false;
+    bool capturing = false;
+    bool replayed = false;  ///< A graph was launched: the phases of a GPU are samples.
+    int phase_depth = 0;
+    std::vector<PhaseRecord> phases;
+    void add_phase(const char* name, double seconds, double bytes);
+    virtual void begin_phase(const char* name, double bytes);
+    virtual void end_phase() noexcept;
+    virtual void finish_phases() {}  ///< Waits for those that are not in `phases` yet.
 
-    PhaseSum& phase(const char* name);
-    void resolve_pending();  ///< Waits for the pending events.
-
-    ~ContextState();
+  private:
+    const char* open_name_ = nullptr;  ///< Of the phase being timed.
+    double open_bytes_ = 0;
+    double open_start_ = 0;
 };
+
+/// Defined where the CUDA backend is built.
+namespace cuda {
+std::vector<DeviceDescription> devices(std::string* reason);
+std::shared_ptr<ContextState> make_state(int device, int threads);
+}  // namespace cuda
 
 /// Memory for the partial sums of reductions, at least `bytes`, zeroed when it is new. Reused by
 /// every reduction in stream order; must not grow inside a capture.
 void* reduction_scratch(const Context& context, Offset bytes);
-
-/// Page-locked host memory of a GPU's Context: what kernels write there can be read as soon as the
-/// Context has been waited for, without a copy. For results that are read at once; the next user
-/// overwrites them.
-void* host_scratch(const Context& context);
-inline constexpr Offset host_scratch_bytes = 64;
 
 }  // namespace tessera

@@ -14,8 +14,8 @@ struct GatheredRows {
     std::vector<Index> items;
 };
 
-/// gather(i, list) appends the numbers of row i, in any order and as often as it likes; each range
-/// of rows is gathered once, by one thread.
+/// gather(i, list) appends the numbers of row i, in any order, duplicates allowed; each range of
+/// rows is gathered once, by one thread.
 template <class Gather>
 GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     GatheredRows result;
@@ -39,6 +39,19 @@ GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
                           result.items.begin() + result.offsets[std::size_t(first)]);
     });
     return result;
+}
+
+/// Prefetches rows of a CSR matrix that are read soon, for loops over the rows in another order,
+/// which would miss the cache twice a row: row_at(n) is the n-th row that is read (-1: none), the
+/// one at `at` is next. Inlined, as compilers drop calls that only prefetch.
+template <class Csr, class RowAt>
+[[gnu::always_inline]] inline void prefetch_rows(const Csr& matrix, Offset at, Offset count,
+                                                 RowAt&& row_at) {
+    constexpr Offset step = 8;
+    if (at + 2 * step >= count) return;
+    const Index far = row_at(at + 2 * step), near = row_at(at + step);
+    if (far >= 0) __builtin_prefetch(matrix.row_offsets + far);
+    if (near >= 0) __builtin_prefetch(matrix.column_indices + matrix.row_offsets[near]);
 }
 
 }  // namespace tessera

@@ -4,9 +4,9 @@
 
 namespace tessera {
 
-/// Times the work that is given to a Context while it lives (CPU clock, or GPU events), where the
-/// Context wants that, under a name (a literal: its address is the key), and marks it as an NVTX
-/// range. Work inside a graph capture is not timed. Of nested phases the outermost counts.
+/// Times the work that is given to a Context while this object lives (CPU clock, or GPU events),
+/// where Context::time_phases is on, under `name`, and marks it as an NVTX range. Of nested phases
+/// the outermost counts; work inside a graph capture is not timed.
 class Phase {
   public:
     Phase(const Context& context, const char* name, double bytes);
@@ -16,12 +16,7 @@ class Phase {
 
   private:
     ContextState& state_;
-    const char* name_;
-    double bytes_;
-    double start_ = 0;
-    bool in_range_ = false;
-    int event_ = -1;
-    bool outermost_ = false;
+    bool outermost_;
 };
 
 /// Seconds on a steady clock.

@@ -1,16 +1,15 @@
-#include "base/runtime_cuda.hpp"
-
 #include <nvtx3/nvToolsExt.h>
 
 #include "base/check_cuda.hpp"
+#include "base/context_state.hpp"
 
 namespace tessera::cuda {
 
 void throw_device_error(cudaError_t error, const char* call, const char* file, int line) {
-    const std::string place(file);
+    const std::string path(file);
     const std::string text = std::string(cudaGetErrorName(error)) + " (" +
                              cudaGetErrorString(error) + ") from " + call + " at " +
-                             place.substr(place.rfind("/src/") + 1) + ":" + std::to_string(line);
+                             path.substr(path.rfind("/src/") + 1) + ":" + std::to_string(line);
     cudaGetLastError();
     if (error == cudaErrorMemoryAllocation) throw OutOfMemory("out of GPU memory: " + text);
     throw DeviceError(text);
@@ -39,178 +38,163 @@ std::vector<DeviceDescription> devices(std::string* reason) {
     return found;
 }
 
-void* create_stream(int device) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    cudaStream_t stream = nullptr;
-    TESSERA_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    return stream;
-}
-
-void* create_pool(int device) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    cudaMemPoolProps properties{};
-    properties.allocType = cudaMemAllocationTypePinned;
-    properties.location = {cudaMemLocationTypeDevice, device};
-    cudaMemPool_t pool = nullptr;
-    TESSERA_CUDA(cudaMemPoolCreate(&pool, &properties));
-    std::uint64_t keep_all = ~std::uint64_t(0);
-    TESSERA_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
-    return pool;
-}
-
-void destroy_pool(int device, void* pool) noexcept {
-    cudaSetDevice(device);
-    cudaMemPoolDestroy(static_cast<cudaMemPool_t>(pool));
-}
-
-void destroy_stream(int device, void* stream) noexcept {
-    cudaSetDevice(device);
-    cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
-    cudaStreamDestroy(static_cast<cudaStream_t>(stream));
-}
-
-void synchronize(int device, void* stream) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    TESSERA_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
-}
-
-bool has_ended(void* stream) {
-    const cudaError_t error = cudaStreamQuery(static_cast<cudaStream_t>(stream));
-    if (error == cudaErrorNotReady) {
-        cudaGetLastError();
-        return false;
-    }
-    check(error, "cudaStreamQuery", __FILE__, __LINE__);
-    return true;
-}
-
-void* allocate(int device, void* pool, void* stream, Offset bytes) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    void* memory = nullptr;
-    const cudaError_t error = cudaMallocFromPoolAsync(&memory, static_cast<std::size_t>(bytes),
-                                                      static_cast<cudaMemPool_t>(pool),
-                                                      static_cast<cudaStream_t>(stream));
-    if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError();
-        throw OutOfMemory("out of GPU memory: " + std::to_string(bytes >> 20) + " MiB requested, " +
-                          std::to_string(free_memory(device, pool, stream) >> 20) +
-                          " MiB free; take a smaller matrix, or --device cpu");
-    }
-    check(error, "cudaMallocFromPoolAsync", __FILE__, __LINE__);
-    return memory;
-}
-
-void release(int device, void* stream, void* memory) noexcept {
-    cudaSetDevice(device);
-    cudaFreeAsync(memory, static_cast<cudaStream_t>(stream));
-}
-
-void* allocate_on_host(int device, Offset bytes) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    void* memory = nullptr;
-    TESSERA_CUDA(cudaHostAlloc(&memory, static_cast<std::size_t>(bytes), cudaHostAllocDefault));
-    return memory;
-}
-
-void release_on_host(void* memory) noexcept { cudaFreeHost(memory); }
-
-void fill_bytes(int device, void* stream, void* memory, int byte, Offset bytes) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    TESSERA_CUDA(cudaMemsetAsync(memory, byte, static_cast<std::size_t>(bytes),
-                                 static_cast<cudaStream_t>(stream)));
-}
-
 namespace {
-void copy_async(int device, void* stream, const void* from, void* to, Offset bytes,
-                cudaMemcpyKind kind) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    TESSERA_CUDA(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind,
-                                 static_cast<cudaStream_t>(stream)));
-}
-}  // namespace
 
-void copy_within(int device, void* stream, const void* from, void* to, Offset bytes) {
-    copy_async(device, stream, from, to, bytes, cudaMemcpyDeviceToDevice);
-}
+struct DestroyEvent {
+    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
 
-void copy_to_host(int device, void* stream, const void* from, void* to, Offset bytes) {
-    copy_async(device, stream, from, to, bytes, cudaMemcpyDeviceToHost);
-    synchronize(device, stream);
-}
-
-void copy_from_host(int device, void* stream, const void* from, void* to, Offset bytes) {
-    copy_async(device, stream, from, to, bytes, cudaMemcpyHostToDevice);
-    synchronize(device, stream);
-}
-
-Offset free_memory(int device, void* pool, void* stream) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    TESSERA_CUDA(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
-    std::size_t free = 0;
-    std::size_t total = 0;
-    TESSERA_CUDA(cudaMemGetInfo(&free, &total));
-    const auto cuda_pool = static_cast<cudaMemPool_t>(pool);
-    std::uint64_t reserved = 0;
-    std::uint64_t used = 0;
-    TESSERA_CUDA(cudaMemPoolGetAttribute(cuda_pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-    TESSERA_CUDA(cudaMemPoolGetAttribute(cuda_pool, cudaMemPoolAttrUsedMemCurrent, &used));
-    return Offset(free) + Offset(reserved - used);
-}
-
-void* create_event(int device) {
-    TESSERA_CUDA(cudaSetDevice(device));
+Event make_event() {
     cudaEvent_t event = nullptr;
     TESSERA_CUDA(cudaEventCreate(&event));
-    return event;
+    return Event(event);
 }
 
-void destroy_event(void* event) noexcept { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
-
-void record_event(void* event, void* stream) {
-    TESSERA_CUDA(
-        cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(stream)));
-}
-
-double seconds_between(void* begin, void* end) {
-    TESSERA_CUDA(cudaEventSynchronize(static_cast<cudaEvent_t>(end)));
-    float milliseconds = 0;
-    TESSERA_CUDA(cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(begin),
-                                      static_cast<cudaEvent_t>(end)));
-    return 1e-3 * double(milliseconds);
-}
-
-void* capture(int device, void* stream, const std::function<void()>& work) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    const auto cuda_stream = static_cast<cudaStream_t>(stream);
-    cudaGraph_t graph = nullptr;
-    TESSERA_CUDA(cudaStreamBeginCapture(cuda_stream, cudaStreamCaptureModeThreadLocal));
-    try {
-        work();
-    } catch (...) {
-        cudaStreamEndCapture(cuda_stream, &graph);
-        if (graph != nullptr) cudaGraphDestroy(graph);
-        cudaGetLastError();
-        throw;
+struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
+    CudaState(int chosen_device, int threads_requested) : ContextState(threads_requested) {
+        device = chosen_device;
+        TESSERA_CUDA(cudaSetDevice(device));
+        TESSERA_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        stream = stream_;
+        cudaMemPoolProps properties{};
+        properties.allocType = cudaMemAllocationTypePinned;
+        properties.location = {cudaMemLocationTypeDevice, device};
+        TESSERA_CUDA(cudaMemPoolCreate(&pool_, &properties));
+        std::uint64_t keep_all = ~std::uint64_t(0);
+        TESSERA_CUDA(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all));
+        TESSERA_CUDA(cudaHostAlloc(&mailbox, mailbox_words * 8, cudaHostAllocDefault));
     }
-    TESSERA_CUDA(cudaStreamEndCapture(cuda_stream, &graph));
-    cudaGraphExec_t executable = nullptr;
-    const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
-    cudaGraphDestroy(graph);
-    check(error, "cudaGraphInstantiate", __FILE__, __LINE__);
-    return executable;
-}
 
-void launch_graph(int device, void* graph, void* stream) {
-    TESSERA_CUDA(cudaSetDevice(device));
-    TESSERA_CUDA(
-        cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), static_cast<cudaStream_t>(stream)));
-}
+    ~CudaState() override {
+        cudaSetDevice(device);
+        release_reductions();
+        cudaFreeHost(mailbox);
+        cudaStreamSynchronize(stream_);
+        cudaStreamDestroy(stream_);
+        cudaMemPoolDestroy(pool_);
+    }
 
-void destroy_graph(void* graph) noexcept {
-    cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
-}
+    void* allocate(Offset bytes) override {
+        TESSERA_CUDA(cudaSetDevice(device));
+        void* memory = nullptr;
+        const cudaError_t error =
+            cudaMallocFromPoolAsync(&memory, std::size_t(bytes), pool_, stream_);
+        if (error == cudaErrorMemoryAllocation) {
+            cudaGetLastError();
+            throw OutOfMemory("out of GPU memory: " + std::to_string(bytes >> 20) +
+                              " MiB requested, " + std::to_string(free_memory() >> 20) +
+                              " MiB free; take a smaller matrix, or --device cpu");
+        }
+        check(error, "cudaMallocFromPoolAsync", __FILE__, __LINE__);
+        if (poison) fill_bytes(memory, 0xff, bytes);
+        return memory;
+    }
 
-void range_push(const char* name) { nvtxRangePushA(name); }
-void range_pop() { nvtxRangePop(); }
+    void release(void* memory) noexcept override {
+        cudaSetDevice(device);
+        cudaFreeAsync(memory, stream_);
+    }
+
+    void fill_bytes(void* memory, int byte, Offset bytes) override {
+        TESSERA_CUDA(cudaSetDevice(device));
+        TESSERA_CUDA(cudaMemsetAsync(memory, byte, std::size_t(bytes), stream_));
+    }
+
+    void copy_bytes(const void* from, void* to, Offset bytes) override {
+        TESSERA_CUDA(cudaSetDevice(device));
+        TESSERA_CUDA(cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream_));
+    }
+
+    void synchronize() override {
+        TESSERA_CUDA(cudaSetDevice(device));
+        TESSERA_CUDA(cudaStreamSynchronize(stream_));
+    }
+
+    Offset free_memory() override {
+        synchronize();
+        std::size_t free = 0;
+        std::size_t total = 0;
+        TESSERA_CUDA(cudaMemGetInfo(&free, &total));
+        std::uint64_t reserved = 0;
+        std::uint64_t used = 0;
+        TESSERA_CUDA(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved));
+        TESSERA_CUDA(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used));
+        return Offset(free) + Offset(reserved - used);
+    }
+
+    std::function<void()> capture(std::function<void()> work) override {
+        TESSERA_CUDA(cudaSetDevice(device));
+        TESSERA_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+        capturing = true;
+        std::exception_ptr failure;
+        try {
+            work();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        capturing = false;
+        cudaGraph_t graph = nullptr;
+        const cudaError_t captured = cudaStreamEndCapture(stream_, &graph);
+        const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> owner(graph,
+                                                                             &cudaGraphDestroy);
+        if (failure) {
+            cudaGetLastError();
+            std::rethrow_exception(failure);
+        }
+        check(captured, "cudaStreamEndCapture", __FILE__, __LINE__);
+        cudaGraphExec_t executable = nullptr;
+        TESSERA_CUDA(cudaGraphInstantiate(&executable, graph, 0));
+        // The graph keeps the work, and so the memory that it owns, alive.
+        return [state = shared_from_this(), work = std::move(work),
+                executable = std::shared_ptr<CUgraphExec_st>(executable, &cudaGraphExecDestroy)] {
+            state->replayed = true;
+            TESSERA_CUDA(cudaSetDevice(state->device));
+            TESSERA_CUDA(cudaGraphLaunch(executable.get(), state->stream_));
+        };
+    }
+
+    void begin_phase(const char* name, double bytes) override {
+        nvtxRangePushA(name);
+        phase_open_ = timed;
+        if (!timed) return;
+        if (pending_.size() >= 4096) finish_phases();
+        pending_.push_back({name, bytes, make_event(), make_event()});
+        TESSERA_CUDA(cudaEventRecord(pending_.back().begin.get(), stream_));
+    }
+
+    /// A failing device shows at the next synchronisation.
+    void end_phase() noexcept override {
+        nvtxRangePop();
+        if (phase_open_) cudaEventRecord(pending_.back().end.get(), stream_);
+    }
+
+    void finish_phases() override {
+        for (const PendingPhase& phase : std::exchange(pending_, {})) {
+            TESSERA_CUDA(cudaEventSynchronize(phase.end.get()));
+            float milliseconds = 0;
+            TESSERA_CUDA(cudaEventElapsedTime(&milliseconds, phase.begin.get(), phase.end.get()));
+            add_phase(phase.name, 1e-3 * double(milliseconds), phase.bytes);
+        }
+    }
+
+  private:
+    struct PendingPhase {
+        const char* name;
+        double bytes;
+        Event begin;
+        Event end;
+    };
+    std::vector<PendingPhase> pending_;  ///< Events that have not been read yet.
+    bool phase_open_ = false;
+    cudaStream_t stream_ = nullptr;
+    cudaMemPool_t pool_ = nullptr;
+};
+
+}  // namespace
+
+std::shared_ptr<ContextState> make_state(int device, int threads) {
+    return std::make_shared<CudaState>(device, threads);
+}
 
 }  // namespace tessera::cuda

@@ -1,20 +1,21 @@
 #include "tessera/spec.hpp"
 
+#include <fast_float/fast_float.h>
+
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <sstream>
+#include <utility>
+
+#include "base/concat.hpp"
 
 namespace tessera {
 
 namespace {
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
-std::string joined(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text;
-}
 
 /// Fewest insertions, deletions, replacements and swaps of neighbours that turn a into b.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -40,28 +41,35 @@ bool is_value(std::string_view item) {
     return std::isdigit(c) || c == '+' || c == '-' || c == '.';
 }
 
-Offset to_integer(std::string_view what, std::string_view text, Offset low, Offset high) {
-    std::int64_t number = 0;
-    const std::string reason = parse_integer(text, number);
-    if (!reason.empty())
-        throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
-    if (number < low || number > high) {
-        throw InvalidArgument(std::string(what) + ": " + std::string(text) + " is not within " +
-                              std::to_string(low) + ".." + std::to_string(high));
+/// fast_float stops in front of a Fortran exponent: 1.0D+00, 1.0d0 and 1.0+05 are written with E.
+/// Returns an empty text where there is no such exponent.
+std::string with_c_exponent(std::string_view token) {
+    std::string text(token);
+    for (std::size_t k = 1; k < text.size(); ++k) {
+        const char c = text[k];
+        const char before = text[k - 1];
+        const bool digit_before = (before >= '0' && before <= '9') || before == '.';
+        if ((c == 'D' || c == 'd' || c == 'Q' || c == 'q') && digit_before) {
+            text[k] = 'E';
+            return text;
+        }
+        if ((c == '+' || c == '-') && digit_before) return text.insert(k, 1, 'E');
     }
-    return number;
+    return {};
 }
 
-double to_real(std::string_view what, std::string_view text, double low, double high) {
-    double number = 0;
-    const std::string reason = parse_real(text, number);
-    if (!reason.empty())
-        throw InvalidArgument(std::string(what) + ": " + quoted(text) + " is " + reason);
+std::string parse(std::string_view text, double& number) { return parse_real(text, number); }
+std::string parse(std::string_view text, Offset& number) { return parse_integer(text, number); }
+
+template <class Number>
+Number in_range(const std::string& what, std::string_view text, Number low, Number high) {
+    Number number = 0;
+    const std::string reason = parse(text, number);
+    require(reason.empty(), what, ": ", quoted(text), " is ", reason);
     if (number < low || number > high) {
-        std::ostringstream range;
-        range << low << ".." << high;
-        throw InvalidArgument(std::string(what) + ": " + std::string(text) + " is not within " +
-                              range.str());
+        std::ostringstream message;
+        message << what << ": " << text << " is not within " << low << ".." << high;
+        throw InvalidArgument(message.str());
     }
     return number;
 }
@@ -86,66 +94,82 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 std::string unknown_word_message(std::string_view what, std::string_view word,
                                  const std::vector<std::string>& candidates) {
     const std::string nearest = nearest_word(word, candidates);
-    return "unknown " + std::string(what) + " " + quoted(word) +
-           (nearest.empty() ? (candidates.empty() ? "; there are none" : ".")
-                            : "; did you mean " + quoted(nearest) + "?") +
-           (candidates.empty() ? "" : " Valid: " + joined(candidates));
+    std::string message = "unknown " + std::string(what) + " " + quoted(word);
+    if (candidates.empty()) return message + "; there are none";
+    message += nearest.empty() ? "." : "; did you mean " + quoted(nearest) + "?";
+    return message + " Valid: " + list_of(candidates);
 }
 
-Spec::Spec(const std::string& all) {
-    const std::string_view text = all;
-    const std::size_t colon = std::min(text.find(':'), text.find(','));
-    name_ = text.substr(0, colon);
-    if (name_.empty()) throw InvalidArgument("an option text needs a name: " + quoted(text));
-    bool first = colon < text.size() && text[colon] == ':';
-    std::string_view rest = colon < text.size() ? text.substr(colon + 1) : std::string_view{};
-    bool more = colon < text.size();
-    while (more) {
-        const std::size_t comma = rest.find(',');
-        const std::string_view item = rest.substr(0, comma);
-        more = comma != std::string_view::npos;
-        rest = more ? rest.substr(comma + 1) : std::string_view{};
+std::string parse_real(std::string_view token, double& number) {
+    if (token.starts_with('+')) {
+        token.remove_prefix(1);
+        if (token.starts_with('+') || token.starts_with('-')) return "not a number";
+    }
+    const char* const end = token.data() + token.size();
+    auto result = fast_float::from_chars(token.data(), end, number);
+    if (result.ec == std::errc{} && result.ptr != end) {
+        const std::string rewritten = with_c_exponent(token);
+        const char* const rewritten_end = rewritten.data() + rewritten.size();
+        result = fast_float::from_chars(rewritten.data(), rewritten_end, number);
+        if (result.ptr != rewritten_end) return "not a number";
+    }
+    if (result.ec == std::errc::result_out_of_range) return "out of range";
+    if (result.ec != std::errc{}) return "not a number";
+    if (std::isfinite(number)) return {};
+    const char first = token.empty() ? '\0' : token[token[0] == '-' ? 1 : 0];
+    return first == 'i' || first == 'I' || first == 'n' || first == 'N' ? "not finite"
+                                                                        : "out of range";
+}
+
+std::string parse_integer(std::string_view token, std::int64_t& number) {
+    if (token.starts_with('+')) {
+        token.remove_prefix(1);
+        if (token.starts_with('-')) return "not an integer";
+    }
+    const char* const end = token.data() + token.size();
+    const auto result = std::from_chars(token.data(), end, number);
+    if (result.ec == std::errc::result_out_of_range) return "out of range";
+    if (result.ec != std::errc{} || result.ptr != end) return "not an integer";
+    return {};
+}
+
+Spec::Spec(const std::string& text) : name_(text, 0, text.find_first_of(":,")) {
+    require(!name_.empty(), "an option text needs a name: ", quoted(text));
+    for (std::size_t at = name_.size(); at < text.size();) {
+        const bool after_name = text[at] == ':' && at == name_.size();
+        const std::size_t comma = std::min(text.find(',', at + 1), text.size());
+        const std::string item = text.substr(at + 1, comma - at - 1);
+        at = comma;
         const std::size_t equals = item.find('=');
-        if (item.empty() || equals == 0) {
-            throw InvalidArgument("something is missing in " + quoted(text) +
-                                  "; write NAME[:VALUE][,OPTION=VALUE]");
+        require(!item.empty() && equals != 0, "something is missing in ", quoted(text),
+                "; write NAME[:VALUE][,OPTION=VALUE]");
+        if (equals == std::string::npos && (after_name || is_value(item))) {
+            values_.push_back(item);
+            continue;
         }
-        if (equals == std::string_view::npos && (first || is_value(item))) {
-            values_.emplace_back(item);
-        } else {
-            const std::string key(item.substr(0, equals));
-            const std::string value(equals == std::string_view::npos ? "true"
-                                                                     : item.substr(equals + 1));
-            if (!options_.emplace(key, value).second) {
-                throw InvalidArgument(quoted(key) + " stands twice in " + quoted(text));
-            }
-        }
-        first = false;
+        const std::string key = item.substr(0, equals);
+        const bool flag = equals == std::string::npos;
+        require(options_.emplace(key, flag ? "true" : item.substr(equals + 1)).second, quoted(key),
+                " stands twice in ", quoted(text));
     }
 }
 
-std::string Spec::word(std::size_t k, std::string_view otherwise) {
-    values_asked_ = std::max(values_asked_, k + 1);
-    return k < values_.size() ? values_[k] : std::string(otherwise);
+std::string Spec::word(int k, std::string_view fallback) {
+    values_read_ = std::max(values_read_, std::size_t(k) + 1);
+    return std::string(std::size_t(k) < values_.size() ? values_[std::size_t(k)] : fallback);
 }
 
-Offset Spec::integer(std::size_t k, Offset otherwise, Offset low, Offset high) {
+Offset Spec::integer(int k, Offset fallback, Offset low, Offset high) {
     const std::string text = word(k, "");
-    return text.empty() ? otherwise : to_integer(name_, text, low, high);
+    return text.empty() ? fallback : in_range(name_, text, low, high);
 }
 
-double Spec::real(std::size_t k, double otherwise, double low, double high) {
-    const std::string text = word(k, "");
-    return text.empty() ? otherwise : to_real(name_, text, low, high);
-}
-
-std::string Spec::word(std::string_view key, std::string_view otherwise,
+std::string Spec::word(std::string_view key, std::string_view fallback,
                        const std::vector<std::string>& choices) {
-    asked_.emplace_back(key);
+    keys_read_.emplace_back(key);
     const auto found = options_.find(key);
-    if (found == options_.end()) return std::string(otherwise);
-    if (!choices.empty() &&
-        std::find(choices.begin(), choices.end(), found->second) == choices.end()) {
+    if (found == options_.end()) return std::string(fallback);
+    if (!choices.empty() && std::ranges::find(choices, found->second) == choices.end()) {
         throw InvalidArgument(
             name_ + ": " +
             unknown_word_message("value of " + std::string(key), found->second, choices));
@@ -153,35 +177,34 @@ std::string Spec::word(std::string_view key, std::string_view otherwise,
     return found->second;
 }
 
-Offset Spec::integer(std::string_view key, Offset otherwise, Offset low, Offset high) {
+Offset Spec::integer(std::string_view key, Offset fallback, Offset low, Offset high) {
     const std::string text = word(key, "");
-    if (options_.find(key) == options_.end()) return otherwise;
-    return to_integer(name_ + ", " + std::string(key), text, low, high);
+    if (!options_.contains(key)) return fallback;
+    return in_range(name_ + ", " + std::string(key), text, low, high);
 }
 
-double Spec::real(std::string_view key, double otherwise, double low, double high) {
+double Spec::real(std::string_view key, double fallback, double low, double high) {
     const std::string text = word(key, "");
-    if (options_.find(key) == options_.end()) return otherwise;
-    return to_real(name_ + ", " + std::string(key), text, low, high);
+    if (!options_.contains(key)) return fallback;
+    return in_range(name_ + ", " + std::string(key), text, low, high);
 }
 
-bool Spec::flag(std::string_view key, bool otherwise) {
-    const std::string text =
-        word(key, otherwise ? "true" : "false", {"true", "false", "on", "off"});
+bool Spec::flag(std::string_view key, bool fallback) {
+    const std::string text = word(key, fallback ? "true" : "false", {"true", "false", "on", "off"});
     return text == "true" || text == "on";
 }
 
 void Spec::finish() const {
-    if (values_.size() > values_asked_) {
+    if (values_.size() > values_read_) {
         throw InvalidArgument(name_ + " takes " +
-                              (values_asked_ == 0   ? "no value"
-                               : values_asked_ == 1 ? "one value"
-                                                    : std::to_string(values_asked_) + " values") +
-                              ", not " + quoted(values_[values_asked_]));
+                              (values_read_ == 0   ? "no value"
+                               : values_read_ == 1 ? "one value"
+                                                   : std::to_string(values_read_) + " values") +
+                              ", not " + quoted(values_[values_read_]));
     }
     for (const auto& [key, value] : options_) {
-        if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) {
-            throw InvalidArgument(name_ + ": " + unknown_word_message("option", key, asked_));
+        if (std::ranges::find(keys_read_, key) == keys_read_.end()) {
+            throw InvalidArgument(name_ + ": " + unknown_word_message("option", key, keys_read_));
         }
     }
 }
@@ -189,10 +212,7 @@ void Spec::finish() const {
 std::string Spec::normalised() const {
     std::string text = name_;
     char separator = ':';
-    for (const std::string& value : values_) {
-        text += separator + value;
-        separator = ',';
-    }
+    for (const std::string& value : values_) text += std::exchange(separator, ',') + value;
     for (const auto& [key, value] : options_) {
         text += "," + key;
         if (value != "true") text += "=" + value;

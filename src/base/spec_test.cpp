@@ -13,10 +13,10 @@ std::string message_of(const std::function<void()>& f) {
 }
 
 TEST(spec, takes_values_flags_and_keys_apart) {
-    Spec spec = Spec::parse("random_blocks:1000,8,sizes=1-32,free");
+    Spec spec = "random_blocks:1000,8,sizes=1-32,free";
     EXPECT_EQ(spec.name(), "random_blocks");
-    EXPECT_EQ(spec.integer(std::size_t(0), 0, 1, 5000), 1000);
-    EXPECT_EQ(spec.integer(std::size_t(1), 0, 1, 5000), 8);
+    EXPECT_EQ(spec.integer(0, 0, 1, 5000), 1000);
+    EXPECT_EQ(spec.integer(1, 0, 1, 5000), 8);
     EXPECT_EQ(spec.word("sizes", ""), "1-32");
     EXPECT_TRUE(spec.flag("free"));
     EXPECT_FALSE(spec.flag("other"));
@@ -25,14 +25,14 @@ TEST(spec, takes_values_flags_and_keys_apart) {
 }
 
 TEST(spec, name_alone_and_first_value_may_be_a_word) {
-    EXPECT_EQ(Spec::parse("jacobi").normalised(), "jacobi");
-    EXPECT_EQ(Spec::parse("jacobi,singular=shift").normalised(), "jacobi,singular=shift");
-    EXPECT_EQ(Spec::parse("blocks:file.txt").word(std::size_t(0), ""), "file.txt");
+    EXPECT_EQ(Spec("jacobi").normalised(), "jacobi");
+    EXPECT_EQ(Spec("jacobi,singular=shift").normalised(), "jacobi,singular=shift");
+    EXPECT_EQ(Spec("blocks:file.txt").word(0, ""), "file.txt");
 }
 
 TEST(spec, unknown_key_names_the_nearest_and_all_valid_ones) {
-    Spec spec = Spec::parse("block_jacobi:32,singluar=stop");
-    spec.integer(std::size_t(0), 32, 1, 32);
+    Spec spec = "block_jacobi:32,singluar=stop";
+    spec.integer(0, 32, 1, 32);
     spec.word("singular", "stop");
     spec.word("blocks", "supervariable");
     EXPECT_EQ(message_of([&] { spec.finish(); }),
@@ -48,23 +48,21 @@ TEST(spec, nothing_is_near_a_very_long_word) {
 }
 
 TEST(spec, refuses_what_does_not_fit) {
-    EXPECT_EQ(message_of([] { Spec::parse(""); }), "an option text needs a name: ''");
+    EXPECT_EQ(message_of([] { Spec(""); }), "an option text needs a name: ''");
     for (const std::string text : {"a:1,,b", "a:", "a:1,", "a:=2"}) {
-        EXPECT_EQ(message_of([&] { Spec::parse(text); }),
+        EXPECT_EQ(message_of([&] { Spec{text}; }),
                   "something is missing in '" + text + "'; write NAME[:VALUE][,OPTION=VALUE]");
     }
-    Spec plain = Spec::parse("cg,fast");
+    Spec plain = "cg,fast";
     EXPECT_EQ(message_of([&] { plain.finish(); }), "cg: unknown option 'fast'; there are none");
-    EXPECT_EQ(message_of([] { Spec::parse("a:1,b=1,b=2"); }), "'b' stands twice in 'a:1,b=1,b=2'");
-    Spec spec = Spec::parse("idr:99");
-    EXPECT_EQ(message_of([&] { spec.integer(std::size_t(0), 4, 1, 16); }),
-              "idr: 99 is not within 1..16");
-    Spec words = Spec::parse("idr:many");
-    EXPECT_EQ(message_of([&] { words.integer(std::size_t(0), 4, 1, 16); }),
-              "idr: 'many' is not an integer");
-    Spec extra = Spec::parse("cg:3");
+    EXPECT_EQ(message_of([] { Spec("a:1,b=1,b=2"); }), "'b' stands twice in 'a:1,b=1,b=2'");
+    Spec spec = "idr:99";
+    EXPECT_EQ(message_of([&] { spec.integer(0, 4, 1, 16); }), "idr: 99 is not within 1..16");
+    Spec words = "idr:many";
+    EXPECT_EQ(message_of([&] { words.integer(0, 4, 1, 16); }), "idr: 'many' is not an integer");
+    Spec extra = "cg:3";
     EXPECT_EQ(message_of([&] { extra.finish(); }), "cg takes no value, not '3'");
-    Spec choice = Spec::parse("p,singular=shfit");
+    Spec choice = "p,singular=shfit";
     EXPECT_EQ(message_of([&] {
                   choice.word("singular", "stop", {"stop", "shift"});
               }),

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/parallel.hpp"
-#include "batched/invert/invert_reference.hpp"
+#include "batched/invert/test_invert_reference.hpp"
 #include "support/blocks.hpp"
 
 // What the tests of the batched operations share: batches in host memory, and what comes back.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor/factor_reference.hpp"
+#include "batched/factor/test_factor_reference.hpp"
 #include "batched/test_torture.hpp"
 
 // The cases that every factorisation must pass; the tests of ldu, llt and ldlt call them.

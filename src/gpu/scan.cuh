@@ -2,14 +2,13 @@
 
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/tuning/primitives_h200.hpp"
 #include "gpu/warp.cuh"
 
 /// Exclusive prefix sums of any length in 64 bits. Sums are integers, so the result is exact and
 /// the same on every run.
 namespace tessera::cuda {
 
-inline constexpr int scan_threads = 256;
-inline constexpr int scan_items = 4;  ///< Consecutive items of a thread.
 inline constexpr int scan_tile = scan_threads * scan_items;
 
 /// Exclusive scan of one value a thread over a thread block of whole warps, at most 1024 threads;
@@ -49,10 +48,11 @@ __global__ void __launch_bounds__(scan_threads)
 }
 
 /// In place, by one thread block.
-static __global__ void __launch_bounds__(1024) scan_sums_kernel(Offset tiles, Offset* tile_sums) {
+static __global__ void __launch_bounds__(scan_sums_threads)
+    scan_sums_kernel(Offset tiles, Offset* tile_sums) {
     __shared__ Offset shared[33];
     Offset before = 0;
-    for (Offset start = 0; start < tiles; start += 1024) {
+    for (Offset start = 0; start < tiles; start += scan_sums_threads) {
         const Offset i = start + threadIdx.x;
         const Offset value = i < tiles ? tile_sums[i] : 0;
         Offset total = 0;
@@ -93,7 +93,7 @@ void exclusive_scan(const Context& context, Offset count, Values values, Offset*
     Buffer<Offset> tile_sums(context, tiles);
     scan_tile_sums_kernel<<<tiles, scan_threads, 0, stream>>>(count, values, tile_sums.data());
     TESSERA_CUDA(cudaGetLastError());
-    scan_sums_kernel<<<1, 1024, 0, stream>>>(tiles, tile_sums.data());
+    scan_sums_kernel<<<1, scan_sums_threads, 0, stream>>>(tiles, tile_sums.data());
     TESSERA_CUDA(cudaGetLastError());
     scan_write_kernel<<<tiles, scan_threads, 0, stream>>>(count, values, tile_sums.data(), sums);
     TESSERA_CUDA(cudaGetLastError());

@@ -5,12 +5,12 @@
 #include <type_traits>
 
 #include "base/check_cuda.hpp"
+#include "gpu/batch_view.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
-#include "tessera/batched.hpp"
 
 /// Batches read once, coalesced, through shared memory. A team of threads (a warp for matrices of
 /// up to 32 rows, a thread block for larger ones) copies some whole matrices of one size there,
@@ -95,13 +95,6 @@ StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* 
     return launch;
 }
 
-/// Element 0 of matrix b.
-template <class View>
-__device__ __forceinline__ auto start_of(const View& view, Offset b) {
-    if (view.starts != nullptr) return view.starts[b];
-    return view.values + (view.offsets != nullptr ? view.offsets[b] : b * view.stride);
-}
-
 template <int Team>
 __device__ __forceinline__ void sync_team() {
     if constexpr (Team == 32) {
@@ -120,73 +113,33 @@ __device__ __forceinline__ T* from_team(T* address, int m) {
     return reinterpret_cast<T*>(__shfl_sync(full_warp, number, m));
 }
 
-__device__ __forceinline__ float reciprocal_of(int n) { return 1.0f / float(max(n, 1)); }
-
-/// x / n for x below 2^9 and n at most 128, from the rounded 1 / n: the half keeps the quotient at
-/// least 1/256 off an integer.
-__device__ __forceinline__ int small_quotient(int x, float inverse_n) {
-    return int((float(x) + 0.5f) * inverse_n);
-}
-
-/// A thread's walk over the units of columns of `column` units each, in steps of `Team`: the i-th
-/// of column c.
-template <int Team>
-struct UnitWalk {
-    int column;
-    int step_i;
-    int step_c;
-    int i;
-    int c;
-
-    __device__ __forceinline__ UnitWalk(int column_, int thread) : column(column_) {
-        const float inverse = reciprocal_of(column);
-        step_c = small_quotient(Team, inverse);
-        step_i = Team - step_c * column;
-        c = small_quotient(thread, inverse);
-        i = thread - c * column;
-    }
-    __device__ __forceinline__ void advance() {
-        i += step_i;
-        c += step_c;
-        if (i >= column) {
-            i -= column;
-            ++c;
-        }
-    }
-};
-
 /// Copies `units` units of `Width` values to shared memory, `column` of them to each column, with
-/// `pad` values between the columns. address(inside, unit, i, c) is that of a unit, the i-th of
-/// column c; of none unless `inside`. About 64 bytes of each thread are under way at once.
+/// `pad` values between the columns. address(i, c) is that of the i-th unit of column c. About 64
+/// bytes of each thread are under way at once.
 template <int Team, int Width, class T, class Address>
 __device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
                                             T* to) {
     using Value = Pack<T, Width>;
     constexpr int depth = Width == 1 && sizeof(T) == 4 ? 12 : 64 / int(sizeof(Value));
-    const int thread = int(threadIdx.x) % Team;
-    UnitWalk<Team> reads(column, thread);
-    UnitWalk<Team> writes = reads;  // Its own, for fewer registers.
-    to += Width * thread;
+    const unsigned inverse = inverse_of(column);
 #pragma unroll 1
-    for (int first = thread; first < units; first += depth * Team) {
+    for (int first = int(threadIdx.x) % Team; first < units; first += depth * Team) {
         Value value[depth];
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
-            const bool inside = u * Team < units - first;
-            const T* from = address(inside, first + u * Team, reads.i, reads.c);
-            value[u] = load_if(inside, reinterpret_cast<const Value*>(from), Value{});
-            reads.advance();
+            const int unit = first + u * Team;
+            const int c = unit < units ? quotient_of(unit, inverse) : 0;
+            const T* from = address(unit - c * column, c);
+            value[u] = load_if(unit < units, reinterpret_cast<const Value*>(from), Value{});
         }
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
-            if (u * Team < units - first) {
-                T* const place = to + (u * Width * Team + pad * writes.c);
+            const int unit = first + u * Team;
+            if (unit >= units) continue;
+            T* const place = to + (Width * unit + pad * quotient_of(unit, inverse));
 #pragma unroll
-                for (int k = 0; k < Width; ++k) place[k] = value[u].value[k];
-            }
-            writes.advance();
+            for (int k = 0; k < Width; ++k) place[k] = value[u].value[k];
         }
-        to += depth * Width * Team;
     }
 }
 
@@ -201,10 +154,10 @@ __device__ __forceinline__ void stage_columns(const T* start, int n, Offset lead
     constexpr int wide = 16 / int(sizeof(T));
     const int thread = int(threadIdx.x) % Team;
     const int lines = matrices * n;
-    const float inverse_n = reciprocal_of(n);
+    const unsigned inverse_n = inverse_of(n);
     for (int base = 0; base < lines; base += Team) {
         const int r = base + thread;
-        const int m = matrices == 1 ? 0 : small_quotient(r, inverse_n);
+        const int m = matrices == 1 ? 0 : quotient_of(r, inverse_n);
         const T* first = from_team<Team>(start, m);
         if (r < lines) columns[r] = first + (r - m * n) * leading_dimension;
     }
@@ -213,13 +166,11 @@ __device__ __forceinline__ void stage_columns(const T* start, int n, Offset lead
     sync_team<Team>();
     const int pad = column_pitch(n) - n;
     if (aligned && n % wide == 0 && leading_dimension % wide == 0) {
-        stage_units<Team, wide>(
-            lines * (n / wide), n / wide, pad,
-            [=](bool inside, int, int i, int c) { return columns[inside ? c : 0] + i * wide; }, to);
+        const auto unit_at = [=](int i, int c) { return columns[c] + i * wide; };
+        stage_units<Team, wide>(lines * (n / wide), n / wide, pad, unit_at, to);
     } else {
         stage_units<Team, 1>(
-            lines * n, n, pad,
-            [=](bool inside, int, int i, int c) { return columns[inside ? c : 0] + i; }, to);
+            lines * n, n, pad, [=](int i, int c) { return columns[c] + i; }, to);
     }
 }
 
@@ -269,8 +220,7 @@ struct StagedTeam {
         return classes.matrix(first + (Team > 32 ? 0 : int(threadIdx.x) % Team));
     }
     __device__ __forceinline__ void load(const batched::BatchView<const T>& a) const {
-        stage_columns<Team>(start, n, a.sizes != nullptr ? n : a.leading_dimension, matrices,
-                            addresses, staged);
+        stage_columns<Team>(start, n, leading_dimension_of(a, n), matrices, addresses, staged);
     }
 };
 

@@ -3,14 +3,14 @@
 #include <cuda_runtime.h>
 
 #include "base/context_state.hpp"
+#include "gpu/tuning/primitives_h200.hpp"
 
 /// Sums over many thread blocks of sum_threads threads, in a fixed order: each leaves a partial
 /// sum, and the last one to arrive adds them.
 namespace tessera::cuda {
 
-inline constexpr int sum_threads = 256;
 /// Sums that are finished by themselves: counters at the head of the reduction scratch.
-inline constexpr int most_groups = 64;
+inline constexpr int max_groups = 64;
 
 /// Sum over the thread block in a fixed tree; valid in thread 0.
 template <class T>
@@ -33,7 +33,6 @@ __device__ T block_sum(T value, T* shared) {
 template <class T, class Result>
 __device__ void finish_sums(unsigned* counter, const T* partial, int count, Offset chunks,
                             Result* results, T* shared) {
-    constexpr int under_way = 8;  // Loads of a thread at a time.
     __shared__ bool last;
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -45,15 +44,15 @@ __device__ void finish_sums(unsigned* counter, const T* partial, int count, Offs
     __threadfence();
     for (int j = 0; j < count; ++j) {
         T sum = T(0);
-        for (Offset c = threadIdx.x; c < chunks; c += under_way * sum_threads) {
-            T parts[under_way];
+        for (Offset c = threadIdx.x; c < chunks; c += sum_loads * sum_threads) {
+            T parts[sum_loads];
 #pragma unroll
-            for (int k = 0; k < under_way; ++k) {
+            for (int k = 0; k < sum_loads; ++k) {
                 const Offset at = c + Offset(k) * sum_threads;
                 parts[k] = at < chunks ? __ldcg(&partial[j * chunks + at]) : T(0);
             }
 #pragma unroll
-            for (int k = 0; k < under_way; ++k) sum += parts[k];
+            for (int k = 0; k < sum_loads; ++k) sum += parts[k];
         }
         sum = block_sum(sum, shared);
         if (threadIdx.x == 0) results[j] = Result(sum);
@@ -66,7 +65,7 @@ struct Sums {
     unsigned* counters;
     T* partial;
     Sums(const Context& context, Offset count) {
-        constexpr Offset head = most_groups * Offset(sizeof(unsigned));
+        constexpr Offset head = max_groups * Offset(sizeof(unsigned));
         char* memory =
             static_cast<char*>(reduction_scratch(context, head + count * Offset(sizeof(T))));
         counters = reinterpret_cast<unsigned*>(memory);

@@ -3,8 +3,17 @@
 #include <cuda_runtime.h>
 
 /// Small cooperations of the 32 lanes of a warp, or of `Lanes` adjacent ones. All lanes of the warp
-/// take part.
+/// take part. And divisions of small integers.
 namespace tessera::cuda {
+
+/// ceil(2^32 / d) for quotient_of; 0 stands for d <= 1.
+__host__ __device__ constexpr unsigned inverse_of(int d) {
+    return d <= 1 ? 0 : ~0u / unsigned(d) + 1;
+}
+/// x / d from inverse_of(d), exact while x d < 2^32.
+__device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
+    return inverse == 0 ? x : int(__umulhi(unsigned(x), inverse));
+}
 
 inline constexpr unsigned full_warp = ~0u;
 

@@ -8,9 +8,17 @@
 #include "io/output_file.hpp"
 #include "tessera/io.hpp"
 
-/// The file formats: how each is recognised, parsed and written. `name` stands in messages; `facts`
-/// may be null.
+/// The file formats: how each is recognised, parsed and written. Parsers throw ParseError.
 namespace tessera::io {
+
+/// A file to parse in host memory.
+struct InputFile {
+    const Context& cpu;  ///< Whose threads parse.
+    std::string_view bytes;
+    std::string name;  ///< For messages.
+    ReadOptions options = {};
+    FileFacts* facts = nullptr;
+};
 
 bool is_matrix_market(std::string_view text);
 
@@ -19,13 +27,11 @@ inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
 
 /// The result does not depend on `chunk_bytes`.
 template <class T>
-CsrMatrix<T> parse_matrix_market(const Context& cpu, std::string_view text, const std::string& name,
-                                 const ReadOptions& options = {}, FileFacts* facts = nullptr,
+CsrMatrix<T> parse_matrix_market(const InputFile& file,
                                  std::size_t chunk_bytes = default_chunk_bytes);
 /// A vector from a Matrix Market file with one row or one column.
 template <class T>
-std::vector<T> parse_matrix_market_vector(const Context& cpu, std::string_view text,
-                                          const std::string& name);
+std::vector<T> parse_matrix_market_vector(const InputFile& file);
 /// Matrix Market text of a matrix (its lower triangle where `symmetry` is not general), numbers
 /// (finite ones) in the shortest form that reads back bitwise.
 template <class T>
@@ -39,9 +45,7 @@ std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>
 /// Collection, 1992; The Rutherford-Boeing Sparse Matrix Collection, RAL-TR-97-031.
 bool is_harwell_boeing(std::string_view text);
 template <class T>
-CsrMatrix<T> parse_harwell_boeing(const Context& cpu, std::string_view text,
-                                  const std::string& name, const ReadOptions& options,
-                                  FileFacts* facts);
+CsrMatrix<T> parse_harwell_boeing(const InputFile& file);
 
 /// One number of a line that a Fortran format lays out.
 struct FortranField {
@@ -65,14 +69,17 @@ std::string fortran_number(std::string_view text, const FortranField& field);
 /// order); parsing them says so.
 bool is_petsc_binary(std::string_view bytes);
 template <class T>
-CsrMatrix<T> parse_petsc_matrix(const Context& cpu, std::string_view bytes, const std::string& name,
-                                const ReadOptions& options, FileFacts* facts);
+CsrMatrix<T> parse_petsc_matrix(const InputFile& file);
 template <class T>
-std::vector<T> parse_petsc_vector(std::string_view bytes, const std::string& name);
+std::vector<T> parse_petsc_vector(const InputFile& file);
 /// Throw InvalidArgument for more entries than 32 bits count.
 template <class T>
 std::vector<FileSection> petsc_binary(const CsrView<T>& matrix);
 template <class T>
 std::vector<FileSection> petsc_binary(std::span<const T> vector);
+
+/// Gmsh's .msh files of the versions 4.1 and 2.2.
+bool is_gmsh(std::string_view bytes);
+Mesh parse_gmsh(const InputFile& file);
 
 }  // namespace tessera::io

@@ -8,8 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <vector>
+#include <utility>
 
+#include "base/concat.hpp"
 #include "base/parallel.hpp"
 
 namespace tessera::io {
@@ -30,12 +31,8 @@ class OutputFile {
         const int no_link = in_place_ ? 0 : O_NOFOLLOW;
         file_ = ::open(written_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | no_link, 0666);
         if (file_ < 0) fail();
-        if (exists && !in_place_ && ::fchmod(file_, about.st_mode & 07777) != 0) {
-            const int reason = errno;
-            discard();
-            errno = reason;
-            fail();
-        }
+        temporary_ = !in_place_;
+        if (exists && temporary_ && ::fchmod(file_, about.st_mode & 07777) != 0) fail();
     }
     ~OutputFile() { discard(); }
     OutputFile(const OutputFile&) = delete;
@@ -52,32 +49,27 @@ class OutputFile {
 
     /// A full disk may show only here.
     void close() {
-        const int file = file_;
-        file_ = -1;
-        if (::close(file) == 0 && (in_place_ || ::rename(written_.c_str(), path_.c_str()) == 0)) {
-            return;
-        }
-        const int reason = errno;
-        if (!in_place_) ::unlink(written_.c_str());
-        errno = reason;
-        fail();
+        if (::close(std::exchange(file_, -1)) != 0) fail();
+        if (temporary_ && ::rename(written_.c_str(), path_.c_str()) != 0) fail();
+        temporary_ = false;
     }
 
   private:
-    [[noreturn]] void fail() const {
-        throw Error(path_ + ": cannot be written: " + std::strerror(errno));
+    [[noreturn]] void fail() {
+        const std::string reason = std::strerror(errno);
+        discard();
+        throw Error(concat(path_, ": cannot be written: ", reason));
     }
 
     void discard() {
-        if (file_ < 0) return;
-        ::close(file_);
-        file_ = -1;
-        if (!in_place_) ::unlink(written_.c_str());
+        if (file_ >= 0) ::close(std::exchange(file_, -1));
+        if (std::exchange(temporary_, false)) ::unlink(written_.c_str());
     }
 
     std::string path_;
     std::string written_;  ///< PATH or PATH.part.
     bool in_place_ = false;
+    bool temporary_ = false;  ///< PATH.part exists.
     int file_ = -1;
 };
 

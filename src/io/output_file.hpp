@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/context.hpp"
+#include "io/text.hpp"
 
 namespace tessera::io {
 
@@ -20,6 +20,14 @@ FileSection item_section(Offset count, Append append) {
     return {count, [append](Offset first, Offset last, std::string& bytes) {
                 for (Offset k = first; k < last; ++k) append(k, bytes);
             }};
+}
+
+/// The binary numbers number(k) for k in 0..count; `swap`: in the other byte order.
+template <class Number>
+FileSection number_section(Offset count, Number number, bool swap = false) {
+    return item_section(count, [number, swap](Offset k, std::string& bytes) {
+        append_number(bytes, number(k), swap);
+    });
 }
 
 FileSection text_section(std::string text);

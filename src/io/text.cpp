@@ -7,17 +7,13 @@
 
 namespace tessera::io {
 
-void reject(std::string message) { throw InputError{std::move(message)}; }
-
 std::vector<std::string_view> words(std::string_view line) {
     std::vector<std::string_view> found;
-    std::size_t at = 0;
-    while (true) {
-        while (at < line.size() && is_blank(line[at])) ++at;
-        if (at == line.size()) return found;
-        const std::size_t begin = at;
-        while (at < line.size() && !is_blank(line[at])) ++at;
-        found.push_back(line.substr(begin, at - begin));
+    for (auto at = line.begin();;) {
+        const auto begin = std::find_if_not(at, line.end(), is_blank);
+        if (begin == line.end()) return found;
+        at = std::find_if(begin, line.end(), is_blank);
+        found.emplace_back(begin, at);
     }
 }
 
@@ -29,27 +25,23 @@ std::string_view trimmed(std::string_view line) {
 
 std::string lower_case(std::string_view text) {
     std::string lower(text);
-    for (char& c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
     return lower;
 }
 
-std::string shown(std::string_view text) {
+std::string& operator+=(std::string& message, Quoted quoted) {
     constexpr std::size_t longest = 60;
-    std::string quoted = "'";
-    for (const char c : text.substr(0, longest)) {
-        quoted += c == '\t' ? ' ' : std::isprint(static_cast<unsigned char>(c)) ? c : '?';
+    message += '\'';
+    for (const char c : quoted.text.substr(0, longest)) {
+        message += c == '\t' ? ' ' : std::isprint(static_cast<unsigned char>(c)) ? c : '?';
     }
-    return quoted + (text.size() > longest ? "...'" : "'");
-}
-
-std::string shape_text(Offset rows, Offset columns) {
-    return std::to_string(rows) + " x " + std::to_string(columns);
+    return message += quoted.text.size() > longest ? "...'" : "'";
 }
 
 Offset integer_of(std::string_view word, const char* what) {
     Offset number = 0;
     const std::string reason = parse_integer(word, number);
-    if (!reason.empty()) reject(std::string(what) + " " + shown(word) + " is " + reason);
+    expect(reason.empty(), what, " ", Quoted{word}, " is ", reason);
     return number;
 }
 
@@ -58,7 +50,7 @@ T real_of(std::string_view word, const char* what) {
     double number = 0;
     std::string reason = parse_real(word, number);
     if (reason.empty() && !std::isfinite(T(number))) reason = "out of range of single precision";
-    if (!reason.empty()) reject(std::string(what) + " " + shown(word) + " is " + reason);
+    expect(reason.empty(), what, " ", Quoted{word}, " is ", reason);
     return T(number);
 }
 template float real_of<float>(std::string_view, const char*);
@@ -74,10 +66,7 @@ bool Lines::next(std::string_view& line) {
 }
 
 void require_cpu(const Context& cpu, const char* function) {
-    if (cpu.on_gpu()) {
-        throw InvalidArgument(std::string(function) +
-                              " works in host memory: pass a CPU context (Context::cpu())");
-    }
+    require(!cpu.on_gpu(), function, " works in host memory: pass a CPU context (Context::cpu())");
 }
 
 }  // namespace tessera::io

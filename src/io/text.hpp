@@ -7,20 +7,28 @@
 #include <string_view>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "tessera/io.hpp"
 
 /// What the readers and writers share: words, lines and numbers.
 namespace tessera::io {
 
-/// What is wrong with the input just read. The reader, which knows the place, makes a ParseError.
+/// What is wrong with the input just read. The reader, which knows the line, makes a ParseError.
 struct InputError {
     std::string message;
 };
-[[noreturn]] void reject(std::string message);
+template <class... Parts>
+[[noreturn]] void reject(const Parts&... parts) {
+    throw InputError{concat(parts...)};
+}
+template <class... Parts>
+void expect(bool condition, const Parts&... parts) {
+    if (!condition) reject(parts...);
+}
 
 /// f(), its InputError as a ParseError at `line` (0: no line), which f may change.
 template <class F>
-auto with_place(const std::string& name, const Offset& line, F&& f) {
+auto with_line(const std::string& name, const Offset& line, F&& f) {
     try {
         return f();
     } catch (const InputError& error) {
@@ -39,18 +47,18 @@ std::string_view trimmed(std::string_view line);
 
 std::string lower_case(std::string_view text);
 
-/// 'text' for a message: in quotes, at most 60 characters, unprintable ones as '?'.
-std::string shown(std::string_view text);
-
-/// "2 x 3"
-std::string shape_text(Offset rows, Offset columns);
+/// 'text' in a message: in quotes, at most 60 characters, unprintable ones as '?'.
+struct Quoted {
+    std::string_view text;
+};
+std::string& operator+=(std::string& message, Quoted quoted);
 
 /// The number that a word stands for. Rejects others with `what` in front: "row 'x' is not ...".
 Offset integer_of(std::string_view word, const char* what);
 template <class T>
 T real_of(std::string_view word, const char* what);
 
-/// Walks the lines of a text.
+/// The lines of a text, one after another.
 class Lines {
   public:
     explicit Lines(std::string_view text) : text_(text) {}

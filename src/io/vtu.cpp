@@ -2,7 +2,7 @@
 
 #include "io/output_file.hpp"
 #include "io/text.hpp"
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::io {
 
@@ -21,9 +21,8 @@ struct VtuArray {
 template <class Number>
 VtuArray number_array(const std::string& name, const char* type, int components, Offset count,
                       Number number) {
-    const auto append = [number](Offset k, std::string& bytes) { append_number(bytes, number(k)); };
     return {
-        name, type, components, Offset(sizeof(number(0))) * count, {item_section(count, append)}};
+        name, type, components, Offset(sizeof(number(0))) * count, {number_section(count, number)}};
 }
 
 /// An array of numbers of `components` each, as three where they are two.
@@ -52,103 +51,90 @@ std::string escaped(std::string_view text) {
 /// VTK's number of a CellShape.
 constexpr unsigned char vtk_types[] = {1, 3, 5, 9, 10, 12};
 
-[[noreturn]] void refuse(const std::string& reason) {
-    throw InvalidArgument("write_vtu: " + reason);
-}
-
 void check_fields(const std::vector<MeshField>& fields, Index count, const char* places,
                   std::vector<std::string> names) {
     for (const MeshField& field : fields) {
-        if (field.name.empty()) refuse("a field has no name");
-        for (const char c : field.name) {
-            if (static_cast<unsigned char>(c) < ' ') {
-                refuse("the name of the field " + shown(field.name) + " holds a control character");
-            }
-        }
-        if (field.components < 1) refuse("the field " + shown(field.name) + " has no components");
-        if (Offset(field.values.size()) != Offset(count) * field.components) {
-            refuse("the field " + shown(field.name) + " has " +
-                   std::to_string(field.values.size()) + " values, not " +
-                   std::to_string(field.components) + " for each of " + std::to_string(count) +
-                   " " + places);
-        }
+        const auto require_field = [&](bool condition, const auto&... problem) {
+            require(condition, "write_vtu: the field ", Quoted{field.name}, problem...);
+        };
+        require(!field.name.empty(), "write_vtu: a field has no name");
+        const auto is_control = [](unsigned char c) { return c < ' '; };
+        require(std::ranges::none_of(field.name, is_control), "write_vtu: the name of the field ",
+                Quoted{field.name}, " holds a control character");
+        require_field(field.components >= 1, " has no components");
+        require_field(Offset(field.values.size()) == Offset(count) * field.components, " has ",
+                      field.values.size(), " values, not ", field.components, " for each of ",
+                      count, " ", places);
         names.push_back(field.name);
     }
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) refuse("two fields have the name " + shown(*twice));
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (twice == names.end()) return;
+    throw InvalidArgument(concat("write_vtu: two fields have the name ", Quoted{*twice}));
 }
-
-struct VtuArrays {
-    std::vector<VtuArray> node_data, element_data, points, cells;
-};
 
 /// The connectivity, the end of each element in it, and the types.
 std::vector<VtuArray> cell_arrays(const Mesh& mesh) {
     VtuArray nodes{"connectivity", "Int32", 1, 0, {}};
     VtuArray ends{"offsets", "Int64", 1, 0, {}};
     VtuArray types{"types", "UInt8", 1, 0, {}};
-    const auto join = [](VtuArray& array, VtuArray&& part) {
-        array.bytes += part.bytes;
-        array.sections.push_back(std::move(part.sections[0]));
+    const auto append = [](VtuArray& array, Offset count, auto number) {
+        array.bytes += Offset(sizeof(number(0))) * count;
+        array.sections.push_back(number_section(count, number));
     };
     Offset before = 0;
     for (const Cells& cells : mesh.elements) {
         const Offset size = Offset(cells.nodes.size()), step = corners(cells.shape);
         const unsigned char type = vtk_types[int(cells.shape)];
-        join(nodes, number_array("", "", 1, size,
-                                 [&cells](Offset k) { return cells.nodes[std::size_t(k)]; }));
-        join(ends, number_array("", "", 1, size / step,
-                                [=](Offset k) { return before + (k + 1) * step; }));
-        join(types, number_array("", "", 1, size / step, [type](Offset) { return type; }));
+        append(nodes, size, [&cells](Offset k) { return cells.nodes[std::size_t(k)]; });
+        append(ends, size / step, [=](Offset k) { return before + (k + 1) * step; });
+        append(types, size / step, [type](Offset) { return type; });
         before += size;
     }
     return {nodes, ends, types};
 }
 
+/// The arrays by the XML elements that contain them.
+using VtuArrays = std::vector<std::pair<std::string, std::vector<VtuArray>>>;
+
 VtuArrays arrays_of(const Mesh& mesh, std::span<const MeshField> node_fields,
                     std::span<const MeshField> element_fields) {
-    VtuArrays arrays;
+    std::vector<VtuArray> node_data, element_data;
     for (const MeshField& field : node_fields) {
-        arrays.node_data.push_back(reals(field.name, field.components, field.values));
+        node_data.push_back(reals(field.name, field.components, field.values));
     }
     if (!mesh.regions.empty()) {
         const auto region = [&mesh](Offset k) { return mesh.regions[std::size_t(k)]; };
-        arrays.element_data.push_back(
+        element_data.push_back(
             number_array("region", "Int32", 1, Offset(mesh.regions.size()), region));
     }
     for (const MeshField& field : element_fields) {
-        arrays.element_data.push_back(reals(field.name, field.components, field.values));
+        element_data.push_back(reals(field.name, field.components, field.values));
     }
-    arrays.points = {reals("Points", mesh.dimensions, mesh.points)};
-    arrays.cells = cell_arrays(mesh);
-    return arrays;
+    return {{"PointData", node_data},
+            {"CellData", element_data},
+            {"Points", {reals("Points", mesh.dimensions, mesh.points)}},
+            {"Cells", cell_arrays(mesh)}};
 }
 
 /// The XML before the appended data.
 std::string heading(const Mesh& mesh, const VtuArrays& arrays) {
-    std::string xml =
+    std::string xml = concat(
         "<?xml version=\"1.0\"?>\n"
         "<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" "
-        "header_type=\"UInt64\">\n<UnstructuredGrid>\n<Piece NumberOfPoints=\"" +
-        std::to_string(mesh.node_count()) + "\" NumberOfCells=\"" +
-        std::to_string(mesh.element_count()) + "\">\n";
+        "header_type=\"UInt64\">\n<UnstructuredGrid>\n<Piece NumberOfPoints=\"",
+        mesh.node_count(), "\" NumberOfCells=\"", mesh.element_count(), "\">\n");
     Offset at = 0;
-    const auto section = [&](const std::string& name, const std::vector<VtuArray>& list) {
-        xml += "<" + name + ">\n";
+    for (const auto& [name, list] : arrays) {
+        xml += concat("<", name, ">\n");
         for (const VtuArray& array : list) {
-            xml += std::string("<DataArray type=\"") + array.type + "\" Name=\"" +
-                   escaped(array.name) + "\" NumberOfComponents=\"" +
-                   std::to_string(array.components) + "\" format=\"appended\" offset=\"" +
-                   std::to_string(at) + "\"/>\n";
+            xml += concat("<DataArray type=\"", array.type, "\" Name=\"", escaped(array.name),
+                          "\" NumberOfComponents=\"", array.components,
+                          "\" format=\"appended\" offset=\"", at, "\"/>\n");
             at += Offset(sizeof(std::uint64_t)) + array.bytes;
         }
-        xml += "</" + name + ">\n";
-    };
-    section("PointData", arrays.node_data);
-    section("CellData", arrays.element_data);
-    section("Points", arrays.points);
-    section("Cells", arrays.cells);
+        xml += concat("</", name, ">\n");
+    }
     return xml + "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_";
 }
 
@@ -165,9 +151,8 @@ void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
     check_fields(element_fields, mesh.element_count(), "elements", taken);
     const VtuArrays arrays = arrays_of(mesh, node_fields, element_fields);
     std::vector<FileSection> sections{text_section(heading(mesh, arrays))};
-    for (const auto* list :
-         {&arrays.node_data, &arrays.element_data, &arrays.points, &arrays.cells}) {
-        for (const VtuArray& array : *list) {
+    for (const auto& [name, list] : arrays) {
+        for (const VtuArray& array : list) {
             std::string size;
             append_number(size, std::uint64_t(array.bytes));
             sections.push_back(text_section(size));

@@ -46,30 +46,30 @@ void check_finite(const Context& cpu, const char* what, std::span<const T> value
     const Offset at = first_wrong(cpu, Offset(values.size()),
                                   [&](Offset k) { return !std::isfinite(values[std::size_t(k)]); });
     if (at == Offset(values.size())) return;
-    throw InvalidArgument(std::string(what) + ": value " + std::to_string(at) +
-                          " (counted from 0) is not finite and could not be read back");
+    throw InvalidArgument(
+        concat(what, ": value ", at, " (counted from 0) is not finite and could not be read back"));
 }
 
 /// What breaks the symmetry in row i; empty if nothing does.
 template <class T>
 std::string asymmetry(const CsrView<T>& matrix, Index i, bool skew) {
-    const auto place = [](Index row, Index column) {
-        return "(" + std::to_string(row) + ", " + std::to_string(column) + ")";
+    const auto position = [](Index row, Index column) {
+        return concat("(", row, ", ", column, ")");
     };
     for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
         const Index j = matrix.column_indices[k];
         const T value = matrix.values[k];
-        if (i == j && skew && value != 0) return "entry " + place(i, i) + " is not 0";
+        if (i == j && skew && value != 0) return "entry " + position(i, i) + " is not 0";
         if (i == j) continue;
         const Index* const end = matrix.column_indices + matrix.row_offsets[j + 1];
         const Index* const image =
             std::lower_bound(matrix.column_indices + matrix.row_offsets[j], end, i);
         if (image == end || *image != i) {
-            return "entry " + place(i, j) + " is stored, " + place(j, i) + " is not";
+            return "entry " + position(i, j) + " is stored, " + position(j, i) + " is not";
         }
         if (matrix.values[image - matrix.column_indices] == (skew ? -value : value)) continue;
-        return "entries " + place(i, j) + " and " + place(j, i) + " differ" +
-               (skew ? " other than in sign" : "");
+        return concat("entries ", position(i, j), " and ", position(j, i), " differ",
+                      skew ? " other than in sign" : "");
     }
     return "";
 }
@@ -79,11 +79,9 @@ template <class T>
 void check_symmetry(const Context& cpu, const CsrView<T>& matrix, Symmetry symmetry) {
     if (symmetry == Symmetry::general) return;
     const bool skew = symmetry == Symmetry::skew_symmetric;
-    const std::string what = std::string("write_matrix: the matrix is not ") +
-                             (skew ? "skew-symmetric: " : "symmetric: ");
-    if (matrix.rows != matrix.columns) {
-        throw InvalidArgument(what + shape_text(matrix.rows, matrix.columns));
-    }
+    const std::string what =
+        concat("write_matrix: the matrix is not ", skew ? "skew-symmetric: " : "symmetric: ");
+    require(matrix.rows == matrix.columns, what, matrix.rows, " x ", matrix.columns);
     const Offset row = first_wrong(
         cpu, matrix.rows, [&](Offset i) { return !asymmetry(matrix, Index(i), skew).empty(); });
     if (row < matrix.rows) throw InvalidArgument(what + asymmetry(matrix, Index(row), skew));
@@ -115,9 +113,9 @@ std::vector<FileSection> matrix_market_text(std::span<const T> vector) {
     const auto append = [vector](Offset k, std::string& text) {
         append_text(text, vector[std::size_t(k)], '\n');
     };
-    return {text_section("%%MatrixMarket matrix array real general\n" +
-                         std::to_string(vector.size()) + " 1\n"),
-            item_section(Offset(vector.size()), append)};
+    return {
+        text_section(concat("%%MatrixMarket matrix array real general\n", vector.size(), " 1\n")),
+        item_section(Offset(vector.size()), append)};
 }
 
 }  // namespace
@@ -127,11 +125,9 @@ std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>
                                             Symmetry symmetry) {
     constexpr const char* words[] = {"general", "symmetric", "skew-symmetric"};
     const bool lower = symmetry != Symmetry::general;
-    std::string header =
-        std::string("%%MatrixMarket matrix coordinate real ") + words[int(symmetry)] + "\n";
-    append_text(header, matrix.rows, ' ');
-    append_text(header, matrix.columns, ' ');
-    append_text(header, lower ? lower_entries(cpu, matrix) : matrix.nonzeros, '\n');
+    const std::string header = concat(
+        "%%MatrixMarket matrix coordinate real ", words[int(symmetry)], "\n", matrix.rows, " ",
+        matrix.columns, " ", lower ? lower_entries(cpu, matrix) : matrix.nonzeros, "\n");
     const auto append = [matrix, lower](Offset first, Offset last, std::string& text) {
         Index row = row_of(matrix, first);
         for (Offset k = first; k < last; ++k) {

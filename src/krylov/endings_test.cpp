@@ -78,8 +78,7 @@ TEST(endings, singular_blocks_stop_before_the_first_iteration) {
         if (stopped) d[4] = std::numeric_limits<double>::quiet_NaN();
         const Broken m(where, d);
         Buffer<double> x = copy_to_buffer(where, std::vector<double>(10));
-        const SolveReport report =
-            solve<double>(where, Spec::parse("idr"), a, &m, b.view(), x.view());
+        const SolveReport report = solve<double>(where, "idr", a, &m, b.view(), x.view());
         EXPECT_EQ(report.status, stopped ? Status::singular_block : Status::converged);
         if (!stopped) continue;
         EXPECT_EQ(report.iterations, 0);

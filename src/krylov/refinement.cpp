@@ -96,7 +96,7 @@ RefinementOptions parse_refinement(Spec spec) {
         throw InvalidArgument("'" + spec.name() + "' is not refinement");
     }
     RefinementOptions options;
-    options.inner = parse_solver(spec.word(std::size_t(0), "cg"));
+    options.inner = parse_solver(spec.word(0, "cg"));
     options.inner_rtol = spec.real("rtol", options.inner_rtol, 1e-6, 0.9);
     spec.finish();
     return options;

@@ -158,13 +158,13 @@ TEST(refinement, what_float_cannot_hold_ends_without_harm) {
 }
 
 TEST(refinement, options_from_a_text) {
-    const RefinementOptions plain = parse_refinement(Spec::parse("refinement"));
+    const RefinementOptions plain = parse_refinement("refinement");
     EXPECT_NE(plain.inner, nullptr);
     EXPECT_EQ(plain.inner_rtol, 1e-3);
-    const RefinementOptions other = parse_refinement(Spec::parse("refinement:fcg,rtol=0.1"));
+    const RefinementOptions other = parse_refinement("refinement:fcg,rtol=0.1");
     EXPECT_EQ(other.inner_rtol, 0.1);
     for (const char* wrong : {"cg", "refinement:cgs", "refinement,rtol=2", "refinement,atol=1"}) {
-        EXPECT_THROW(parse_refinement(Spec::parse(wrong)), InvalidArgument) << wrong;
+        EXPECT_THROW(parse_refinement(Spec(wrong)), InvalidArgument) << wrong;
     }
 }
 

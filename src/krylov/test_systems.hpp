@@ -188,7 +188,7 @@ Solved<T> run(const Context& context, const std::string& solver, const CsrMatrix
     const Buffer<T> right = copy_to_buffer(context, b);
     Buffer<T> x = copy_to_buffer(context, start.empty() ? std::vector<T>(b.size()) : start);
     Solved<T> solved;
-    solved.report = solve<T>(context, Spec::parse(solver), a, preconditioner.empty() ? nullptr : &m,
+    solved.report = solve<T>(context, Spec(solver), a, preconditioner.empty() ? nullptr : &m,
                              right.view(), x.view(), options);
     solved.x = copy_to_host(context, x);
     return solved;

@@ -27,13 +27,13 @@ CsrMatrix<double> small_matrix() {
 std::unique_ptr<Preconditioner<double>> make(const std::string& text) {
     const Context there = context();
     const CsrMatrix<double> matrix = copy_to(there, small_matrix().view());
-    return make_preconditioner(there, Spec::parse(text), matrix.view());
+    return make_preconditioner(there, Spec(text), matrix.view());
 }
 
 std::vector<Index> offsets_of(const std::string& text) {
     const Context there = context();
     const CsrMatrix<double> matrix = copy_to(there, small_matrix().view());
-    const auto made = make_preconditioner(there, Spec::parse(text), matrix.view());
+    const auto made = make_preconditioner(there, Spec(text), matrix.view());
     return copy_to_host(there, dynamic_cast<BlockJacobi<double>&>(*made).blocks().block_offsets);
 }
 
@@ -130,9 +130,9 @@ TEST(registry, none_of_a_rectangular_matrix) {
     const Context there = context();
     CsrView<double> wide;
     wide.columns = 2;
-    EXPECT_THROW(make_preconditioner(there, Spec::parse("jacobi"), wide), InvalidArgument);
-    EXPECT_THROW(make_preconditioner(there, Spec::parse("block_jacobi:4"), wide), InvalidArgument);
-    EXPECT_THROW(make_preconditioner(there, Spec::parse("block_jacobi:4,blocks=uniform:2"), wide),
+    EXPECT_THROW(make_preconditioner(there, "jacobi", wide), InvalidArgument);
+    EXPECT_THROW(make_preconditioner(there, "block_jacobi:4", wide), InvalidArgument);
+    EXPECT_THROW(make_preconditioner(there, "block_jacobi:4,blocks=uniform:2", wide),
                  InvalidArgument);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/choose.hpp"
+#include "precond/choose.hpp"
 #include "tessera/precond.hpp"
 
 namespace tessera {

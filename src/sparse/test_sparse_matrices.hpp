@@ -11,7 +11,7 @@
 namespace tessera::test {
 
 /// The options of a text such as "sbell:3,slice=64".
-inline FormatOptions format(const std::string& text) { return parse_format(Spec::parse(text)); }
+inline FormatOptions format(const std::string& text) { return parse_format(Spec(text)); }
 
 /// Random rows of 0..`longest` entries, values in [-1, 1).
 template <class T>

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "io/formats.hpp"
-#include "io/gmsh.hpp"
 #include "tessera/tessera.hpp"
 
 /// What must hold for every input of the readers; the fuzz targets and the test that replays their
@@ -40,12 +39,12 @@ template <class T>
 std::string check_matrix_market(const Context& cpu, std::string_view text) {
     CsrMatrix<T> matrix;
     const std::string error = try_read(matrix, [&] {
-        return parse_matrix_market<T>(cpu, text, "f", {}, nullptr, default_chunk_bytes);
+        return parse_matrix_market<T>({cpu, text, "f"});
     });
     for (const std::size_t chunk_bytes : {1, 7}) {
         CsrMatrix<T> again;
         const std::string same = try_read(again, [&] {
-            return parse_matrix_market<T>(cpu, text, "f", {}, nullptr, chunk_bytes);
+            return parse_matrix_market<T>({cpu, text, "f"}, chunk_bytes);
         });
         if (same != error) return "in other chunks: '" + same + "' and not '" + error + "'";
         if (error.empty() && !same_bits(matrix.view(), again.view())) {
@@ -53,7 +52,7 @@ std::string check_matrix_market(const Context& cpu, std::string_view text) {
         }
     }
     try {
-        parse_matrix_market_vector<T>(cpu, text, "f");
+        parse_matrix_market_vector<T>({cpu, text, "f"});
     } catch (const ParseError&) {
     }
     if (!error.empty()) return "";
@@ -64,7 +63,7 @@ std::string check_matrix_market(const Context& cpu, std::string_view text) {
     }
     ReadOptions options;
     options.allow_empty_rows = true;
-    const auto back = parse_matrix_market<T>(cpu, written, "written", options);
+    const auto back = parse_matrix_market<T>({cpu, written, "written", options});
     return same_bits(matrix.view(), back.view()) ? "" : "what was written reads back differently";
 }
 
@@ -72,16 +71,18 @@ template <class T>
 std::string check_other_formats(const Context& cpu, std::string_view bytes) {
     CsrMatrix<T> matrix;
     if (is_harwell_boeing(bytes)) {
-        const std::string error =
-            try_read(matrix, [&] { return parse_harwell_boeing<T>(cpu, bytes, "f", {}, nullptr); });
+        const std::string error = try_read(matrix, [&] {
+            return parse_harwell_boeing<T>({cpu, bytes, "f"});
+        });
         if (error.empty()) validate(matrix.view());
     }
     if (is_petsc_binary(bytes)) {
-        const std::string error =
-            try_read(matrix, [&] { return parse_petsc_matrix<T>(cpu, bytes, "f", {}, nullptr); });
+        const std::string error = try_read(matrix, [&] {
+            return parse_petsc_matrix<T>({cpu, bytes, "f"});
+        });
         if (error.empty()) validate(matrix.view());
         try {
-            parse_petsc_vector<T>(bytes, "f");
+            parse_petsc_vector<T>({cpu, bytes, "f"});
         } catch (const ParseError&) {
         }
     }
@@ -124,7 +125,7 @@ inline std::string broken_promise(const Mesh& mesh) {
 
 inline std::string check_gmsh(std::string_view bytes) {
     try {
-        return broken_promise(parse_gmsh(bytes, "f"));
+        return broken_promise(parse_gmsh({Context::cpu(1), bytes, "f"}));
     } catch (const ParseError&) {
         return "";
     }

@@ -7,8 +7,7 @@
 
 int main() {
     const auto context = tessera::Context::cpu();
-    const auto problem =
-        tessera::problems::generate<double>(context, tessera::Spec::parse("poisson2d:20"));
+    const auto problem = tessera::problems::generate<double>(context, "poisson2d:20");
     const auto a = problem.matrix.view();
     const tessera::CsrOperator<double> matrix(context, a);
     const tessera::BlockJacobi<double> jacobi(context, a,

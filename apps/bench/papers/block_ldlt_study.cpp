@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "block_ldlt.hpp"
+#include "operations/block_ldlt.hpp"
 
 // What figure 3 of "Two-level pivoting for block incomplete LDL^T factorisations on GPUs" needs.
 
@@ -186,27 +186,31 @@ Json dominance(const CsrView<double>& a, Index k) {
 
 Json matched_dominance(const Context& cpu, const CsrView<double>& a, Index k) {
     const SymmetricMatching matching = match_symmetric(cpu, a);
-    const BlockOrdering order = order_blocks(cpu, a, matching.partner, k);
+    const std::vector<Index> row_of_slot = order_blocks(cpu, a, matching.partner, k);
+    std::vector<Index> slot_of_row(std::size_t(a.rows));
+    for (std::size_t slot = 0; slot < row_of_slot.size(); ++slot) {
+        if (row_of_slot[slot] >= 0) slot_of_row[std::size_t(row_of_slot[slot])] = Index(slot);
+    }
     // P S A S P^T with a unit row and column for every empty slot.
     std::vector<Offset> offsets{0};
     std::vector<Index> columns;
     std::vector<double> values;
-    for (std::size_t slot = 0; slot < order.row_of_slot.size(); ++slot) {
-        const Index row = order.row_of_slot[slot];
+    for (std::size_t slot = 0; slot < row_of_slot.size(); ++slot) {
+        const Index row = row_of_slot[slot];
         if (row < 0) {
             columns.push_back(Index(slot));
             values.push_back(1);
         } else {
             for (Offset e = a.row_offsets[row]; e < a.row_offsets[row + 1]; ++e) {
                 const auto column = std::size_t(a.column_indices[e]);
-                columns.push_back(order.slot_of_row[column]);
+                columns.push_back(slot_of_row[column]);
                 values.push_back(matching.scaling[std::size_t(row)] * a.values[e] *
                                  matching.scaling[column]);
             }
         }
         offsets.push_back(Offset(columns.size()));
     }
-    const auto slots = Index(order.row_of_slot.size());
+    const auto slots = Index(row_of_slot.size());
     return dominance({slots, slots, offsets.back(), offsets.data(), columns.data(), values.data()},
                      k);
 }

@@ -1,9 +1,7 @@
 #pragma once
 
-#include "batched/factor/ldlt_tile.cuh"
-#include "batched/factor/ldu_tile.cuh"
-#include "batched/factor/llt_tile.cuh"
-#include "cuda_kernels.hpp"
+#include "batched/factor/factor_launch.cuh"
+#include "harness/cuda_kernels.hpp"
 
 namespace tessera::bench::paper {
 
@@ -30,17 +28,17 @@ bool factor_in(const Context& context, Workspace workspace, const batched::Facto
 template <batched::Pivoting pivoting, class T>
 bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
     return factor_in<batched::cuda::Ldu<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting, nullptr});
+        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
 }
 template <batched::Pivoting pivoting, class T>
 bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
     return factor_in<batched::cuda::Llt<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting, nullptr});
+        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
 }
 template <batched::Pivoting pivoting, class T>
 bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
     return factor_in<batched::cuda::Ldlt<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting, nullptr});
+        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
 }
 
 }  // namespace tessera::bench::paper

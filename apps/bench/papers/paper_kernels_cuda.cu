@@ -1,6 +1,6 @@
-#include "cuda_kernels.hpp"
+#include "harness/cuda_kernels.hpp"
 #include "papers/paper_kernels.cuh"
-#include "tessera/error.hpp"
+#include "tessera/types.hpp"
 
 namespace tessera::bench {
 

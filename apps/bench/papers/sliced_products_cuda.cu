@@ -1,6 +1,6 @@
 #include <stdexcept>
 
-#include "spmv_peers.hpp"
+#include "peers/spmv_peers.hpp"
 
 /// The product kernels of the SBELL paper, and one for BCSR in its style: FP32 or FP64 values,
 /// block columns of 32 bits, y = A x.

@@ -4,10 +4,9 @@
 
 namespace tessera {
 
-/// Groups of consecutive blocks that have at most `rows` (1..64) rows together, first come first
-/// served; a block larger than that is a group of its own. Group g starts with block groups[g];
-/// number of groups + 1 of them, in the memory of `context`. Equal results on every backend and for
-/// every number of threads. Waits (their number goes to the host).
+/// The first block of each group, and the number of blocks, for groups of consecutive blocks that
+/// have at most `rows` (1..64) rows together (larger blocks are groups of one). In the memory of
+/// `context`, equal on every backend. Waits.
 TESSERA_API Buffer<Index> group_blocks(const Context& context, const BlockPartition& blocks,
                                        Index rows);
 

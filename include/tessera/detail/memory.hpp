@@ -3,7 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include "tessera/export.hpp"
 #include "tessera/types.hpp"
 
 namespace tessera {
@@ -28,7 +27,7 @@ class TESSERA_API Memory {
 
     void* data() const { return data_; }
     Offset bytes() const { return bytes_; }
-    /// Keeps the first `bytes`; the others are freed together with these.
+    /// Shortens to the first `bytes`; the rest is freed together with these.
     void truncate(Offset bytes);
 
   private:
@@ -44,10 +43,9 @@ class TESSERA_API Memory {
     Offset allocated_ = 0;
 };
 
-TESSERA_API void copy_bytes(const Context& context, const void* from, void* to, Offset bytes);
-TESSERA_API void copy_bytes_to_host(const Context& context, const void* from, void* to,
-                                    Offset bytes);
-TESSERA_API void copy_bytes_from_host(const Context& context, const void* from, void* to,
-                                      Offset bytes);
+/// Copies to or from the memory of `context`, or within it; with `wait` until that, and all work
+/// before it, is done.
+TESSERA_API void copy_bytes(const Context& context, const void* from, void* to, Offset bytes,
+                            bool wait);
 
 }  // namespace tessera::detail

@@ -1,7 +1,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "batched/factor/factor_cpu.cpp"
-#include "batched/factor/kernels.hpp"
-#include "batched/factor_sets.hpp"
+#include "batched/factor/factor_sets.hpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
@@ -28,7 +27,8 @@ HWY_INLINE void store_lanes(D d, FactorSet<T>& set, Index first,
     hn::Store(pivots.perturbation, d, outcomes[3]);
     hn::Store(pivots.smallest, d, outcomes[4]);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
-    separate_matrices(d, count, set.n, set.scratch, set.f_leading_dimension, false, set.f + first);
+    deinterleave_matrices(d, count, set.n, set.scratch, set.f_leading_dimension, false,
+                          set.f + first);
     for (Index lane = 0; lane < count; ++lane) {
         PivotRecord<T> record;
         record.info = Index(outcomes[0][lane]);
@@ -39,7 +39,7 @@ HWY_INLINE void store_lanes(D d, FactorSet<T>& set, Index first,
             record.perturbation = outcomes[3][lane];
             record.smallest = outcomes[4][lane];
         }
-        set.note(first + lane, record);
+        set.record(first + lane, record);
     }
 }
 
@@ -52,14 +52,14 @@ HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, I
     if (pivoting == Pivoting::full) {
         const auto found = largest_of_rest(d, m, s, true, p, q);
         r = found.row;
-        exchange_columns(d, m, s, found.column);
+        swap_columns(d, m, s, found.column);
         const Index column = q[s];
         q[s] = q[found.column];
         q[found.column] = column;
     } else {
         r = largest_in_column(d, m, s, s, -1, p).position;
     }
-    exchange_rows(m, s, r);
+    swap_rows(m, s, r);
     const Index row = p[s];
     p[s] = p[r];
     p[r] = row;
@@ -145,7 +145,7 @@ HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
         if (!record.failed) {
             store_factors(d, m, pivots, set.f[k], set.f_leading_dimension);
         }
-        set.note(k, record);
+        set.record(k, record);
     }
 }
 
@@ -180,7 +180,7 @@ HWY_NOINLINE void llt_set(FactorSet<T>& set) {
         PivotRecord<T> record;
         for (Index s = 0; s < m.n; ++s) {
             if (set.pivoting == Pivoting::full) {
-                exchange_symmetric(d, m, s, largest_diagonal(m, s, set.rows[k]), set.rows[k]);
+                swap_symmetric(d, m, s, largest_diagonal(m, s, set.rows[k]), set.rows[k]);
             }
             const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record, true);
             if (record.failed) break;
@@ -190,7 +190,7 @@ HWY_NOINLINE void llt_set(FactorSet<T>& set) {
             store_column(d, m, s, root, l, false);
         }
         if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);
-        set.note(k, record);
+        set.record(k, record);
     }
 }
 
@@ -234,7 +234,7 @@ HWY_INLINE Choice choose_static(D d, const Square<T>& m, Index s, T tau) {
     const T below = hn::GetLane(hn::MaxOfLanes(d, largest_lanes(d, m, s, s, s)));
     if (magnitude(m.at(s, s)) < tau && below < tau) return {s};
     const PivotPair<T> e{m.at(s, s), m.at(s + 1, s), m.at(s + 1, s + 1)};
-    return takes_pair(e, below) ? Choice{s, s + 1} : Choice{s};
+    return is_pair_pivot(e, below) ? Choice{s, s + 1} : Choice{s};
 }
 
 /// Bunch-Kaufman (Higham, Algorithm 11.2) and rook (Algorithm 11.5) pivoting.
@@ -338,7 +338,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
         PivotRecord<T> record;
         for (Index s = 0; s < m.n;) {
             const Choice choice = choose_pivot(d, m, set.pivoting, s, tau, p);
-            exchange_symmetric(d, m, s, choice.first, p);
+            swap_symmetric(d, m, s, choice.first, p);
             if (choice.second < 0) {
                 const T pivot = used_pivot(m.at(s, s), tau, s, record);
                 if (record.failed) break;
@@ -347,7 +347,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
                 continue;
             }
             // What was in position s lies where the first of the pair was.
-            exchange_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
+            swap_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
             const PivotPair<T> given{m.at(s, s), coupling(m, s), m.at(s + 1, s + 1)};
             const PivotPair<T> e = used_pivot(given, tau, s, record);
             if (record.failed) break;
@@ -355,7 +355,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
             s += 2;
         }
         if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);
-        set.note(k, record);
+        set.record(k, record);
     }
 }
 
@@ -366,24 +366,15 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::batched::cpu {
 
 template <class T>
-void ldu(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::ldu, TESSERA_SIMD(context, ldu_set<T>));
-}
-template <class T>
-void llt(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::llt, TESSERA_SIMD(context, llt_set<T>));
-}
-template <class T>
-void ldlt(const Context& context, const FactorJob<T>& job) {
-    factor_batch(context, job, Factorisation::ldlt, TESSERA_SIMD(context, ldlt_set<T>));
+void factorise(const Context& context, const FactorJob<T>& job) {
+    factor_batch(context, job,
+                 job.factorisation == Factorisation::ldu   ? TESSERA_SIMD(context, ldu_set<T>)
+                 : job.factorisation == Factorisation::llt ? TESSERA_SIMD(context, llt_set<T>)
+                                                           : TESSERA_SIMD(context, ldlt_set<T>));
 }
 
-template decltype(ldu<float>) ldu<float>;
-template decltype(ldu<double>) ldu<double>;
-template decltype(llt<float>) llt<float>;
-template decltype(llt<double>) llt<double>;
-template decltype(ldlt<float>) ldlt<float>;
-template decltype(ldlt<double>) ldlt<double>;
+template decltype(factorise<float>) factorise<float>;
+template decltype(factorise<double>) factorise<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

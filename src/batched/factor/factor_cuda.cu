@@ -2,45 +2,38 @@
 
 namespace tessera::batched::cuda {
 
+namespace {
+
+/// By the one of `pivotings` that the job has.
+template <Factorisation kind, Pivoting... pivotings, class T>
+void dispatch(const Context& context, const FactorJob<T>& job) {
+    const auto run = [&]<Pivoting pivoting>(std::integral_constant<Pivoting, pivoting>) {
+        if (job.pivoting != pivoting) return;
+        if constexpr (kind != Factorisation::ldlt && pivoting != Pivoting::full) {
+            if (factorise_by_groups<kind, pivoting>(context, job)) return;
+        }
+        factorise_as<kind, pivoting>(context, job);
+    };
+    (run(std::integral_constant<Pivoting, pivotings>()), ...);
+}
+
+}  // namespace
+
 template <class T>
-void ldu(const Context& context, const FactorJob<T>& job) {
-    switch (job.pivoting) {
-        case Pivoting::fixed:
-            if (ldu_by_groups<Pivoting::fixed>(context, job)) return;
-            return ldu_with<Pivoting::fixed>(context, job);
-        case Pivoting::partial:
-            if (ldu_by_groups<Pivoting::partial>(context, job)) return;
-            return ldu_with<Pivoting::partial>(context, job);
-        default:
-            return ldu_with<Pivoting::full>(context, job);
+void factorise(const Context& context, const FactorJob<T>& job) {
+    using enum Factorisation;
+    using enum Pivoting;
+    switch (job.factorisation) {
+        case ldu:
+            return dispatch<ldu, fixed, partial, full>(context, job);
+        case llt:
+            return dispatch<llt, fixed, full>(context, job);
+        case ldlt:
+            return dispatch<ldlt, fixed, bunch_kaufman, rook, full>(context, job);
     }
 }
 
-template <class T>
-void llt(const Context& context, const FactorJob<T>& job) {
-    if (job.pivoting == Pivoting::full) return llt_with<Pivoting::full>(context, job);
-    if (!llt_by_groups(context, job)) llt_with<Pivoting::fixed>(context, job);
-}
-
-template <class T>
-void ldlt(const Context& context, const FactorJob<T>& job) {
-    switch (job.pivoting) {
-        case Pivoting::fixed:
-            return ldlt_with<Pivoting::fixed>(context, job);
-        case Pivoting::bunch_kaufman:
-            return ldlt_with<Pivoting::bunch_kaufman>(context, job);
-        case Pivoting::rook:
-            return ldlt_with<Pivoting::rook>(context, job);
-        default:
-            return ldlt_with<Pivoting::full>(context, job);
-    }
-}
-
-template decltype(ldu<float>) ldu<float>;
-template decltype(ldu<double>) ldu<double>;
-template decltype(llt<float>) llt<float>;
-template decltype(llt<double>) llt<double>;
-template decltype(ldlt<float>) ldlt<float>;
-template decltype(ldlt<double>) ldlt<double>;
+template decltype(factorise<float>) factorise<float>;
+template decltype(factorise<double>) factorise<double>;
 
 }  // namespace tessera::batched::cuda

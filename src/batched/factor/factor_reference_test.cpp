@@ -1,4 +1,4 @@
-#include "batched/factor/factor_reference.hpp"
+#include "batched/factor/test_factor_reference.hpp"
 #include "support/blocks.hpp"
 
 namespace tessera::test {

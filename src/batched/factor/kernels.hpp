@@ -1,39 +1,56 @@
 #pragma once
 
-#include "base/backends.hpp"
-#include "batched/factor_job.hpp"
+#include "base/dispatch.hpp"
+#include "base/host_device.hpp"
+#include "tessera/factor.hpp"
 
 namespace tessera::batched {
 
-/// A_b(p, q) = L D U, A_b(p, p) = L L^T and A_b(p, p) = L D L^T; see tessera/factor.hpp. No wait.
+/// One call of ldu, llt or ldlt, checked.
+template <class T>
+struct FactorJob {
+    BatchView<const T> a;
+    BatchView<T> f;
+    PermutationsView<Index> permutations;
+    FactorResults<T> results;
+    FactorOptions<T> options;
+    Pivoting pivoting = Pivoting::fixed;
+    Factorisation factorisation = Factorisation::ldu;
+    const Plan* plan = nullptr;  ///< Null for batches of one size.
+};
+
+/// The threshold tau of matrix b, whose largest magnitude is `largest`; 0 where there is none.
+template <class T>
+TESSERA_HOST_DEVICE inline T threshold_of(const FactorOptions<T>& options, Offset b, T largest) {
+    T tau = options.threshold;
+    if (options.thresholds != nullptr) tau = options.thresholds[b * options.threshold_stride];
+    if (options.relative) tau *= largest;
+    return tau > T(0) ? tau : T(0);
+}
+
+/// A_b(p, q) = L D U, A_b(p, p) = L L^T or A_b(p, p) = L D L^T; see tessera/factor.hpp. No wait.
 ///   ldu   Partial pivoting exchanges positions s and that of the pivot in step s.
 ///   ldlt  Step s exchanges position s with that of the pivot (Bunch-Kaufman and rook start their
 ///         search at what is in position s then). Of a 2 x 2 pivot the index where the search of
 ///         Bunch-Kaufman and rook stood goes to s, its partner to s + 1; with full pivoting the
 ///         smaller original index goes to s. Where all that the search has met is below the
 ///         threshold, the pivot is the 1 x 1 one at hand (the largest diagonal element for full).
-TESSERA_BACKENDS(template <class T> void ldu(const Context& context, const FactorJob<T>& job);
-                 template <class T> void llt(const Context& context, const FactorJob<T>& job);
-                 template <class T> void ldlt(const Context& context, const FactorJob<T>& job);)
+TESSERA_BACKENDS(template <class T>
+                 void factorise(const Context& context, const FactorJob<T>& job);)
 
 namespace cuda {
 
-/// Each compiled in a file of its own for every pivoting and type.
-template <Pivoting pivoting, class T>
-void ldu_with(const Context& context, const FactorJob<T>& job);
-template <Pivoting pivoting, class T>
-void llt_with(const Context& context, const FactorJob<T>& job);
-template <Pivoting pivoting, class T>
-void ldlt_with(const Context& context, const FactorJob<T>& job);
+/// Matrices of every size; each instance is compiled in a file of its own.
+template <Factorisation kind, Pivoting pivoting, class T>
+void factorise_as(const Context& context, const FactorJob<T>& job);
 
-/// Batches of 8 or 16 rows in one run of memory, static or partial pivoting; false, and nothing
-/// done, for others.
-template <Pivoting pivoting, class T>
-bool ldu_by_groups(const Context& context, const FactorJob<T>& job);
-template <class T>
-bool llt_by_groups(const Context& context, const FactorJob<T>& job);
-/// The matrices of 17 .. 32 rows with full pivoting, FP32; false, and nothing done, where more than
-/// factors, permutations and info is asked for.
+/// Batches of 8 or 16 rows in one run of memory, LDU with static or partial pivoting or LL^T with
+/// static pivoting; false, and nothing done, for others.
+template <Factorisation kind, Pivoting pivoting, class T>
+bool factorise_by_groups(const Context& context, const FactorJob<T>& job);
+
+/// LDU with full pivoting of the matrices of 17 .. 32 rows, FP32; false, and nothing done, where
+/// more than factors, permutations and info is requested.
 template <class T>
 bool ldu_by_compaction(const Context& context, const FactorJob<T>& job);
 

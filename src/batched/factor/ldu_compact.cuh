@@ -7,21 +7,6 @@ namespace tessera::batched::cuda {
 
 namespace {
 
-/// Fallback: the matrices of a warp whose bit is set in `odd`, by the general kernel; a function of
-/// its own so that it costs the fast path no registers.
-__device__ __noinline__ void factorise_odd_compact(const SizeClasses& classes,
-                                                   const FactorJob<float>& job, unsigned odd,
-                                                   Offset first, int n, unsigned char* memory) {
-    using Team = WarpTeam<32>;
-    const Team team;
-    const auto mine = team_memory<float, Team>(memory, factor_bytes<float>(32, 32), 0, n);
-    for (; odd != 0; odd &= odd - 1) {
-        __syncwarp();
-        factorise<Ldu<Pivoting::full>, float, Team, SharedRows<float>>(
-            team, mine, job, false, n, classes.matrix(first + __ffs(int(odd)) - 1), true);
-    }
-}
-
 /// LDU with full pivoting in FP32; one matrix per 8 lanes, four rows per lane in registers. Every
 /// eight steps the remaining rows and columns are compacted through shared memory.
 __global__ void __launch_bounds__(32 * CompactShape::warps, compaction_blocks)
@@ -47,10 +32,9 @@ __global__ void __launch_bounds__(32 * CompactShape::warps, compaction_blocks)
         odd = __ballot_sync(full_warp, here && !plain && threadIdx.x % Shape::lanes == 0);
         if (here && plain) {
             const auto& p = job.permutations;
-            const Offset start = p.offsets != nullptr ? p.offsets[b] : b * p.stride;
             const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
-            Index* const rows = p.rows != nullptr ? p.rows + start : nullptr;
-            Index* const columns = p.columns != nullptr ? p.columns + start : nullptr;
+            Index* const rows = p.rows != nullptr ? p.rows + p.start(b) : nullptr;
+            Index* const columns = p.columns != nullptr ? p.columns + p.start(b) : nullptr;
             if (n == 32 && line == 32) {
                 ldu.store<true>(start_of(job.f, b), line, rows, columns);
             } else {
@@ -65,7 +49,8 @@ __global__ void __launch_bounds__(32 * CompactShape::warps, compaction_blocks)
     unsigned left = 0;
     for (int m = 0; m < Shape::matrices; ++m) left |= (odd >> m * Shape::lanes & 1) << m;
     __syncwarp();
-    factorise_odd_compact(classes, job, left, first, n, memory);
+    factorise_odd<Ldu<Pivoting::full>, 32>(
+        job, left, n, memory, [&classes, first](int m) { return classes.matrix(first + m); });
 }
 
 }  // namespace
@@ -74,12 +59,13 @@ template <class T>
 bool ldu_by_compaction(const Context& context, const FactorJob<T>& job) {
     using Shape = CompactShape;
     if (is_told(job.results) || job.options.relative) return false;
-    const StagedLaunch launch = factor_launch(job, 17, 32, 32, Shape::warps * Shape::matrices);
+    const bool quads = job.a.size % 4 == 0 && is_contiguous_aligned(job.a);
+    const StagedLaunch launch = staged_launch(
+        job.a, job.plan, 17, 32, Shape::warps * Shape::matrices, [](Index) { return 1; },
+        [](Index) { return Shape::warps * Shape::matrices * Shape::bytes; });
     if (launch.blocks == 0) return true;
-    const bool quads = job.a.size % 4 == 0 && is_aligned_run(job.a);
-    launch_dependent(factor_compact_kernel, launch.blocks, 32 * Shape::warps,
-                     Shape::warps * Shape::matrices * Shape::bytes, stream_of(context),
-                     launch.classes, job, quads);
+    launch_dependent(factor_compact_kernel, launch.blocks, 32 * Shape::warps, launch.team_bytes,
+                     stream_of(context), launch.classes, job, quads);
     return true;
 }
 

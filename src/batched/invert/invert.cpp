@@ -7,31 +7,22 @@ namespace tessera::batched {
 namespace {
 
 template <class T>
-void check_inverses(const char* name, const BatchView<const T>& a, const BatchView<T>& x) {
-    check_batch(name, x);
-    require_of(a.count == x.count, name, "a and x differ in their number of matrices");
-    require_of(
-        (a.sizes == nullptr) == (x.sizes == nullptr) && (a.sizes != nullptr || a.size == x.size),
-        name, "a and x differ in the sizes of their matrices");
-    require_of(a.layout == x.layout, name, "a and x differ in their layout");
-    check_written(name, x.count, x);
-}
-
-template <class T>
 void run(const char* name, const Context& context, InvertJob<T> job) {
     check_batch(name, job.a);
-    if (job.store) check_inverses(name, job.a, job.x);
+    if (job.store) check_pair(name, job.a, job.x, true);
     std::optional<Plan> own;
-    job.plan = plan_of(name, context, job.a, job.plan, own);
-    if (job.store) check_values(name, largest_of(job.a, job.plan), job.x);
+    job.plan = resolve_plan(name, context, job.a, job.plan, own);
+    if (job.plan != nullptr) job.order = job.plan->order();
+    if (job.store) check_values(name, max_rows(job.a, job.plan), job.x);
     if (job.a.count == 0) return;
     const double passes = job.store ? 2 : 1;
     const double result_bytes = (job.results.info != nullptr ? sizeof(Index) : 0) +
                                 (job.results.reciprocal_condition != nullptr ? sizeof(T) : 0) +
                                 (job.results.pivot_growth != nullptr ? sizeof(T) : 0);
-    const Phase phase(context, name,
-                      passes * values_of(job.a, job.plan) * sizeof(T) + result_bytes * job.a.count);
-    select(context, &cpu::invert<T>, TESSERA_IF_CUDA(cuda::invert<T>))(context, job);
+    const Phase phase(
+        context, name,
+        passes * value_count(job.a, job.plan) * sizeof(T) + result_bytes * job.a.count);
+    TESSERA_RUN(invert<T>, context, job);
 }
 
 }  // namespace

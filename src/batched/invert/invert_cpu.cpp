@@ -3,6 +3,7 @@
 #include "batched/invert/kernels.hpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "simd/batch.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/gauss_jordan-inl.h"
 #include "simd/tiles/gauss_jordan_single-inl.h"
@@ -18,22 +19,27 @@ namespace tessera::batched::cpu {
 /// at 32.
 inline constexpr Index interleaved_rows = 28;
 
-/// Matrices of equal size: where they are and what is wanted of them.
+/// Matrices of equal size, and what is computed of them. Starts are repeated up to whole vectors of
+/// lanes.
 template <class T>
 struct EqualMatrices {
+    const InvertJob<T>& job;
+    T* scratch;
     Index n = 0;
     Index count = 0;
-    bool row_major = false;
-    const T* const* a = nullptr;  ///< Starts, repeated up to whole vectors of lanes.
-    T* const* x = nullptr;        ///< Null where the inverses are not stored.
     Offset a_leading_dimension = 0;
     Offset x_leading_dimension = 0;
-    T* scratch = nullptr;
-    // Arrays of batch_set.
-    Index* info = nullptr;
-    T* norm_a = nullptr;  ///< Infinity norms of A and of its inverse; null where not wanted.
-    T* norm_x = nullptr;
-    T* growth = nullptr;  ///< Null where not wanted.
+    const T* a[max_set_size] = {};
+    T* x[max_set_size] = {};
+    Index info[max_set_size] = {};
+    alignas(
+        64) T norm_a[max_set_size] = {};  ///< Infinity norms of A and of its inverse, if requested.
+    alignas(64) T norm_x[max_set_size] = {};
+    alignas(64) T growth[max_set_size] = {};  ///< max |u_kj| / max |a_ij|, if requested.
+
+    bool row_major() const { return job.a.layout == Layout::row_major; }
+    bool wants_condition() const { return job.results.reciprocal_condition != nullptr; }
+    bool wants_growth() const { return job.results.pivot_growth != nullptr; }
 };
 
 }  // namespace tessera::batched::cpu
@@ -96,61 +102,45 @@ HWY_INLINE void store_nan(Index n, T* x, Offset leading_dimension) {
 
 /// Inverts the matrices first .. first + Lanes(d) - 1, one in each lane.
 template <class D, class T>
-HWY_INLINE void invert_lanes(D d, const EqualMatrices<T>& set, Index first) {
+HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
     using TI = hn::TFromD<hn::RebindToSigned<D>>;
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
+    const bool row_major = set.row_major();
     HWY_ALIGN TI steps[interleaved_rows * hn::MaxLanes(D())];
     HWY_ALIGN TI info[hn::MaxLanes(D())];
     T* HWY_RESTRICT a = set.scratch;
-    interleave_matrices(d, n, set.a + first, set.a_leading_dimension, set.row_major, a);
+    interleave_matrices(d, n, set.a + first, set.a_leading_dimension, row_major, a);
     auto largest_given = hn::Zero(d);
-    if (set.norm_a != nullptr) hn::Store(interleaved_norm(d, n, a), d, set.norm_a + first);
-    if (set.growth != nullptr) largest_given = largest_magnitude(d, n * n, a);
-    T* growth = set.growth != nullptr ? set.growth + first : nullptr;
+    if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_a + first);
+    if (set.wants_growth()) largest_given = largest_magnitude(d, n * n, a);
+    T* growth = set.wants_growth() ? set.growth + first : nullptr;
     const bool in_registers = n <= register_rows;
     if (in_registers) {
         invert_registers(d, n, a, info, growth);
     } else {
         invert_interleaved(d, n, a, a + n * n * lanes, steps, info, growth);
     }
-    if (growth != nullptr) {
-        const auto ratio = hn::Div(hn::Load(d, growth), largest_given);
-        hn::Store(hn::Max(hn::Set(d, T(1)), ratio), d, growth);
-    }
-    if (set.norm_x != nullptr) hn::Store(interleaved_norm(d, n, a), d, set.norm_x + first);
+    if (growth != nullptr) hn::Store(hn::Div(hn::Load(d, growth), largest_given), d, growth);
+    if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_x + first);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
-    if (in_registers && set.x != nullptr) {
-        separate_matrices(d, count, n, a, set.x_leading_dimension, set.row_major, set.x + first);
+    const bool store = set.job.store;
+    if (in_registers && store) {
+        deinterleave_matrices(d, count, n, a, set.x_leading_dimension, row_major, set.x + first);
     }
     for (Index lane = 0; lane < count; ++lane) {
         set.info[first + lane] = Index(info[lane]);
-        if (set.x == nullptr) continue;
+        if (!store) continue;
         T* x = set.x[first + lane];
         if (info[lane] != 0) {
             store_nan(n, x, set.x_leading_dimension);
-            continue;
+        } else if (!in_registers) {
+            TI rows[interleaved_rows];
+            for (Index k = 0; k < n; ++k) rows[k] = steps[k * lanes + lane];
+            store_inverse(d, n, a + lane, n * lanes, lanes, rows, x, set.x_leading_dimension,
+                          row_major);
         }
-        if (in_registers) continue;
-        TI rows[interleaved_rows];
-        for (Index k = 0; k < n; ++k) rows[k] = steps[k * lanes + lane];
-        store_inverse(d, n, a + lane, n * lanes, lanes, rows, x, set.x_leading_dimension,
-                      set.row_major);
     }
-}
-
-template <class D, class T>
-HWY_INLINE T single_norm(D d, const SingleMatrix<T>& m) {
-    const Index lanes = Index(hn::Lanes(d));
-    auto norm = hn::Zero(d);
-    for (Index i = 0; i < m.rows; i += lanes) {
-        auto sum = hn::Zero(d);
-        for (Index j = 0; j < m.n; ++j) {
-            sum = hn::Add(sum, hn::Abs(hn::Load(d, m.a + j * m.rows + i)));
-        }
-        norm = hn::Max(norm, sum);
-    }
-    return hn::GetLane(hn::MaxOfLanes(d, norm));
 }
 
 /// Copies a matrix; padding becomes zero.
@@ -173,7 +163,7 @@ HWY_INLINE void load_single(D d, const SingleMatrix<T>& m, const T* from, Offset
 }
 
 template <class T>
-HWY_INLINE void invert_one(const EqualMatrices<T>& set, Index b) {
+HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
     const hn::ScalableTag<T> d;
     using TI = hn::TFromD<hn::RebindToSigned<decltype(d)>>;
     const Index lanes = Index(hn::Lanes(d));
@@ -186,32 +176,32 @@ HWY_INLINE void invert_one(const EqualMatrices<T>& set, Index b) {
     m.done = (at += rows * panel_width);
     m.keep = (at += rows);
     m.pivot_rows = at + rows;
-    load_single(d, m, set.a[b], set.a_leading_dimension, set.row_major);
-    if (set.norm_a != nullptr) set.norm_a[b] = single_norm(d, m);
+    load_single(d, m, set.a[b], set.a_leading_dimension, set.row_major());
+    const auto norm = [&] HWY_ATTR {
+        return hn::GetLane(hn::MaxOfLanes(d, row_sum_norm(d, rows / lanes, n, m.a)));
+    };
+    if (set.wants_condition()) set.norm_a[b] = norm();
     T largest_given = T(1), largest_met = T(1);
-    if (set.growth != nullptr) {
+    if (set.wants_growth()) {
         largest_given = hn::GetLane(hn::MaxOfLanes(d, largest_magnitude(d, rows / lanes * n, m.a)));
     }
     Index steps[largest_size];
-    set.info[b] = invert_single(d, m, steps, set.growth != nullptr ? &largest_met : nullptr);
+    set.info[b] = invert_single(d, m, steps, set.wants_growth() ? &largest_met : nullptr);
     if (set.info[b] != 0) {
-        if (set.x != nullptr) store_nan(n, set.x[b], set.x_leading_dimension);
+        if (set.job.store) store_nan(n, set.x[b], set.x_leading_dimension);
         return;
     }
-    if (set.growth != nullptr) {
-        const T ratio = largest_met / largest_given;
-        set.growth[b] = ratio > T(1) ? ratio : T(1);
-    }
-    if (set.norm_x != nullptr) set.norm_x[b] = single_norm(d, m);
-    if (set.x == nullptr) return;
+    set.growth[b] = largest_met / largest_given;
+    if (set.wants_condition()) set.norm_x[b] = norm();
+    if (!set.job.store) return;
     TI row_of_step[largest_size];
     for (Index k = 0; k < n; ++k) row_of_step[k] = steps[k];
     store_inverse(d, n, m.a, rows, 1, row_of_step, set.x[b], set.x_leading_dimension,
-                  set.row_major);
+                  set.row_major());
 }
 
 template <class T>
-void invert_equal(const EqualMatrices<T>& set) {
+void invert_equal(EqualMatrices<T>& set) {
     if (set.n > interleaved_rows) {
         for (Index b = 0; b < set.count; ++b) invert_one(set, b);
         return;
@@ -224,10 +214,7 @@ void invert_equal(const EqualMatrices<T>& set) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <limits>
 #include <vector>
-
-#include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {
 
@@ -244,24 +231,6 @@ Offset scratch_lines(Index n) {
     return std::max(interleaved, n > interleaved_rows ? single : 0);
 }
 
-/// Writes what is wanted of the matrices of one set.
-template <class T>
-void tell(const BatchSet& set, const Index* info, const T* norm_a, const T* norm_x, const T* growth,
-          const ConditionResults<T>& results) {
-    for (Index k = 0; k < set.count; ++k) {
-        const Index b = set.members[k];
-        if (results.info != nullptr) results.info[b] = info[k];
-        if (results.reciprocal_condition != nullptr) {
-            const T value = set.n == 0 ? T(1) : T(1) / norm_a[k] / norm_x[k];
-            results.reciprocal_condition[b] = info[k] == 0 ? value : T(0);
-        }
-        if (results.pivot_growth != nullptr) {
-            const T value = set.n == 0 ? T(1) : growth[k];
-            results.pivot_growth[b] = info[k] == 0 ? value : std::numeric_limits<T>::infinity();
-        }
-    }
-}
-
 /// Operations on values for a matrix of n rows: the elimination, and moving it.
 double work(Index n) { return double(n) * n * (n + 4) + 4; }
 
@@ -273,39 +242,23 @@ void invert(const Context& context, const InvertJob<T>& job) {
     const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
     for_batch_parts(context, job.a, job.plan, work, [&](auto&& for_sets) {
         std::vector<CacheLine> scratch(std::size_t(scratch_lines<T>(largest)));
-        const T* a[batch_set];
-        T* x[batch_set];
-        Index info[batch_set];
-        alignas(64) T norm_a[batch_set];
-        alignas(64) T norm_x[batch_set];
-        alignas(64) T growth[batch_set];
+        EqualMatrices<T> equal{job, reinterpret_cast<T*>(scratch.data())};
         for_sets([&](const BatchSet& set) {
-            EqualMatrices<T> equal;
             equal.n = set.n;
             equal.count = set.count;
-            equal.row_major = job.a.layout == Layout::row_major;
-            equal.a = a;
-            equal.a_leading_dimension = job.a.sizes != nullptr ? set.n : job.a.leading_dimension;
-            equal.scratch = reinterpret_cast<T*>(scratch.data());
-            equal.info = info;
-            if (job.results.reciprocal_condition != nullptr) {
-                equal.norm_a = norm_a;
-                equal.norm_x = norm_x;
+            equal.a_leading_dimension = leading_dimension_of(job.a, set.n);
+            equal.x_leading_dimension = leading_dimension_of(job.x, set.n);
+            gather_addresses(job.a, set, equal.a);
+            if (job.store) gather_addresses(job.x, set, equal.x);
+            if (set.n > 0) invert_equal(equal);
+            for (Index k = 0; k < set.count; ++k) {
+                if (set.n > 0) {
+                    write_results(job.results, set.members[k], equal.info[k], equal.norm_a[k],
+                                  equal.norm_x[k], equal.growth[k]);
+                } else {
+                    write_results(job.results, set.members[k], 0, T(1), T(1), T(1));
+                }
             }
-            if (job.results.pivot_growth != nullptr) equal.growth = growth;
-            if (job.store) {
-                equal.x = x;
-                equal.x_leading_dimension =
-                    job.x.sizes != nullptr ? set.n : job.x.leading_dimension;
-                list_starts(job.x, set, x);
-            }
-            list_starts(job.a, set, a);
-            if (set.n > 0) {
-                invert_equal(equal);
-            } else {
-                std::fill(info, info + set.count, 0);
-            }
-            tell(set, info, norm_a, norm_x, growth, job.results);
         });
     });
 }

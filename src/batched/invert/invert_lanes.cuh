@@ -6,8 +6,8 @@
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/pack.cuh"
+#include "gpu/tiles/contiguous_tile.cuh"
 #include "gpu/tiles/gauss_jordan_lane.cuh"
-#include "gpu/tiles/runs.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
@@ -18,21 +18,11 @@ using namespace tessera::cuda;
 
 namespace {
 
-/// Matrices of one size stored one after the other.
-template <class T>
-struct RunJob {
-    const T* a;
-    T* x;  ///< Null: not stored.
-    Index count;
-    Index* info;              ///< May be null.
-    T* reciprocal_condition;  ///< May be null.
-};
-
-/// Whether the matrices of a job are such a run and no other output is requested.
+/// Whether these kernels can do a job: runs of matrices, and no pivot growth.
 template <class T>
 bool is_one_run(const InvertJob<T>& job) {
-    return job.results.pivot_growth == nullptr && is_aligned_run(job.a) &&
-           (!job.store || is_aligned_run(job.x));
+    return job.results.pivot_growth == nullptr && is_contiguous_aligned(job.a) &&
+           (!job.store || is_contiguous_aligned(job.x));
 }
 
 /// Shared memory of one warp: 32 matrices, so far apart that its lanes read or write their own ones
@@ -47,7 +37,8 @@ struct LaneStage {
     static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
 };
 
-/// Copies `Count` values in units of `Bytes`, which divide the address of `shared`.
+/// Copies `Count` values in units of `Bytes`, which divide the address of `shared`. As integers:
+/// with units of T the compiler takes many more registers for FP32 and n = 6.
 template <int Bytes, int Count, class T>
 __device__ __forceinline__ void take_from(const T* shared, T* registers) {
     constexpr int each = Bytes / int(sizeof(T));
@@ -146,24 +137,24 @@ __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
 /// registers, rows exchanged by selects. A warp stages 32 matrices in shared memory by cp.async.
 template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
-    invert_lanes_kernel(const RunJob<T> job, bool first_in_chain) {
+    invert_lanes_kernel(const __grid_constant__ InvertJob<T> job, bool first_in_chain) {
     using Stage = LaneStage<T, n>;
-    using Run = WarpRun<T, n, 32, 1, Stage::stride - n * n>;
+    using Run = ContiguousTile<T, n, 32, 1, Stage::stride - n * n>;
     extern __shared__ __align__(16) unsigned char lane_memory[];
     if (begin_in_chain(first_in_chain)) return;
     T* const staged = reinterpret_cast<T*>(lane_memory + int(threadIdx.x) / 32 * Stage::bytes);
     const int lane = int(threadIdx.x) % 32;
     const unsigned first = (blockIdx.x * lane_warps + threadIdx.x / 32) * 32;
-    const int here = min(32, int(unsigned(job.count) - first));
+    const int here = min(32, int(unsigned(job.a.count) - first));
     if (here <= 0) return;
-    Run::load(job.a + Offset(first) * (n * n), here, staged);
+    Run::load(job.a.values + Offset(first) * (n * n), here, staged);
     wait_for_copies();
 
     T* const mine = staged + min(lane, here - 1) * Stage::stride;
     T a[n * n];
     T norm = T(0);
     take_matrix<n>(mine, a);
-    if (job.reciprocal_condition != nullptr) {
+    if (job.results.reciprocal_condition != nullptr) {
 #pragma unroll
         for (int i = 0; i < n; ++i) {
             const T sum = row_sum<n>(a, i);
@@ -178,28 +169,22 @@ __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     __syncwarp();  // Lanes without a matrix have read the last one.
     // A sum may overflow where no element does.
     if (!__any_sync(full_warp, odd || !isfinite(total))) {
-        if (lane < here && job.x != nullptr) put_matrix<n>(mine, a, row);
+        if (lane < here && job.store) put_matrix<n>(mine, a, row);
     } else if (lane < here) {
         outcome = invert_carefully<n>(mine);
     }
     if (lane < here) {
-        if (job.info != nullptr) job.info[first + lane] = outcome.info;
-        if (job.reciprocal_condition != nullptr) {
-            job.reciprocal_condition[first + lane] =
-                outcome.info == 0 ? T(1) / norm / outcome.norm : T(0);
-        }
+        write_results(job.results, first + lane, outcome.info, norm, outcome.norm, T(0));
     }
-    if (job.x == nullptr) return;
+    if (!job.store) return;
     __syncwarp();
-    Run::store(job.x + Offset(first) * (n * n), here, staged);
+    Run::store(job.x.values + Offset(first) * (n * n), here, staged);
 }
 
 template <class T, int n, int thread_blocks>
 void launch_lanes(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     chain.launch(invert_lanes_kernel<T, n, thread_blocks>, blocks_for(job.a.count, 32 * lane_warps),
-                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes,
-                 RunJob<T>{job.a.values, job.store ? job.x.values : nullptr, job.a.count,
-                           job.results.info, job.results.reciprocal_condition});
+                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes, job);
 }
 
 }  // namespace

@@ -2,9 +2,10 @@
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
+#include "gpu/batch_view.cuh"
 #include "gpu/launch.cuh"
-#include "gpu/staged_batch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 
 namespace tessera::batched::cuda {
 
@@ -15,13 +16,8 @@ using namespace tessera::cuda;
 /// A thread block of `Columns` warps holds one matrix of up to 16 Columns rows in registers, thread
 /// (x, y), x = 0..15, the columns x + 16 j and the rows 2 y, 2 y + 1 plus 4 Columns i: tiles of 8
 /// rows and `Columns` columns.
-constexpr int tile_rows = 8;
+constexpr int tile_rows = large_tile_rows;
 constexpr int grid_columns = 16;
-
-/// Thread blocks of a multiprocessor whose registers hold the tiles and some 56 others a thread.
-template <class T, int Columns>
-constexpr int thread_blocks = 65536 /
-                              (32 * Columns * (tile_rows * Columns * int(sizeof(T)) / 4 + 56));
 
 /// Shared memory of a thread block: the exchange of a step, and the permutation.
 template <class T, int Columns>
@@ -253,29 +249,10 @@ __device__ __forceinline__ Progress<T> eliminate(Tile<T, Columns>& tile, int n,
     return progress;
 }
 
-/// One matrix: where its elements lie and what is wanted of it.
-template <class T>
-struct Place {
-    T* start;
-    Offset row_stride;
-    Offset column_stride;
-
-    template <class View>
-    __device__ __forceinline__ Place(const View& view, Offset b, int n) : start(start_of(view, b)) {
-        const Offset leading_dimension = view.sizes != nullptr ? n : view.leading_dimension;
-        const bool rows_run = view.layout == Layout::column_major;
-        row_stride = rows_run ? 1 : leading_dimension;
-        column_stride = rows_run ? leading_dimension : 1;
-    }
-    __device__ __forceinline__ T& operator()(int i, int j) const {
-        return start[i * row_stride + j * column_stride];
-    }
-};
-
 template <class T, int Columns>
 __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int n, int info,
                                               const Exchange<T, Columns>& shared,
-                                              const Place<T>& x) {
+                                              const StridedMatrix<T>& x) {
     const T nan = std::numeric_limits<T>::quiet_NaN();
 #pragma unroll
     for (int j = 0; j < Columns; ++j) {
@@ -295,19 +272,18 @@ __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int 
 /// 8 x Columns values per thread in registers, pivot row and multipliers through shared memory. The
 /// next pivot column is updated first (look-ahead). Matrices from position `first` of the order on.
 template <class T, int Columns>
-__global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
-    invert_kernel(const __grid_constant__ InvertJob<T> job, const Index* order, Index first,
-                  bool first_in_chain) {
+__global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
+    invert_kernel(const __grid_constant__ InvertJob<T> job, Index first, bool first_in_chain) {
     __shared__ Exchange<T, Columns> shared;
     if (begin_in_chain(first_in_chain)) return;
     const Offset position = Offset(first) + blockIdx.x;
-    const Offset b = order != nullptr ? Offset(order[position]) : position;
+    const Offset b = job.order != nullptr ? Offset(job.order[position]) : position;
     const int n = job.a.sizes != nullptr ? job.a.sizes[b] : job.a.size;
     Tile<T, Columns> tile;
     tile.x = int(threadIdx.x) % grid_columns;
     tile.y = int(threadIdx.x) / grid_columns;
 
-    const Place<const T> a(job.a, b, n);
+    const StridedMatrix<const T> a(job.a, b, n);
     T largest_given = T(0);
 #pragma unroll
     for (int j = 0; j < Columns; ++j) {
@@ -342,36 +318,26 @@ __global__ void __launch_bounds__(32 * Columns, thread_blocks<T, Columns>)
         progress.largest_met = block_max(progress.largest_met, shared);
     }
     if (threadIdx.x == 0) {
-        const ConditionResults<T>& results = job.results;
-        if (results.info != nullptr) results.info[b] = info;
-        if (want_condition) {
-            results.reciprocal_condition[b] = failed ? T(0) : T(1) / norm / inverse_norm;
-        }
-        if (want_growth) {
-            results.pivot_growth[b] = failed ? std::numeric_limits<T>::infinity()
-                                             : fmax(progress.largest_met / largest_given, T(1));
-        }
+        write_results(job.results, b, info, norm, inverse_norm,
+                      progress.largest_met / largest_given);
     }
-    if (job.store) store_inverse(tile, n, failed ? n : 0, shared, Place<T>(job.x, b, n));
+    if (job.store) store_inverse(tile, n, info, shared, StridedMatrix<T>(job.x, b, n));
 }
 
 /// Matrices of up to 16 Columns rows, but more than 16 (Columns - 1), and the larger ones.
 template <int Columns, class T>
 void invert_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     constexpr Index largest = grid_columns * Columns;
-    constexpr Index smallest = std::max(largest - grid_columns, largest_warp_size) + 1;
+    constexpr Index smallest = std::max(largest - grid_columns, Index(32)) + 1;
     if constexpr (largest < largest_size) invert_from<Columns + 1>(chain, job);
-    const Index* order = nullptr;
     Index first = 0;
     Index count = job.a.size >= smallest && job.a.size <= largest ? job.a.count : 0;
     if (job.plan != nullptr) {
-        order = job.plan->order();
         first = job.plan->begin(smallest);
         count = job.plan->begin(largest + 1) - first;
     }
     if (count > 0) {
-        chain.launch(invert_kernel<T, Columns>, unsigned(count), 32 * Columns, 0, job, order,
-                     first);
+        chain.launch(invert_kernel<T, Columns>, unsigned(count), 32 * Columns, 0, job, first);
     }
 }
 

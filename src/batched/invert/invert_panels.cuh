@@ -1,14 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <limits>
 
-#include "base/check_cuda.hpp"
 #include "batched/invert/kernels.hpp"
+#include "gpu/batch_view.cuh"
 #include "gpu/bulk_copy.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/panels.cuh"
-#include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
@@ -19,17 +17,6 @@ namespace tessera::batched::cuda {
 using namespace tessera::cuda;
 
 namespace {
-
-/// `count` matrices from `first` on in the order of a plan.
-struct PanelJob {
-    StagedBatch<const double> a;
-    StagedBatch<double> x;
-    bool store;
-    ConditionResults<double> results;
-    const Index* order;  ///< Null: 0, 1, 2 ...
-    Index first;
-    Index count;
-};
 
 /// Shared memory of a warp: first the given matrix, then panels, then D.
 template <int n>
@@ -43,22 +30,6 @@ struct alignas(16) PanelStage {
     double norm;
     double largest;  ///< Entry of A.
     unsigned long long arrived;
-};
-
-/// Element (row, column) of a matrix is start[row * down + column * across].
-template <class T>
-struct Placed {
-    T* start;
-    Offset down;
-    Offset across;
-
-    __device__ __forceinline__ Placed(const StagedBatch<T>& batch, Offset b, int n)
-        : start(batch.start(b)) {
-        const Offset line = batch.leading_dimension == 0 ? n : batch.leading_dimension;
-        down = batch.transposed ? line : 1;
-        across = batch.transposed ? 1 : line;
-    }
-    __device__ __forceinline__ bool packed(int n) const { return down == 1 && across == n; }
 };
 
 /// value(row, column) for the entries of a tile that lie in the matrix.
@@ -80,13 +51,14 @@ __device__ __forceinline__ void fill_tile(PanelTile<n>& tile, Value&& value) {
 }
 
 template <int n>
-__device__ __forceinline__ void load_values(PanelTile<n>& tile, const Placed<const double>& a) {
-    fill_tile(tile, [&](int row, int column) { return a.start[column * a.across + row * a.down]; });
+__device__ __forceinline__ void load_values(PanelTile<n>& tile,
+                                            const StridedMatrix<const double>& a) {
+    fill_tile(tile, [&](int row, int column) { return a(row, column); });
 }
 
 /// By bulk copies, where the layout lets them; whether it does.
 template <int n>
-__device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const double>& a,
+__device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatrix<const double>& a,
                                           PanelStage<n>& stage) {
 #if __CUDA_ARCH__ >= 900
     const int lane = int(threadIdx.x) % 32;
@@ -94,7 +66,8 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const
     const CopyBarrier barrier(&stage.arrived);
     // Elsewhere n itself is a good pitch.
     constexpr bool by_columns = n % 16 == 0;
-    const bool fits = by_columns ? a.down == 1 && a.across % 2 == 0 : a.packed(n);
+    const bool fits =
+        a.row_stride == 1 && (by_columns ? a.column_stride % 2 == 0 : a.column_stride == n);
     if (!fits || (n % 2 == 0 && !at_chunk)) return false;
     constexpr int values = n * n / 2 * 2;
     if (lane == 0) barrier.init();
@@ -102,7 +75,7 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const Placed<const
     if (lane == 0) barrier.expect(values * int(sizeof(double)));
     if constexpr (by_columns) {
         if (lane < n) {
-            barrier.copy(a.start + lane * a.across, stage.values + lane * stage.pitch,
+            barrier.copy(a.start + lane * a.column_stride, stage.values + lane * stage.pitch,
                          n * int(sizeof(double)));
         }
         barrier.wait(0);
@@ -216,27 +189,14 @@ __device__ __forceinline__ double for_row(const PanelStage<n>& stage, const Pane
     return int(threadIdx.x) % 32 < n ? sum : 0.0;
 }
 
-/// The matrix of this warp, or -1. Found anew at each call: no registers hold it meanwhile.
-__device__ __forceinline__ Offset matrix_of_warp(const PanelJob& job) {
+/// The matrix of this warp among the `count` from `first` on in the order, or -1. Found anew at
+/// each call: no registers hold it meanwhile.
+__device__ __forceinline__ Offset matrix_of_warp(const Index* order, Index first, Index count) {
     unsigned block;
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
     const Offset position = Offset(block) * panel_warps + threadIdx.x / 32;
-    if (position >= job.count) return -1;
-    return job.order == nullptr ? job.first + position : Offset(job.order[job.first + position]);
-}
-
-/// Writes the optional outputs of matrix b.
-template <bool growth>
-__device__ __forceinline__ void tell(const ConditionResults<double>& results, Offset b, int info,
-                                     double norm, double inverse_norm, double grown) {
-    if (threadIdx.x % 32 != 0) return;
-    if (results.info != nullptr) results.info[b] = info;
-    if (results.reciprocal_condition != nullptr) {
-        results.reciprocal_condition[b] = info == 0 ? 1.0 / norm / inverse_norm : 0.0;
-    }
-    if (growth) {
-        results.pivot_growth[b] = info == 0 ? grown : std::numeric_limits<double>::infinity();
-    }
+    if (position >= count) return -1;
+    return order == nullptr ? first + position : Offset(order[first + position]);
 }
 
 /// Blocked Gauss-Jordan elimination with implicit partial pivoting in FP64; one matrix per warp in
@@ -244,16 +204,17 @@ __device__ __forceinline__ void tell(const ConditionResults<double>& results, Of
 /// columns updated by mma.m16n8k4.
 template <int n, bool growth>
 __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
-    invert_panels_kernel(const __grid_constant__ PanelJob job, bool first_in_chain) {
+    invert_panels_kernel(const __grid_constant__ InvertJob<double> job, Index first, Index count,
+                         bool first_in_chain) {
     extern __shared__ __align__(16) unsigned char panels_memory[];
     PanelStage<n>& stage = reinterpret_cast<PanelStage<n>*>(panels_memory)[threadIdx.x / 32];
     const int lane = int(threadIdx.x) % 32;
     if (begin_in_chain(first_in_chain)) return;
     PanelTile<n> tile;
     {
-        const Offset b = matrix_of_warp(job);
+        const Offset b = matrix_of_warp(job.order, first, count);
         if (b < 0) return;
-        const Placed<const double> a(job.a, b, n);
+        const StridedMatrix<const double> a(job.a, b, n);
         if (!load_bulk(tile, a, stage)) load_values(tile, a);
     }
     __syncwarp();
@@ -267,24 +228,25 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
     }
     PanelPivots pivots = tile.template invert<false, growth>(stage.panels);
     if (pivots.info != 0) {
-        load_values(tile, Placed<const double>(job.a, matrix_of_warp(job), n));
+        const Offset b = matrix_of_warp(job.order, first, count);
+        load_values(tile, StridedMatrix<const double>(job.a, b, n));
         pivots = tile.template invert<true, growth>(stage.panels);
     }
     put_d(tile, pivots, stage);
 
-    const Offset b = matrix_of_warp(job);
-    const Placed<double> x(job.x, b, n);
-    double* const to = x.start + lane * x.down;
+    const Offset b = matrix_of_warp(job.order, first, count);
+    const StridedMatrix<double> x(job.x, b, n);
+    double* const to = x.start + lane * x.row_stride;
     double sum;
     if (!job.store) {
         sum = for_row(stage, pivots, [](int, double) {});
-    } else if (x.packed(n)) {
+    } else if (x.row_stride == 1 && x.column_stride == n) {
         sum = for_row(stage, pivots, [&](int j, double value) {
             if (lane < n) to[j * n] = value;
         });
     } else {
         sum = for_row(stage, pivots, [&](int j, double value) {
-            if (lane < n) to[j * x.across] = value;
+            if (lane < n) to[j * x.column_stride] = value;
         });
     }
     int info = pivots.info;
@@ -294,45 +256,26 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
         if (__any_sync(full_warp, !finite && lane < n)) info = n;
     }
     if (info != 0 && job.store && lane < n) {
-        for (int j = 0; j < n; ++j) to[j * x.across] = std::numeric_limits<double>::quiet_NaN();
+        for (int j = 0; j < n; ++j)
+            to[j * x.column_stride] = std::numeric_limits<double>::quiet_NaN();
     }
-    const double grown =
-        growth ? fmax(largest_of_warp(pivots.largest), stage.largest) / stage.largest : 0.0;
-    tell<growth>(job.results, b, info, stage.norm, largest_of_warp(sum), grown);
-}
-
-/// The matrices of n rows of a batch.
-template <int n, bool growth>
-void launch_panels(LaunchChain& chain, const InvertJob<double>& given) {
-    PanelJob job{};
-    const bool transposed = given.a.layout == Layout::row_major;
-    job.a = StagedBatch<const double>(given.a, transposed);
-    if (given.store) job.x = StagedBatch<double>(given.x, transposed);
-    job.store = given.store;
-    job.results = given.results;
-    job.order = given.plan == nullptr ? nullptr : given.plan->order();
-    job.first = given.first(n);
-    job.count = given.count(n);
-    chain.launch(invert_panels_kernel<n, growth>, blocks_for(job.count, panel_warps),
-                 32 * panel_warps, panel_warps * int(sizeof(PanelStage<n>)), job);
-}
-
-/// Those of First..Last rows that have kernels.
-template <int First, int Last, bool growth>
-void launch_panels_of(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job) {
-    if constexpr (First <= Last) {
-        if constexpr (exact_compiled(Last)) {
-            if (job.count(Last) > 0) launch_panels<Last, growth>(chain, job);
-        }
-        launch_panels_of<First, Last - 1, growth>(chain, job);
-    }
+    const double inverse_norm = largest_of_warp(sum);
+    const double grown = growth ? largest_of_warp(pivots.largest) / stage.largest : 0.0;
+    if (lane == 0) write_results(job.results, b, info, stage.norm, inverse_norm, grown);
 }
 
 }  // namespace
 
 template <bool growth>
 void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job) {
-    launch_panels_of<25, 32, growth>(chain, job);
+    for_exact_sizes<25, 32>([&](auto size) {
+        constexpr int n = decltype(size)::value;
+        if (const Index count = job.count(n); count > 0) {
+            chain.launch(invert_panels_kernel<n, growth>, blocks_for(count, panel_warps),
+                         32 * panel_warps, panel_warps * int(sizeof(PanelStage<n>)), job,
+                         job.first(n), count);
+        }
+    });
 }
 
 }  // namespace tessera::batched::cuda

@@ -1,4 +1,4 @@
-#include "batched/invert/invert_reference.hpp"
+#include "batched/invert/test_invert_reference.hpp"
 #include "support/blocks.hpp"
 
 namespace tessera::test {

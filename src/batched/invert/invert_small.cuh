@@ -6,11 +6,9 @@
 
 #include "base/check_cuda.hpp"
 #include "batched/invert/invert_lanes.cuh"
-#include "batched/invert/invert_tile.cuh"
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
-#include "gpu/tiles/slots.cuh"
 #include "gpu/tiles/staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
@@ -35,14 +33,7 @@ struct SizeRange {
 constexpr int most_ranges = 8;
 
 template <class T>
-struct SmallJob {
-    StagedBatch<const T> a;
-    StagedBatch<T> x;
-    bool store;
-    ConditionResults<T> results;
-    const Index* order;  ///< Null: 0, 1, 2 ...
-    bool slots;          ///< Whether matrices are staged in slots; only in exact kernels.
-    bool same_places;    ///< Whether x lies as a does.
+struct SmallJob : InvertJob<T> {
     SizeRange ranges[most_ranges];
 };
 
@@ -69,43 +60,94 @@ __device__ __forceinline__ WarpMatrices matrices_of_warp(const SmallJob<T>& job,
             reinterpret_cast<unsigned long long*>(memory)};
 }
 
-/// Starts to copy the matrices of this warp to shared memory.
-template <class Slots, bool Exact, class T>
-__device__ __forceinline__ void load(const SmallJob<T>& job, const WarpMatrices& matrices,
-                                     const StageShape& stage, T* staged) {
-    if (Exact && job.slots) {
-        list_addresses(job.a, matrices, true);
-        load_slots<Slots>(matrices, staged);
-    } else {
-        load_matrices(job.a, matrices, stage, staged);
+/// The largest sum of magnitudes among the rows of a matrix.
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n, int lane) {
+    T norm = T(0);
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        T sum = T(0);
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) {
+            if (j < n) sum += fabs(a[i][j]);
+        }
+        norm = lane + Lanes * i < n && sum > norm ? sum : norm;
+    }
+    return lanes_max<Lanes>(norm);
+}
+
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile], int n, int lane) {
+    T largest = T(0);
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) {
+            if (j < n && lane + Lanes * i < n) largest = fmax(largest, fabs(a[i][j]));
+        }
+    }
+    return lanes_max<Lanes>(largest);
+}
+
+/// Lane l of a group takes the rows l + Lanes i of an n x n matrix in shared memory. Columns from n
+/// on repeat the last one; rows from n on hold whatever lies there: neither is ever a pivot, and so
+/// neither touches the others.
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ void take_rows(T (&a)[Rows][Tile], const T* matrix, int n, int lane) {
+    const T* row = matrix + lane;
+#pragma unroll
+    for (int j = 0; j < Tile; ++j) {
+        const T* column = row + min(j, n - 1) * n;
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) a[i][j] = column[Lanes * i];
     }
 }
 
-/// Replaces the source addresses of unaligned matrices by their destinations.
-template <class T>
-__device__ __forceinline__ void list_outputs(const SmallJob<T>& job, const WarpMatrices& w) {
-    if (!job.same_places) return list_addresses(job.x, w, true);
-    __syncwarp();
-    const int m = int(threadIdx.x) % 32;
-    if (m < w.here) {
-        w.addresses[m] += reinterpret_cast<unsigned long long>(job.x.values) -
-                          reinterpret_cast<unsigned long long>(job.a.values);
+/// Scales the rows that gauss_jordan left by the reciprocals of their pivots and returns their
+/// largest sum of magnitudes; info becomes n where it is 0 and an element is not finite. `step`
+/// receives the steps of the rows. A matrix with info becomes NaN.
+template <int Lanes, class T, int Rows, int Tile>
+__device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table, int n, int lane,
+                                        int& info, int (&step)[Rows]) {
+    T norm = T(0);
+    bool finite = true;
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+        const bool inside = lane + Lanes * i < n;
+        step[i] = inside && info == 0 ? int(table[lane + Lanes * i].step) : 0;
+        const T scale = table[step[i]].reciprocal;
+        T sum = T(0);
+#pragma unroll
+        for (int j = 0; j < Tile; ++j) {
+            a[i][j] *= scale;
+            if (j >= Tile - n) sum += fabs(a[i][j]);
+        }
+        finite = finite && (isfinite(sum) || !inside);
+        norm = inside && sum > norm ? sum : norm;
+    }
+    norm = lanes_max<Lanes>(norm);
+    if (__any_sync(full_warp, !finite || info != 0)) {
+        finite = true;
+#pragma unroll
+        for (int i = 0; i < Rows; ++i) {  // A sum may overflow where no element does.
+#pragma unroll
+            for (int j = 0; j < Tile; ++j) {
+                if (j >= Tile - n && lane + Lanes * i < n) finite = finite && isfinite(a[i][j]);
+            }
+        }
+        if (any_of_lanes<Lanes>(!finite) && info == 0) info = n;
+        if (info != 0) {
+#pragma unroll
+            for (int i = 0; i < Rows; ++i) {
+                step[i] = lane + Lanes * i;
+#pragma unroll
+                for (int j = 0; j < Tile; ++j) a[i][j] = std::numeric_limits<T>::quiet_NaN();
+            }
+            for (int k = lane; k < n; k += Lanes) table[k].row = k;
+        }
     }
     __syncwarp();
-}
-
-/// Writes the optional outputs of the matrix of this group.
-template <class T, bool Growth>
-__device__ __forceinline__ void tell(const SmallJob<T>& job, Offset position, int info, T norm,
-                                     T inverse_norm, T growth) {
-    const Index b = job.order == nullptr ? Index(position) : job.order[position];
-    if (job.results.info != nullptr) job.results.info[b] = info;
-    if (job.results.reciprocal_condition != nullptr) {
-        job.results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
-    }
-    if (Growth && job.results.pivot_growth != nullptr) {
-        job.results.pivot_growth[b] = info == 0 ? growth : std::numeric_limits<T>::infinity();
-    }
+    return norm;
 }
 
 /// Gauss-Jordan elimination with implicit partial pivoting; one matrix per `lanes` lanes, `rows`
@@ -117,7 +159,6 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes,
                         bool first_in_chain) {
     using Layout = SmallLayout<T, Tile, lanes>;
-    using Slots = tessera::cuda::Slots<T, Tile, lanes>;
     extern __shared__ __align__(16) unsigned char small_memory[];
     unsigned char* const memory =
         small_memory + int(threadIdx.x) / 32 * (stage_bytes + Layout::fixed_bytes);
@@ -135,30 +176,28 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     }
     const int n = Exact ? Tile : job.ranges[r].n;
     constexpr StageShape exact_stage = stage_shape(Tile, int(sizeof(T)), lanes);
+    constexpr bool each_padded = Exact && exact_stage.padded == 1;  // As most sizes are.
+    // The matrices of a warp end within 16 bytes for FP32 and 31 rows.
+    constexpr bool by_halves =
+        Exact && exact_stage.pad == 0 && Layout::matrices * Tile * Tile * int(sizeof(T)) % 16 != 0;
+    constexpr int chunk = by_halves ? 8 : 16;
     const auto stage = [&]() -> const StageShape& { return job.ranges[r].stage; };
     T a[rows][Tile];
     {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
         if (matrices.here == 0) return;
-        load<Slots, Exact>(job, matrices, stage(), staged);
+        load_matrices<chunk>(job.a, matrices, stage(), staged);
         wait_for_copies();
     }
-    const auto in_shared = [&](const WarpMatrices& matrices, int m) {
-        if (Exact && job.slots) {
-            return staged + m * Slots::stride + Slots::shift(matrices.addresses[m]);
-        }
-        if (Exact && exact_stage.padded == 1) return staged + m * stage().stride;
-        return staged + stage().place(m);
+    const auto in_shared = [&](int m) {
+        return staged + (each_padded ? m * stage().stride : stage().place(m));
     };
     const auto matrix_of_group = [&] {
-        // Most sizes have no need of the question.
-        if (Exact && (exact_stage.padded == 1 || job.slots)) return group;
-        return stage().matrix_of_group(group, Layout::matrices);
+        return each_padded ? group : stage().matrix_of_group(group, Layout::matrices);
     };
     const auto take = [&] {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
-        take_rows<lanes>(a, in_shared(matrices, min(matrix_of_group(), matrices.here - 1)), n,
-                         lane);
+        take_rows<lanes>(a, in_shared(min(matrix_of_group(), matrices.here - 1)), n, lane);
     };
     take();
     // Parked in shared memory during the elimination to reduce register pressure.
@@ -177,7 +216,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         met = given;
         info = gauss_jordan<lanes, true, Growth, false>(a, n, n, lane, steps, met);
     }
-    invert_order<lanes>(table, info == 0 ? n : 0, lane);
+    invert_permutation<lanes>(table, info == 0 ? n : 0, lane);
 
     asm volatile("" : "+r"(r));
     const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
@@ -185,12 +224,12 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     const T inverse_norm = scale_rows<lanes>(a, table, n, lane, info, step);
     const int m = matrix_of_group();
     if (m < matrices.here && lane == 0) {
-        tell<T, Growth>(job, matrices.first + m, info, *parked, inverse_norm,
-                        Growth ? met / given : T(0));
+        const Offset position = matrices.first + m;
+        const Offset b = job.order == nullptr ? position : job.order[position];
+        write_results(job.results, b, info, *parked, inverse_norm, Growth ? met / given : T(0));
     }
     if (!job.store) return;
-    if (Exact && job.slots) list_outputs(job, matrices);
-    T* const to = in_shared(matrices, m);
+    T* const to = in_shared(m);
     const PivotStep<T>* const rotated = table + n - Tile;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
@@ -202,53 +241,16 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         }
     }
     __syncwarp();
-    if (Exact && job.slots) {
-        store_slots<Slots>(matrices, staged);
-    } else {
-        store_matrices(job.x, matrices, stage(), staged);
-    }
+    store_matrices<chunk>(job.x, matrices, stage(), staged);
 }
 
-/// The outputs of empty matrices.
+/// The outputs of empty matrices, one per thread.
 template <class T>
-__global__ void empty_kernel(Index count, const Index* order, ConditionResults<T> results) {
+__global__ void __launch_bounds__(empty_threads)
+    empty_kernel(Index count, const Index* order, ConditionResults<T> results) {
     for_elements<1>(count, [&](Offset i) {
-        const Index b = order == nullptr ? Index(i) : order[i];
-        if (results.info != nullptr) results.info[b] = 0;
-        if (results.reciprocal_condition != nullptr) results.reciprocal_condition[b] = T(1);
-        if (results.pivot_growth != nullptr) results.pivot_growth[b] = T(1);
+        write_results(results, order == nullptr ? i : order[i], 0, T(1), T(1), T(1));
     });
-}
-
-/// The arguments common to the kernels of all sizes; `ranges` is left empty.
-template <class T>
-SmallJob<T> small_job(const InvertJob<T>& given) {
-    SmallJob<T> job{};
-    const bool transposed = given.a.layout == Layout::row_major;
-    job.a = StagedBatch<const T>(given.a, transposed);
-    if (given.store) job.x = StagedBatch<T>(given.x, transposed);
-    job.store = given.store;
-    job.results = given.results;
-    job.order = given.plan == nullptr ? nullptr : given.plan->order();
-    job.same_places = given.store && given.a.starts == nullptr && given.x.starts == nullptr &&
-                      given.a.offsets == given.x.offsets && given.a.stride == given.x.stride;
-    return job;
-}
-
-/// Whether packed matrices are copied one by one, not as one run; matrices of a warp fill
-/// `warp_bytes`.
-template <class T>
-bool wants_slots(const InvertJob<T>& given, int n, int warp_bytes) {
-    const auto one_run = [&](const auto& view) {
-        return view.starts == nullptr && view.offsets == nullptr && view.stride == Offset(n) * n &&
-               reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0 && warp_bytes % 16 == 0;
-    };
-    const auto packed = [&](const auto& view) {
-        return view.layout == Layout::column_major &&
-               (view.sizes != nullptr || view.leading_dimension == n);
-    };
-    if (!packed(given.a) || (given.store && !packed(given.x))) return false;
-    return given.plan != nullptr || !one_run(given.a) || (given.store && !one_run(given.x));
 }
 
 /// One launch for those of the sizes smallest .. Tile that `wanted`(n) names, or the first
@@ -258,7 +260,7 @@ template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int t
 int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, int smallest,
                  Wanted&& wanted) {
     using Shared = SmallLayout<T, Tile, lanes>;
-    SmallJob<T> job = small_job(given);
+    SmallJob<T> job{given, {}};
     unsigned blocks = 0;
     int stage_values = 0;
     int ranges = 0;
@@ -268,9 +270,7 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, i
         if (count == 0 || !wanted(n)) continue;
         blocks += blocks_for(count, small_warps * Shared::matrices);
         const StageShape stage = stage_shapes<int(sizeof(T)), lanes>[std::size_t(n)];
-        job.slots = Exact && wants_slots(given, n, Shared::matrices * n * n * int(sizeof(T)));
-        const int in_slots = Shared::matrices * Slots<T, Tile, lanes>::stride;
-        stage_values = std::max(stage_values, job.slots ? in_slots : stage.place(Shared::matrices));
+        stage_values = std::max(stage_values, stage.place(Shared::matrices));
         job.ranges[ranges++] = {n, given.first(n), count, blocks, stage};
     }
     if (blocks == 0) return n;
@@ -298,12 +298,9 @@ void launch_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
 
 template <class T, int First, int Last>
 void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    if constexpr (First <= Last) {
-        if constexpr (exact_compiled(Last)) {
-            if (job.count(Last) > 0) launch_exact<T, Last>(chain, job);
-        }
-        invert_exact<T, First, Last - 1>(chain, job);
-    }
+    for_exact_sizes<First, Last>([&](auto n) {
+        if (job.count(n()) > 0) launch_exact<T, n()>(chain, job);
+    });
 }
 
 template <class T>
@@ -322,8 +319,8 @@ void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) 
         });
     }
     if (const Index empty = job.count(0); empty > 0) {
-        const Index* order = job.plan == nullptr ? nullptr : job.plan->order();
-        empty_kernel<<<blocks_for(empty, 256), 256, 0, chain.stream()>>>(empty, order, job.results);
+        empty_kernel<<<blocks_for(empty, empty_threads), empty_threads, 0, chain.stream()>>>(
+            empty, job.order, job.results);
         TESSERA_CUDA(cudaGetLastError());
     }
 }

@@ -168,13 +168,13 @@ TEST(invert_uniform, calls_follow_each_other) {
             start();
             run([&] { where.synchronize(); });
             const std::vector<T> expected = copy_to_host(where, a);
-            const Graph graph = where.capture([&] { run([] {}); });
+            const auto graph = where.capture([&] { run([] {}); });
             for (int round = 0; round < (fewer_run() ? 1 : 5); ++round) {
                 start();
                 run([] {});
                 EXPECT_TRUE(same_bits(copy_to_host(where, a), expected));
                 start();
-                graph.launch();
+                graph();
                 EXPECT_TRUE(same_bits(copy_to_host(where, a), expected));
             }
         };

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "base/backends.hpp"
+#include <limits>
+
+#include "base/dispatch.hpp"
+#include "base/host_device.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera::cuda {
@@ -17,7 +20,8 @@ struct InvertJob {
     bool store = true;
     /// Condition numbers and growth are computed where their arrays are given.
     ConditionResults<T> results;
-    const Plan* plan = nullptr;  ///< Null for batches of one size.
+    const Plan* plan = nullptr;    ///< Null for batches of one size.
+    const Index* order = nullptr;  ///< That of the plan; null: 0, 1, 2 ...
 
     /// The matrices with n rows are `count(n)` from first(n) on, in the order of the plan.
     Index first(Index n) const { return plan == nullptr ? 0 : plan->begin(n); }
@@ -27,6 +31,20 @@ struct InvertJob {
     }
     Index largest() const { return plan != nullptr ? plan->largest() : a.size; }
 };
+
+/// Writes the requested outputs of matrix b. `growth` is max |u_kj| / max |a_ij|.
+template <class T>
+TESSERA_HOST_DEVICE inline void write_results(const ConditionResults<T>& results, Offset b,
+                                              int info, T norm, T inverse_norm, T growth) {
+    if (results.info != nullptr) results.info[b] = info;
+    if (results.reciprocal_condition != nullptr) {
+        results.reciprocal_condition[b] = info == 0 ? T(1) / norm / inverse_norm : T(0);
+    }
+    if (results.pivot_growth != nullptr) {
+        growth = growth > T(1) ? growth : T(1);
+        results.pivot_growth[b] = info == 0 ? growth : std::numeric_limits<T>::infinity();
+    }
+}
 
 /// Gauss-Jordan elimination with implicit partial pivoting among the rows (Anzt et al., Fig. 2) of
 /// each A_b; see tessera/batched.hpp. The rows are those of A_b in either layout (invert

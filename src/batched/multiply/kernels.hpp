@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera::batched {

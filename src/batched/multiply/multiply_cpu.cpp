@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "batched/multiply/multiply_cpu.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "simd/batch.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/interleave-inl.h"
 
@@ -9,26 +10,23 @@
 #define TESSERA_BATCHED_MULTIPLY_CPU_ONCE
 namespace tessera::batched::cpu {
 
-/// Values of each matrix that are in the lanes of vectors at a time, or one column.
-inline constexpr Index panel_values = 256;
-
-/// Products with matrices of equal size.
+/// Products with matrices of equal size. Starts are repeated up to whole vectors of lanes.
 template <class T>
 struct EqualProducts {
+    bool transpose;
+    T alpha;
+    T beta;
+    Index vectors;
+    Offset x_leading_dimension;
+    Offset y_leading_dimension;
+    T* panel;      ///< One panel of vectors of A.
+    T* vectors_x;  ///< vectors x n vectors of lanes of x; as many of the sums follow.
     Index n = 0;
     Index count = 0;
-    Index vectors = 0;
-    bool transpose = false;
-    T alpha = 0;
-    T beta = 0;
-    const T* const* a = nullptr;  ///< Starts, repeated up to whole vectors of lanes.
-    const T* const* x = nullptr;
-    T* const* y = nullptr;
     Offset a_leading_dimension = 0;
-    Offset x_leading_dimension = 0;
-    Offset y_leading_dimension = 0;
-    T* panel = nullptr;      ///< One panel of vectors of A.
-    T* vectors_x = nullptr;  ///< vectors x n vectors of lanes of x; as many of the sums follow.
+    const T* a[max_set_size] = {};
+    const T* x[max_set_size] = {};
+    T* y[max_set_size] = {};
 };
 
 }  // namespace tessera::batched::cpu
@@ -78,7 +76,7 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
     const Index count = set.count - first < lanes ? set.count - first : lanes;
     const Offset start = vector * set.y_leading_dimension;
     if (set.beta != T(0)) {
-        interleave(d, set.n, const_cast<const T* const*>(set.y + first), start, old, lanes);
+        interleave(d, set.n, const_cast<const T* const*>(set.y) + first, start, old, lanes);
     }
     const auto alpha = hn::Set(d, set.alpha), beta = hn::Set(d, set.beta);
     for (Index i = 0; i < set.n * lanes; i += lanes) {
@@ -88,7 +86,7 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
     }
     T* to[hn::MaxLanes(D())];
     for (Index lane = 0; lane < count; ++lane) to[lane] = set.y[first + lane] + start;
-    separate(d, count, set.n, sums, lanes, to);
+    deinterleave(d, count, set.n, sums, lanes, to);
 }
 
 /// Products with the matrices first .. first + Lanes(d) - 1, one in each lane.
@@ -97,7 +95,6 @@ void multiply_equal(const EqualProducts<T>& set) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
-    const Index wide = n < panel_values ? panel_values / n : 1;
     T* HWY_RESTRICT x = set.vectors_x;
     T* HWY_RESTRICT sums = x + set.vectors * n * lanes;
     for (Index b = 0; b < set.count; b += lanes) {
@@ -105,9 +102,7 @@ void multiply_equal(const EqualProducts<T>& set) {
             interleave(d, n, set.x + b, v * set.x_leading_dimension, x + v * n * lanes, lanes);
         }
         for (Index i = 0; i < set.vectors * n; ++i) hn::Store(hn::Zero(d), d, sums + i * lanes);
-        for (Index first = 0; first < n; first += wide) {
-            const Index columns = n - first < wide ? n - first : wide;
-            interleave_columns(d, n, first, columns, set.a + b, set.a_leading_dimension, set.panel);
+        const auto add_panel = [&](Index first, Index columns) HWY_ATTR {
             for (Index v = 0; v < set.vectors; ++v) {
                 const T* x_v = x + v * n * lanes;
                 T* sums_v = sums + v * n * lanes;
@@ -117,7 +112,8 @@ void multiply_equal(const EqualProducts<T>& set) {
                     add_columns(d, n, columns, set.panel, x_v + first * lanes, sums_v);
                 }
             }
-        }
+        };
+        for_panels(d, n, set.a + b, set.a_leading_dimension, set.panel, add_panel);
         for (Index v = 0; v < set.vectors; ++v) {
             store_products(d, set, b, v, sums + v * n * lanes, set.panel);
         }
@@ -131,7 +127,6 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "batched/multiply/kernels.hpp"
-#include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {
 
@@ -142,31 +137,26 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
     const Index largest = plan != nullptr ? plan->largest() : a.size;
     const auto work = [&](Index n) { return double(n) * (n + 4) * x.vectors + 4; };
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
-        const Offset panel = std::max(panel_values, largest);
-        std::vector<CacheLine> scratch(std::size_t(panel + 2 * Offset(x.vectors) * largest));
-        const T* a_starts[batch_set];
-        const T* x_starts[batch_set];
-        T* y_starts[batch_set];
+        const Offset panel_vectors = std::max(panel_values, largest);
+        std::vector<CacheLine> scratch(
+            std::size_t(panel_vectors + 2 * Offset(x.vectors) * largest));
+        T* const panel = reinterpret_cast<T*>(scratch.data());
+        EqualProducts<T> equal{transpose == Transpose::yes,
+                               alpha,
+                               beta,
+                               x.vectors,
+                               x.leading_dimension,
+                               y.leading_dimension,
+                               panel,
+                               panel + panel_vectors * Offset(sizeof(CacheLine) / sizeof(T))};
         for_sets([&](const BatchSet& set) {
             if (set.n == 0) return;
-            list_starts(a, set, a_starts);
-            list_starts(x, set, x_starts);
-            list_starts(y, set, y_starts);
-            EqualProducts<T> equal;
             equal.n = set.n;
             equal.count = set.count;
-            equal.vectors = x.vectors;
-            equal.transpose = transpose == Transpose::yes;
-            equal.alpha = alpha;
-            equal.beta = beta;
-            equal.a = a_starts;
-            equal.x = x_starts;
-            equal.y = y_starts;
-            equal.a_leading_dimension = a.sizes != nullptr ? set.n : a.leading_dimension;
-            equal.x_leading_dimension = x.leading_dimension;
-            equal.y_leading_dimension = y.leading_dimension;
-            equal.panel = reinterpret_cast<T*>(scratch.data());
-            equal.vectors_x = equal.panel + panel * Offset(sizeof(CacheLine) / sizeof(T));
+            equal.a_leading_dimension = leading_dimension_of(a, set.n);
+            gather_addresses(a, set, equal.a);
+            gather_addresses(x, set, equal.x);
+            gather_addresses(y, set, equal.y);
             multiply_equal(equal);
         });
     });

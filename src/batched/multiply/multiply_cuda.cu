@@ -7,9 +7,6 @@ namespace {
 
 using namespace tessera::cuda;
 
-/// Vectors whose sums a thread holds at once where there are several.
-constexpr int vectors_together = 4;
-
 template <class T>
 struct MultiplyJob {
     BatchView<const T> a;
@@ -25,7 +22,7 @@ struct MultiplyJob {
 /// `start` as in stage_columns.
 template <int Team, int Together, class T>
 __device__ __forceinline__ void gather_vectors(const VectorsView<const T>& x, const T* start, int n,
-                                               float inverse_n, int matrices, int v0, T* to) {
+                                               unsigned inverse_n, int matrices, int v0, T* to) {
     constexpr int depth = vectors_together / Together;
     const int lines = matrices * n;
     const int thread = int(threadIdx.x) % Team;
@@ -35,7 +32,7 @@ __device__ __forceinline__ void gather_vectors(const VectorsView<const T>& x, co
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
             const int r = base + u * Team;
-            const int m = Team == 32 ? small_quotient(r, inverse_n) : 0;
+            const int m = Team == 32 ? quotient_of(r, inverse_n) : 0;
             const T* from = from_team<Team>(start, m) + (r - m * n);
 #pragma unroll
             for (int v = 0; v < Together; ++v) {
@@ -61,14 +58,14 @@ __device__ __forceinline__ void gather_vectors(const VectorsView<const T>& x, co
 /// The vectors v0 .. v0 + Together - 1 of y from the staged matrices and the gathered vectors.
 template <int Team, int Together, class T>
 __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* start, int n,
-                                                float inverse_n, int matrices, int v0,
+                                                unsigned inverse_n, int matrices, int v0,
                                                 const T* staged, const T* vectors) {
     const int lines = matrices * n;
     const int thread = int(threadIdx.x) % Team;
 #pragma unroll 1
     for (int base = 0; base < lines; base += Team) {
         const int r = base + thread;
-        const int m = Team == 32 ? small_quotient(r, inverse_n) : 0;
+        const int m = Team == 32 ? quotient_of(r, inverse_n) : 0;
         T* const to = from_team<Team>(start, m) + (r - m * n);
         if (r >= lines) continue;
         const StagedLine line(job.rows, n, m, r);
@@ -97,7 +94,7 @@ __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* st
 /// entry of y per thread, `Together` vectors at a time. Each sum runs in ascending order of its
 /// index.
 template <class T, int Team, int Threads, int Together>
-__global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
+__global__ void __launch_bounds__(Threads, staged_blocks(Team))
     multiply_kernel(const __grid_constant__ SizeClasses classes,
                     const __grid_constant__ MultiplyJob<T> job, int team_bytes) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -109,7 +106,7 @@ __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1
     const Offset b = team.has_matrix() ? team.matrix(classes) : 0;
     const T* const x = team.has_matrix() ? start_of(job.x, b) : nullptr;
     T* const y = team.has_matrix() ? start_of(job.y, b) : nullptr;
-    const float inverse_n = reciprocal_of(n);
+    const unsigned inverse_n = inverse_of(n);
     gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, 0, team.rest);
     team.load(job.a);
     sync_team<Team>();

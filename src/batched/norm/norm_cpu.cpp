@@ -5,16 +5,6 @@
 #include "simd/dispatch.hpp"
 #include "simd/tiles/interleave-inl.h"
 
-#ifndef TESSERA_BATCHED_NORM_CPU_ONCE
-#define TESSERA_BATCHED_NORM_CPU_ONCE
-namespace tessera::batched::cpu {
-
-/// Values of each matrix that are in the lanes of vectors at a time, or one column.
-inline constexpr Index panel_values = 256;
-
-}  // namespace tessera::batched::cpu
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace tessera::batched::cpu::HWY_NAMESPACE {
 
@@ -34,34 +24,28 @@ void norms_of_equal(bool rows, Index n, Index count, const T* const* a, Offset l
                     T* HWY_RESTRICT scratch, T* HWY_RESTRICT norms) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
-    const Index wide = n < panel_values ? panel_values / n : 1;
     T* HWY_RESTRICT sums = scratch;
     T* HWY_RESTRICT panel = scratch + n * lanes;
     for (Index b = 0; b < count; b += lanes) {
         auto norm = hn::Zero(d);
-        for (Index first = 0; first < n; first += wide) {
-            const Index columns = n - first < wide ? n - first : wide;
-            interleave_columns(d, n, first, columns, a + b, leading_dimension, panel);
-            if (rows) {
-                for (Index i = 0; i < n; ++i) {
-                    auto sum = first == 0 ? hn::Zero(d) : hn::Load(d, sums + i * lanes);
-                    for (Index j = 0; j < columns; ++j) {
-                        sum = hn::Add(sum, hn::Abs(hn::Load(d, panel + (i + j * n) * lanes)));
-                    }
-                    hn::Store(sum, d, sums + i * lanes);
+        for_panels(d, n, a + b, leading_dimension, panel, [&](Index first, Index columns) HWY_ATTR {
+            for (Index i = 0; rows && i < n; ++i) {
+                auto sum = first == 0 ? hn::Zero(d) : hn::Load(d, sums + i * lanes);
+                for (Index j = 0; j < columns; ++j) {
+                    sum = hn::Add(sum, hn::Abs(hn::Load(d, panel + (i + j * n) * lanes)));
                 }
-                continue;
+                hn::Store(sum, d, sums + i * lanes);
             }
-            for (Index j = 0; j < columns; ++j) {
+            for (Index j = 0; !rows && j < columns; ++j) {
                 auto sum = hn::Zero(d);
                 for (Index i = 0; i < n; ++i) {
                     sum = hn::Add(sum, hn::Abs(hn::Load(d, panel + (i + j * n) * lanes)));
                 }
                 norm = larger(d, sum, norm);
             }
-        }
-        if (rows) {
-            for (Index i = 0; i < n; ++i) norm = larger(d, hn::Load(d, sums + i * lanes), norm);
+        });
+        for (Index i = 0; rows && i < n; ++i) {
+            norm = larger(d, hn::Load(d, sums + i * lanes), norm);
         }
         hn::Store(norm, d, norms + b);
     }
@@ -72,31 +56,25 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "batched/norm/kernels.hpp"
-#include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {
-
-namespace {
-
-double work(Index n) { return double(n) * n + 4; }
-
-}  // namespace
 
 template <class T>
 void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
           const Plan* plan) {
     const auto norms_of_equal = TESSERA_SIMD(context, norms_of_equal<T>);
+    const auto work = [](Index n) { return double(n) * n + 4; };
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
         constexpr Index vectors = largest_size + panel_values;
-        alignas(64) T scratch[vectors * batch_lanes];
-        alignas(64) T found[batch_set];
-        const T* starts[batch_set];
+        alignas(64) T scratch[vectors * lane_alignment];
+        alignas(64) T found[max_set_size];
+        const T* starts[max_set_size];
         for_sets([&](const BatchSet& set) {
             std::fill(found, found + set.count, T(0));
             if (set.n > 0) {
-                list_starts(a, set, starts);
+                gather_addresses(a, set, starts);
                 norms_of_equal(sums == Sums::rows, set.n, set.count, starts,
-                               a.sizes != nullptr ? set.n : a.leading_dimension, scratch, found);
+                               leading_dimension_of(a, set.n), scratch, found);
             }
             for (Index k = 0; k < set.count; ++k) norms[set.members[k]] = found[k];
         });

@@ -31,7 +31,7 @@ __device__ __forceinline__ void largest_sums(const SizeClasses& classes, Offset 
 /// Norms of staged matrices of any layout; one line sum per thread, matrices in shared memory, a
 /// team of one warp (up to 32 rows) or one thread block for some matrices.
 template <class T, int Team, int Threads>
-__global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1)
+__global__ void __launch_bounds__(Threads, staged_blocks(Team))
     norm_kernel(const __grid_constant__ SizeClasses classes,
                 const __grid_constant__ BatchView<const T> a, bool rows, int team_bytes, T* norms) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -42,10 +42,10 @@ __global__ void __launch_bounds__(Threads, Team == 32 ? staged_thread_blocks : 1
     const int thread = int(threadIdx.x) % Team;
     team.load(a);
     sync_team<Team>();
-    const float inverse_n = reciprocal_of(n);
+    const unsigned inverse_n = inverse_of(n);
     const int line_pad = column_pitch(n) - n;
     for (int r = thread; r < team.matrices * n; r += Team) {
-        const int m = team.matrices == 1 ? 0 : small_quotient(r, inverse_n);
+        const int m = team.matrices == 1 ? 0 : quotient_of(r, inverse_n);
         const StagedLine line(rows, n, m, r);
         const T* entry = team.staged + line.first;
         T sum = T(0);

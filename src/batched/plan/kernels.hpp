@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "tessera/batched.hpp"
 
 namespace tessera::batched {
@@ -12,7 +12,6 @@ namespace tessera::batched {
 /// Returns the first b whose size is outside 0..largest_size (the arrays are then undefined), or
 /// -1. Waits.
 TESSERA_BACKENDS(Index sort_by_size(const Context& context, Index count, const Index* sizes,
-                                    Index* begin, Index* order);
-                 Failures failures(const Context& context, Index count, const Index* info);)
+                                    Index* begin, Index* order);)
 
 }  // namespace tessera::batched

@@ -9,8 +9,8 @@ Plan::Plan(const Context& context, Index count, const Index* sizes)
     require(sizes != nullptr || count == 0, "Plan: the array of sizes is missing");
     if (count == 0) return;
     order_ = Buffer<Index>(context, count);
-    const Index wrong = select(context, &cpu::sort_by_size, TESSERA_IF_CUDA(cuda::sort_by_size))(
-        context, count, sizes, begin_.data(), order_.data());
+    const Index wrong =
+        TESSERA_RUN(sort_by_size, context, count, sizes, begin_.data(), order_.data());
     if (wrong >= 0) {
         Index size = 0;
         copy_to_host(context, std::span<const Index>(sizes + wrong, 1), std::span<Index>(&size, 1));
@@ -21,13 +21,6 @@ Plan::Plan(const Context& context, Index count, const Index* sizes)
     for (Index n = 0; n <= largest_size; ++n) {
         if (begin(n + 1) > begin(n)) largest_ = n;
     }
-}
-
-Failures failures(const Context& context, Index count, const Index* info) {
-    require(count >= 0, "failures: the number of matrices is negative");
-    require(info != nullptr || count == 0, "failures: the array of info is missing");
-    if (count == 0) return {};
-    return select(context, &cpu::failures, TESSERA_IF_CUDA(cuda::failures))(context, count, info);
 }
 
 }  // namespace tessera::batched

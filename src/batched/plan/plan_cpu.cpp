@@ -6,17 +6,9 @@
 
 namespace tessera::batched::cpu {
 
-namespace {
-
-Offset parts_of(const Context& context, Index count) {
-    return std::clamp<Offset>(count / parallel_grain, 1, context.threads());
-}
-
-}  // namespace
-
 Index sort_by_size(const Context& context, Index count, const Index* sizes, Index* begin,
                    Index* order) {
-    const Offset parts = parts_of(context, count);
+    const Offset parts = std::clamp<Offset>(count / parallel_grain, 1, context.threads());
     struct Part {
         Index first_wrong = -1;
         std::array<Index, largest_size + 1> next{};  ///< Matrices per size; then places for them.
@@ -48,26 +40,6 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
         }
     });
     return -1;
-}
-
-Failures failures(const Context& context, Index count, const Index* info) {
-    const Offset parts = parts_of(context, count);
-    std::vector<Failures> found(static_cast<std::size_t>(parts));
-    parallel_parts(context.threads(), count, parts, [&](Offset p, Offset first, Offset last) {
-        Failures part;
-        for (Offset b = first; b < last; ++b) {
-            if (info[b] == 0) continue;
-            if (part.count == 0) part.first = Index(b);
-            ++part.count;
-        }
-        found[std::size_t(p)] = part;
-    });
-    Failures all;
-    for (const Failures& part : found) {
-        if (all.count == 0) all.first = part.first;
-        all.count += part.count;
-    }
-    return all;
 }
 
 }  // namespace tessera::batched::cpu

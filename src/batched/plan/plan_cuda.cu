@@ -4,6 +4,7 @@
 #include "batched/plan/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
+#include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
 
 namespace tessera::batched::cuda {
@@ -13,9 +14,7 @@ namespace {
 using namespace tessera::cuda;
 
 constexpr int classes = largest_size + 1;
-constexpr int sort_warps = 8;
-constexpr int warp_rounds = 8;  ///< Of 32 consecutive sizes each.
-constexpr int sort_tile = sort_warps * warp_rounds * 32;
+constexpr int sort_tile = sort_warps * sort_rounds * 32;
 
 /// What is copied to the host: begin[n], then the first b of an impossible size (all ones: none).
 constexpr int verdict_values = classes + 2;
@@ -23,15 +22,15 @@ constexpr int verdict_values = classes + 2;
 /// Sizes of this warp's part of tile blockIdx.x, round by round; -1 behind the end and where
 /// impossible.
 struct WarpSizes {
-    int size[warp_rounds];
+    int size[sort_rounds];
 
     static __device__ Offset first() {
-        return Offset(blockIdx.x) * sort_tile + int(threadIdx.x) / 32 * (warp_rounds * 32) +
+        return Offset(blockIdx.x) * sort_tile + int(threadIdx.x) / 32 * (sort_rounds * 32) +
                int(threadIdx.x) % 32;
     }
     __device__ WarpSizes(Index count, const Index* sizes) {
 #pragma unroll
-        for (int k = 0; k < warp_rounds; ++k) {
+        for (int k = 0; k < sort_rounds; ++k) {
             const Offset b = first() + k * 32;
             size[k] = b < count ? sizes[b] : -1;
         }
@@ -45,7 +44,7 @@ __device__ __forceinline__ void count_sizes(const WarpSizes& mine, int* counts) 
     for (int n = lane; n < classes; n += 32) counts[n] = 0;
     __syncwarp();
 #pragma unroll
-    for (int k = 0; k < warp_rounds; ++k) {
+    for (int k = 0; k < sort_rounds; ++k) {
         const unsigned equal = __match_any_sync(full_warp, mine.size[k]);
         if (WarpSizes::possible(mine.size[k]) && lane == __ffs(int(equal)) - 1) {
             counts[mine.size[k]] += __popc(equal);
@@ -61,7 +60,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
     __shared__ int counts[sort_warps][classes];
     const WarpSizes mine(count, sizes);
 #pragma unroll
-    for (int k = 0; k < warp_rounds; ++k) {
+    for (int k = 0; k < sort_rounds; ++k) {
         const Offset b = WarpSizes::first() + k * 32;
         if (b < count && !WarpSizes::possible(mine.size[k])) {
             atomicMin(first_impossible, unsigned(b));
@@ -103,7 +102,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < warp_rounds; ++k) {
+    for (int k = 0; k < sort_rounds; ++k) {
         const int n = mine.size[k];
         const unsigned equal = __match_any_sync(full_warp, n);
         const int start = WarpSizes::possible(n) ? my_next[n] : 0;
@@ -119,31 +118,6 @@ __global__ void __launch_bounds__(32 * sort_warps)
     }
 }
 static_assert(32 * sort_warps > classes, "a thread a class writes `begin`");
-
-/// Both 0 where nothing failed.
-struct DeviceFailures {
-    int count;
-    int from_end;  ///< `count` of the batch less the first that failed.
-};
-
-/// Sums and maxima of integers: the order of the atomics does not show.
-__global__ void __launch_bounds__(256)
-    failures_kernel(Index count, const Index* info, DeviceFailures* result) {
-    int failed = 0;
-    int from_end = 0;
-    for_elements<8>(count, [&](Offset b) {
-        if (info[b] != 0) {
-            ++failed;
-            from_end = max(from_end, count - Index(b));
-        }
-    });
-    failed = warp_sum(failed);
-    from_end = lanes_max(from_end);
-    if (threadIdx.x % 32 == 0 && failed > 0) {
-        atomicAdd(&result->count, failed);
-        atomicMax(&result->from_end, from_end);
-    }
-}
 
 }  // namespace
 
@@ -172,18 +146,6 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
     std::transform(host.begin(), host.begin() + classes + 1, begin,
                    [](unsigned value) { return Index(value); });
     return host.back() == ~0u ? -1 : Index(host.back());
-}
-
-Failures failures(const Context& context, Index count, const Index* info) {
-    if (count == 0) return {};
-    const cudaStream_t stream = stream_of(context);
-    Buffer<DeviceFailures> result(context, 1);
-    TESSERA_CUDA(cudaMemsetAsync(result.data(), 0, sizeof(DeviceFailures), stream));
-    failures_kernel<<<blocks_for(count, 8 * 256), 256, 0, stream>>>(count, info, result.data());
-    TESSERA_CUDA(cudaGetLastError());
-    const DeviceFailures found = copy_to_host(context, result)[0];
-    if (found.count == 0) return {};
-    return {found.count, count - found.from_end};
 }
 
 }  // namespace tessera::batched::cuda

@@ -92,34 +92,6 @@ TEST(plan, refuses_what_is_missing) {
     const Index size = 1;
     EXPECT_THROW(batched::Plan(context(), -1, &size), InvalidArgument);
     EXPECT_THROW(batched::Plan(context(), 1, nullptr), InvalidArgument);
-    EXPECT_THROW(batched::failures(context(), -1, &size), InvalidArgument);
-    EXPECT_THROW(batched::failures(context(), 1, nullptr), InvalidArgument);
-}
-
-TEST(plan, failures_are_counted) {
-    auto random = generator();
-    EXPECT_EQ(batched::failures(context(), 0, nullptr).count, 0);
-    EXPECT_EQ(batched::failures(context(), 0, nullptr).first, -1);
-    for (const std::size_t count : {1, 2, 33, 1000, 1024, 70000, 300001}) {
-        std::vector<Index> info(count, 0);
-        const auto check = [&] {
-            const Buffer<Index> there = copy_to_buffer(context(), info);
-            const auto found = batched::failures(context(), Index(count), there.data());
-            const auto failed = [](Index k) { return k != 0; };
-            const auto first = std::find_if(info.begin(), info.end(), failed);
-            EXPECT_EQ(found.count, std::count_if(info.begin(), info.end(), failed));
-            EXPECT_EQ(found.first, first == info.end() ? -1 : Index(first - info.begin()));
-        };
-        check();
-        info.back() = 1;
-        check();
-        for (int k = 0; k < 5; ++k) {
-            info[random() % count] = 1 + Index(random() % 128);
-            check();
-        }
-        std::fill(info.begin(), info.end(), 3);
-        check();
-    }
 }
 
 }  // namespace tessera::test

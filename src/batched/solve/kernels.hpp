@@ -1,24 +1,26 @@
 #pragma once
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "tessera/factor.hpp"
 
 namespace tessera::batched {
 
-/// Solves with, and inverses from, the factors of a batch; see tessera/factor.hpp. `plan` is null
-/// for batches of one size. No wait.
-TESSERA_BACKENDS(template <class T> void solve(const Context& context, Factorisation factorisation,
-                                               Transpose transpose, const BatchView<const T>& f,
-                                               const PermutationsView<const Index>& permutations,
-                                               const VectorsView<const T>& b,
-                                               const VectorsView<T>& x, const Plan* plan);
+/// One call of solve or inverse_from_factors, checked.
+template <class T>
+struct SolveJob {
+    BatchView<const T> f;
+    PermutationsView<const Index> permutations;
+    VectorsView<const T> b;
+    VectorsView<T> x;
+    BatchView<T> inverse;  ///< In the place of b and x.
+    Factorisation factorisation = Factorisation::ldu;
+    Transpose transpose = Transpose::no;
+    const Plan* plan = nullptr;  ///< Null for batches of one size.
+};
+
+/// Solves with, and inverses from, the factors of a batch; see tessera/factor.hpp. No wait.
+TESSERA_BACKENDS(template <class T> void solve(const Context& context, const SolveJob<T>& job);
                  template <class T>
-                 void inverse_from_factors(const Context& context, Factorisation factorisation,
-                                           const BatchView<const T>& f,
-                                           const PermutationsView<const Index>& permutations,
-                                           const BatchView<T>& x, const Plan* plan);
-                 template <class T>
-                 void take_absolute_pivots(const Context& context, const BatchView<T>& f,
-                                           const Plan* plan);)
+                 void inverse_from_factors(const Context& context, const SolveJob<T>& job);)
 
 }  // namespace tessera::batched

@@ -1,12 +1,13 @@
 #include "base/phases.hpp"
 #include "batched/checks.hpp"
+#include "batched/solve/absolute_pivots.hpp"
 #include "batched/solve/kernels.hpp"
 
 namespace tessera::batched {
 
 namespace {
 
-/// Values of a matrix that a solve reads.
+/// Share of a matrix that a solve reads.
 double part_of(Factorisation factorisation) {
     return factorisation == Factorisation::ldu ? 1 : 0.5;
 }
@@ -19,25 +20,18 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
            const ConstVectors<T>& b, const VectorsView<T>& x, const Plan* plan) {
     const char* const name = "solve";
     check_batch(name, f);
-    require_of(f.layout == Layout::column_major, name, "matrices must be column-major");
+    require_argument(f.layout == Layout::column_major, name, "matrices must be column-major");
     std::optional<Plan> own;
-    plan = plan_of(name, context, f, plan, own);
-    const Index rows = largest_of(f, plan);
+    plan = resolve_plan(name, context, f, plan, own);
+    const Index rows = max_rows(f, plan);
     check_permutations(name, f.count, rows, permutations);
-    require_of(b.vectors >= 0 && b.vectors == x.vectors, name,
-               "b and x must have equal numbers of vectors");
-    if (rows == 0 || b.vectors == 0) return;
-    check_values(name, rows, b);
-    check_values(name, rows, x);
-    require_of(b.vectors == 1 || (b.leading_dimension >= rows && x.leading_dimension >= rows), name,
-               "the leading dimension of b or x is smaller than the number of rows");
-    check_written(name, f.count, x);
-    const Phase phase(
-        context, name,
-        (part_of(factorisation) * values_of(f, plan) + 2.0 * b.vectors * values_of(f, plan, 1)) *
-            double(sizeof(T)));
-    select(context, &cpu::solve<T>, TESSERA_IF_CUDA(cuda::solve<T>))(
-        context, factorisation, transpose, f, permutations, b, x, plan);
+    if (!check_vectors(name, f.count, rows, b, x)) return;
+    const Phase phase(context, name,
+                      (part_of(factorisation) * value_count(f, plan) +
+                       2.0 * b.vectors * value_count(f, plan, 1)) *
+                          double(sizeof(T)));
+    const SolveJob<T> job{f, permutations, b, x, {}, factorisation, transpose, plan};
+    TESSERA_RUN(solve<T>, context, job);
 }
 
 template <class T>
@@ -47,15 +41,15 @@ void inverse_from_factors(const Context& context, Factorisation factorisation,
     const char* const name = "inverse_from_factors";
     check_pair(name, f, x);
     std::optional<Plan> own;
-    plan = plan_of(name, context, f, plan, own);
-    const Index rows = largest_of(f, plan);
+    plan = resolve_plan(name, context, f, plan, own);
+    const Index rows = max_rows(f, plan);
     check_values(name, rows, x);
     check_permutations(name, f.count, rows, permutations);
     if (rows == 0) return;
     const Phase phase(context, name,
-                      (part_of(factorisation) + 1) * values_of(f, plan) * double(sizeof(T)));
-    select(context, &cpu::inverse_from_factors<T>, TESSERA_IF_CUDA(cuda::inverse_from_factors<T>))(
-        context, factorisation, f, permutations, x, plan);
+                      (part_of(factorisation) + 1) * value_count(f, plan) * double(sizeof(T)));
+    const SolveJob<T> job{f, permutations, {}, {}, x, factorisation, Transpose::no, plan};
+    TESSERA_RUN(inverse_from_factors<T>, context, job);
 }
 
 template <class T>
@@ -63,11 +57,9 @@ void take_absolute_pivots(const Context& context, const BatchView<T>& f, const P
     const char* const name = "take_absolute_pivots";
     check_pair(name, f, f);
     std::optional<Plan> own;
-    plan = plan_of(name, context, f, plan, own);
-    if (largest_of(f, plan) == 0) return;
-    const Phase phase(context, name, 4 * values_of(f, plan, 1) * double(sizeof(T)));
-    select(context, &cpu::take_absolute_pivots<T>, TESSERA_IF_CUDA(cuda::take_absolute_pivots<T>))(
-        context, f, plan);
+    plan = resolve_plan(name, context, f, plan, own);
+    const Phase phase(context, name, 4 * value_count(f, plan, 1) * double(sizeof(T)));
+    for_each_index(context, f.count, TakeAbsolutePivots<T>{f});
 }
 
 template decltype(solve<float>) solve<float>;

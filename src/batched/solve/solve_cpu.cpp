@@ -36,22 +36,22 @@ using namespace tessera::cpu::HWY_NAMESPACE;
 
 // Z = (L D U)^-1 in the order of the pivots: row i of it is z.column(i).
 
-/// Z = L^-1, in the vectors that reach up to the diagonal.
+/// Substitution into row i of Z, with L or with U (L^T of symmetric matrices), in the vectors that
+/// reach up to column `last`.
 template <class D, class T>
-HWY_INLINE void invert_lower(D d, const Factors<T>& m, const Square<T>& z) {
-    const Index lanes = Index(hn::Lanes(d));
-    for (Index i = 0; i < m.n; ++i) {
-        T* const row = z.column(i);
-        for (Index j = 0; j < z.rows; ++j) row[j] = T(0);
-        row[i] = T(1);
-        const T diagonal = m.factorisation == Factorisation::llt ? m.at(i, i) : T(1);
-        for (Index v = 0; v <= i; v += lanes) {
-            auto sum = hn::Load(d, row + v);
-            for (Index k = v; k < i; ++k) {
-                sum = hn::NegMulAdd(hn::Set(d, m.at(i, k)), hn::Load(d, z.column(k) + v), sum);
-            }
-            hn::Store(hn::Div(sum, hn::Set(d, diagonal)), d, row + v);
+HWY_INLINE void substitute(D d, const Factors<T>& m, const Square<T>& z, Index i, bool lower,
+                           Index last) {
+    T* const row = z.column(i);
+    const bool by_row = lower || m.factorisation == Factorisation::ldu;
+    const T diagonal = m.factorisation == Factorisation::llt ? m.at(i, i) : T(1);
+    for (Index v = 0; v <= last; v += Index(hn::Lanes(d))) {
+        auto sum = hn::Load(d, row + v);
+        const Index end = lower ? i : m.n;
+        for (Index k = lower ? v : i + 1; k < end; ++k) {
+            const auto entry = hn::Set(d, by_row ? m.at(i, k) : m.at(k, i));
+            sum = hn::NegMulAdd(entry, hn::Load(d, z.column(k) + v), sum);
         }
+        hn::Store(hn::Div(sum, hn::Set(d, diagonal)), d, row + v);
     }
 }
 
@@ -83,32 +83,18 @@ HWY_INLINE void divide_by_pivots(D d, const Factors<T>& m, const Square<T>& z) {
     }
 }
 
-/// Z = U^-1 Z; of symmetric matrices only what reaches up to the diagonal.
-template <class D, class T>
-HWY_INLINE void solve_upper(D d, const Factors<T>& m, const Square<T>& z) {
-    const Index lanes = Index(hn::Lanes(d));
-    const bool ldu = m.factorisation == Factorisation::ldu;
-    for (Index i = m.n - 1; i >= 0; --i) {
-        T* const row = z.column(i);
-        const T diagonal = m.factorisation == Factorisation::llt ? m.at(i, i) : T(1);
-        for (Index v = 0; v <= (ldu ? m.n - 1 : i); v += lanes) {
-            auto sum = hn::Load(d, row + v);
-            for (Index k = i + 1; k < m.n; ++k) {
-                const T u = ldu ? m.at(i, k) : m.at(k, i);
-                sum = hn::NegMulAdd(hn::Set(d, u), hn::Load(d, z.column(k) + v), sum);
-            }
-            hn::Store(hn::Div(sum, hn::Set(d, diagonal)), d, row + v);
-        }
-    }
-}
-
 template <class T>
 HWY_NOINLINE void invert_factors(const Factors<T>& m, T* scratch, T* x, Offset ld) {
     const hn::ScalableTag<T> d;
     const Square<T> z = square_in(d, m.n, scratch);
-    invert_lower(d, m, z);
+    for (Index i = 0; i < m.n; ++i) {
+        for (Index j = 0; j < z.rows; ++j) z.at(j, i) = T(i == j);
+        substitute(d, m, z, i, true, i);
+    }
     if (m.factorisation != Factorisation::llt) divide_by_pivots(d, m, z);
-    solve_upper(d, m, z);
+    for (Index i = m.n - 1; i >= 0; --i) {  // Of symmetric matrices only up to the diagonal.
+        substitute(d, m, z, i, false, m.factorisation == Factorisation::ldu ? m.n - 1 : i);
+    }
     for (Index i = 0; i < m.n; ++i) {
         const T* const row = z.column(i);
         if (m.factorisation == Factorisation::ldu) {
@@ -126,53 +112,32 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "base/pivot_pair.hpp"
-#include "batched/factor_sets.hpp"
 #include "simd/batch.hpp"
 
 namespace tessera::batched::cpu {
 
 namespace {
 
-/// y = L^-1 y; the diagonal of L is 1 but for llt.
+/// y = op(T)^-1 y for the triangle T = L, or T = U of ldu, whose diagonal is 1 but for llt.
 template <class T>
-void solve_lower(const Factors<T>& m, T* y) {
-    for (Index j = 0; j < m.n; ++j) {
+void solve_triangle(const Factors<T>& m, bool lower, bool transposed, T* y) {
+    const bool is_llt = m.factorisation == Factorisation::llt;
+    for (Index step = 0; step < m.n; ++step) {
+        const Index j = lower != transposed ? step : m.n - 1 - step;
         const T* const column = m.f + j * m.ld;
-        if (m.factorisation == Factorisation::llt) y[j] /= column[j];
-        const T value = y[j];
-        for (Index i = j + 1; i < m.n; ++i) y[i] -= column[i] * value;
-    }
-}
-
-/// y = L^-T y.
-template <class T>
-void solve_lower_transposed(const Factors<T>& m, T* y) {
-    for (Index j = m.n - 1; j >= 0; --j) {
-        const T* const column = m.f + j * m.ld;
-        T sum = y[j];
-        for (Index i = j + 1; i < m.n; ++i) sum -= column[i] * y[i];
-        y[j] = m.factorisation == Factorisation::llt ? sum / column[j] : sum;
-    }
-}
-
-/// y = U^-1 y and y = U^-T y for the U of ldu.
-template <class T>
-void solve_upper(const Factors<T>& m, T* y) {
-    for (Index j = m.n - 1; j >= 0; --j) {
-        const T value = y[j];
-        for (Index i = 0; i < j; ++i) y[i] -= m.at(i, j) * value;
-    }
-}
-template <class T>
-void solve_upper_transposed(const Factors<T>& m, T* y) {
-    for (Index j = 0; j < m.n; ++j) {
-        T sum = y[j];
-        for (Index i = 0; i < j; ++i) sum -= m.at(i, j) * y[i];
-        y[j] = sum;
+        const Index first = lower ? j + 1 : 0;
+        const Index last = lower ? m.n : j;
+        T value = y[j];
+        if (transposed) {
+            for (Index i = first; i < last; ++i) value -= column[i] * y[i];
+        }
+        if (is_llt) value /= column[j];
+        y[j] = value;
+        if (!transposed) {
+            for (Index i = first; i < last; ++i) y[i] -= column[i] * value;
+        }
     }
 }
 
@@ -199,65 +164,42 @@ void solve_pivots(const Factors<T>& m, T* y) {
 /// x = op(A)^-1 b; y has room for n values, so that b may be x.
 template <class T>
 void solve_one(const Factors<T>& m, Transpose transpose, const T* b, T* x, T* y) {
-    const bool transposed = m.factorisation == Factorisation::ldu && transpose == Transpose::yes;
-    const Index* from = transposed ? m.columns : m.rows;
-    const Index* to = m.factorisation != Factorisation::ldu || transposed ? m.rows : m.columns;
-    for (Index s = 0; s < m.n; ++s) y[s] = b[from != nullptr ? from[s] : s];
-    if (transposed) {
-        solve_upper_transposed(m, y);
-    } else {
-        solve_lower(m, y);
-    }
+    const bool is_ldu = m.factorisation == Factorisation::ldu;
+    const bool transposed = is_ldu && transpose == Transpose::yes;
+    for (Index s = 0; s < m.n; ++s) y[s] = b[transposed ? m.column(s) : m.row(s)];
+    solve_triangle(m, !transposed, transposed, y);  // L, or U^T.
     if (m.factorisation != Factorisation::llt) solve_pivots(m, y);
-    if (m.factorisation == Factorisation::ldu && !transposed) {
-        solve_upper(m, y);
-    } else {
-        solve_lower_transposed(m, y);
-    }
-    for (Index s = 0; s < m.n; ++s) x[to != nullptr ? to[s] : s] = y[s];
+    const bool by_l = !is_ldu || transposed;  // L^T, or U.
+    solve_triangle(m, by_l, by_l, y);
+    for (Index s = 0; s < m.n; ++s) x[by_l ? m.row(s) : m.column(s)] = y[s];
 }
 
 template <class T>
-class FactorsOf {
-  public:
-    FactorsOf(Factorisation factorisation, const BatchView<const T>& f,
-              const PermutationsView<const Index>& permutations)
-        : factorisation_(factorisation), f_(f), permutations_(permutations) {}
-    Factors<T> operator()(Index b, Index n) const {
-        const auto of = [&](const Index* array) {
-            if (array == nullptr) return array;
-            const Offset* offsets = permutations_.offsets;
-            return array + (offsets != nullptr ? offsets[b] : b * permutations_.stride);
-        };
-        return {factorisation_,         n,
-                start_of(f_, b),        f_.sizes != nullptr ? n : f_.leading_dimension,
-                of(permutations_.rows), of(permutations_.columns)};
-    }
-
-  private:
-    Factorisation factorisation_;
-    BatchView<const T> f_;
-    PermutationsView<const Index> permutations_;
-};
+Factors<T> factors_of(const SolveJob<T>& job, Index b, Index n) {
+    const auto& p = job.permutations;
+    return {job.factorisation,
+            n,
+            start_of(job.f, b),
+            job.f.sizes != nullptr ? n : job.f.leading_dimension,
+            p.rows != nullptr ? p.rows + p.start(b) : nullptr,
+            p.columns != nullptr ? p.columns + p.start(b) : nullptr};
+}
 
 }  // namespace
 
 template <class T>
-void solve(const Context& context, Factorisation factorisation, Transpose transpose,
-           const BatchView<const T>& f, const PermutationsView<const Index>& permutations,
-           const VectorsView<const T>& b, const VectorsView<T>& x, const Plan* plan) {
-    const FactorsOf<T> factors(factorisation, f, permutations);
-    const auto cost = [&](Index n) { return 2.0 * n * n * b.vectors + 4; };
-    for_batch_parts(context, f, plan, cost, [&](auto&& for_sets) {
+void solve(const Context& context, const SolveJob<T>& job) {
+    const auto cost = [&](Index n) { return 2.0 * n * n * job.b.vectors + 4; };
+    for_batch_parts(context, job.f, job.plan, cost, [&](auto&& for_sets) {
         T y[largest_size];
         for_sets([&](const BatchSet& set) {
             for (Index k = 0; k < set.count; ++k) {
                 const Index matrix = set.members[k];
-                const T* from = start_of(b, matrix);
-                T* to = start_of(x, matrix);
-                for (Index v = 0; v < b.vectors; ++v) {
-                    solve_one(factors(matrix, set.n), transpose, from + v * b.leading_dimension,
-                              to + v * x.leading_dimension, y);
+                const Factors<T> factors = factors_of(job, matrix, set.n);
+                for (Index v = 0; v < job.b.vectors; ++v) {
+                    solve_one(factors, job.transpose,
+                              start_of(job.b, matrix) + v * job.b.leading_dimension,
+                              start_of(job.x, matrix) + v * job.x.leading_dimension, y);
                 }
             }
         });
@@ -265,49 +207,19 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
 }
 
 template <class T>
-void inverse_from_factors(const Context& context, Factorisation factorisation,
-                          const BatchView<const T>& f,
-                          const PermutationsView<const Index>& permutations, const BatchView<T>& x,
-                          const Plan* plan) {
+void inverse_from_factors(const Context& context, const SolveJob<T>& job) {
     const auto invert = TESSERA_SIMD(context, invert_factors<T>);
-    const FactorsOf<T> factors(factorisation, f, permutations);
-    const Index largest = plan != nullptr ? plan->largest() : f.size;
+    const Index largest = job.plan != nullptr ? job.plan->largest() : job.f.size;
+    const Offset line = Offset(sizeof(CacheLine) / sizeof(T));
+    const Offset lines = (largest + line - 1) / line * largest;
     const auto cost = [](Index n) { return double(n) * n * (n / 2 + 8) + 8; };
-    for_batch_parts(context, f, plan, cost, [&](auto&& for_sets) {
-        std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
+    for_batch_parts(context, job.f, job.plan, cost, [&](auto&& for_sets) {
+        std::vector<CacheLine> scratch(static_cast<std::size_t>(lines));
         for_sets([&](const BatchSet& set) {
-            const Offset ld = x.sizes != nullptr ? set.n : x.leading_dimension;
+            const Offset ld = job.inverse.sizes != nullptr ? set.n : job.inverse.leading_dimension;
             for (Index k = 0; k < set.count; ++k) {
-                invert(factors(set.members[k], set.n), reinterpret_cast<T*>(scratch.data()),
-                       start_of(x, set.members[k]), ld);
-            }
-        });
-    });
-}
-
-template <class T>
-void take_absolute_pivots(const Context& context, const BatchView<T>& f, const Plan* plan) {
-    const auto cost = [](Index n) { return 8.0 * n + 4; };
-    for_batch_parts(context, f, plan, cost, [&](auto&& for_sets) {
-        for_sets([&](const BatchSet& set) {
-            const Offset ld = f.sizes != nullptr ? set.n : f.leading_dimension;
-            for (Index k = 0; k < set.count; ++k) {
-                T* const m = start_of(f, set.members[k]);
-                for (Index s = 0; s < set.n; ++s) {
-                    T* const pivot = m + s + s * ld;
-                    if (s + 1 == set.n || pivot[ld] == T(0)) {
-                        *pivot = std::abs(*pivot);
-                        continue;
-                    }
-                    const PivotPair<T> e{pivot[0], pivot[ld], pivot[ld + 1]};
-                    const PivotEigen<T> v = eigenpairs(e);
-                    const PivotPair<T> positive =
-                        with_eigenvalues(e, v, std::abs(v.first), std::abs(v.second));
-                    pivot[0] = positive.e11;
-                    pivot[ld] = positive.e21;
-                    pivot[ld + 1] = positive.e22;
-                    ++s;
-                }
+                invert(factors_of(job, set.members[k], set.n), reinterpret_cast<T*>(scratch.data()),
+                       start_of(job.inverse, set.members[k]), ld);
             }
         });
     });
@@ -317,8 +229,6 @@ template decltype(solve<float>) solve<float>;
 template decltype(solve<double>) solve<double>;
 template decltype(inverse_from_factors<float>) inverse_from_factors<float>;
 template decltype(inverse_from_factors<double>) inverse_from_factors<double>;
-template decltype(take_absolute_pivots<float>) take_absolute_pivots<float>;
-template decltype(take_absolute_pivots<double>) take_absolute_pivots<double>;
 
 }  // namespace tessera::batched::cpu
 #endif

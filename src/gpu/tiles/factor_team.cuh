@@ -22,19 +22,10 @@ class WarpTeam {
     }
     /// The first lane where `holds`; Lanes if there is none.
     __device__ __forceinline__ int first(bool holds) const {
-        const unsigned votes = __ballot_sync(full_warp, holds);
-        if constexpr (Lanes == 32) {
-            return votes == 0 ? 32 : __ffs(int(votes)) - 1;
-        } else {
-            const unsigned mine = votes >> (threadIdx.x % 32 / Lanes * Lanes) & ((1u << Lanes) - 1);
-            return mine == 0 ? Lanes : __ffs(int(mine)) - 1;
-        }
+        const unsigned mine = votes(holds);
+        return mine == 0 ? Lanes : __ffs(int(mine)) - 1;
     }
-    __device__ __forceinline__ int count(bool holds) const {
-        const unsigned votes = __ballot_sync(full_warp, holds);
-        if constexpr (Lanes == 32) return __popc(votes);
-        return __popc(votes >> (threadIdx.x % 32 / Lanes * Lanes) & ((1u << (Lanes % 32)) - 1));
-    }
+    __device__ __forceinline__ int count(bool holds) const { return __popc(votes(holds)); }
     /// Whether `holds` in any team of the warp: what all of them go on for.
     __device__ __forceinline__ bool anywhere(bool holds) const {
         return __any_sync(full_warp, holds);
@@ -47,13 +38,12 @@ class WarpTeam {
     __device__ __forceinline__ float max_size(float value) const {
         if constexpr (Lanes == 32) {
             return __uint_as_float(__reduce_max_sync(full_warp, __float_as_uint(value)));
-        } else {
-#pragma unroll
-            for (int distance = Lanes / 2; distance > 0; distance /= 2) {
-                value = fmaxf(value, __shfl_xor_sync(full_warp, value, distance));
-            }
-            return value;
         }
+#pragma unroll
+        for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+            value = fmaxf(value, __shfl_xor_sync(full_warp, value, distance));
+        }
+        return value;
     }
     __device__ __forceinline__ double max_size(double value) const {
         if constexpr (Lanes == 32) {
@@ -76,6 +66,13 @@ class WarpTeam {
     }
 
   private:
+    /// Bit l: whether `holds` in lane l of the team.
+    __device__ __forceinline__ unsigned votes(bool holds) const {
+        const unsigned all = __ballot_sync(full_warp, holds);
+        if constexpr (Lanes == 32) return all;
+        return all >> (threadIdx.x % 32 / Lanes * Lanes) & ((1u << (Lanes % 32)) - 1);
+    }
+
     int lane_;
 };
 
@@ -86,9 +83,10 @@ class BlockTeam {
     static constexpr int threads = Threads;
     static constexpr int warps = Threads / 32;
 
-    /// scratch: shared memory for 8 bytes a warp.
-    __device__ __forceinline__ explicit BlockTeam(unsigned long long* scratch)
-        : scratch_(scratch) {}
+    __device__ __forceinline__ BlockTeam() {
+        __shared__ unsigned long long scratch[warps];
+        scratch_ = scratch;
+    }
     __device__ __forceinline__ int lane() const { return int(threadIdx.x); }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 
@@ -121,11 +119,7 @@ class BlockTeam {
     }
     template <class T>
     __device__ __forceinline__ T sum(T value) const {
-#pragma unroll
-        for (int distance = 16; distance > 0; distance /= 2) {
-            value += __shfl_xor_sync(full_warp, value, distance);
-        }
-        return reduce(value, [](T a, T b) { return a + b; });
+        return reduce(warp_sum(value), [](T a, T b) { return a + b; });
     }
 
   private:

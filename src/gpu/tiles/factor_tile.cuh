@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/pivot_pair.hpp"
+#include "gpu/staged_batch.cuh"
 #include "gpu/tiles/factor_rows.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "tessera/factor.hpp"
@@ -33,6 +34,84 @@ struct TeamMemory {
     __device__ __forceinline__ T& at(int row, int column) const { return f[column * pitch + row]; }
 };
 
+/// Bytes of the memory of the teams of a warp, or of a thread block that is one team, 32 (or all)
+/// threads of which take one place each of every array.
+template <class T>
+constexpr int factor_bytes(int n, int lanes) {
+    const int threads = std::max(lanes, 32);
+    const int matrices = (threads / lanes) * factor_stride(n, lanes, int(sizeof(T)));
+    const int arrays = threads * (4 * int(sizeof(T)) + 2 * int(sizeof(int)));
+    return (matrices * int(sizeof(T)) + 15) / 16 * 16 + arrays;
+}
+
+/// Memory of team `team` of those that share `bytes`.
+template <class T, class Team>
+__device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int bytes, int team,
+                                                     int n) {
+    constexpr int width = Team::threads;
+    constexpr int threads = width < 32 ? 32 : width;
+    TeamMemory<T> mine;
+    mine.pitch = factor_pitch(n);
+    mine.f = reinterpret_cast<T*>(memory) + team * factor_stride(n, width, int(sizeof(T)));
+    constexpr int arrays = threads * (4 * int(sizeof(T)) + 2 * int(sizeof(int)));
+    T* const values = reinterpret_cast<T*>(memory + bytes - arrays) + team * width;
+    mine.stage = values;
+    mine.stage_two = values + threads;
+    mine.raw = values + 2 * threads;
+    mine.raw_pair = values + 3 * threads;
+    int* const indices = reinterpret_cast<int*>(memory + bytes - 2 * threads * int(sizeof(int)));
+    mine.rows = indices + team * width;
+    mine.columns = indices + threads + team * width;
+    return mine;
+}
+
+/// The matrix of a team, and where its part of shared memory is.
+template <class T, class Team>
+struct TeamMatrix {
+    Team team;
+    TeamMemory<T> memory;
+    int n;
+    Offset b;
+    bool here;  ///< Else another team has the matrix, the last one, too.
+};
+
+/// Those of this thread; memory: of the thread block, `bytes` for each warp or larger team.
+template <class T, class Team>
+__device__ __forceinline__ TeamMatrix<T, Team> team_matrix(const SizeClasses& classes,
+                                                           unsigned char* memory, int bytes) {
+    constexpr int lanes = Team::threads;
+    const TeamBatch batch = classes.of_block(factor_threads / lanes);
+    if constexpr (lanes == factor_threads) {
+        return {Team(), team_memory<T, Team>(memory, bytes, 0, batch.n), batch.n,
+                classes.matrix(batch.first), true};
+    } else {
+        const int number = int(threadIdx.x) / lanes;
+        const Offset position = batch.first + number;
+        const bool here = position < batch.end;
+        const Offset b = classes.matrix(here ? position : batch.end - 1);
+        return {Team(),
+                team_memory<T, Team>(memory + int(threadIdx.x) / 32 * bytes, bytes,
+                                     number % (32 / lanes), batch.n),
+                batch.n, b, here};
+    }
+}
+
+/// Launches `kernel` for the matrices of smallest..largest rows, `matrices` a thread block, by
+/// teams of `lanes`, with shared memory for `shares` times the matrices that 32 threads (or a
+/// larger team) have. The kernel takes the sizes, `arguments`, and the bytes of such a share.
+template <class Kernel, class View, class... Arguments>
+void launch_teams(const Context& context, const View& a, const batched::Plan* plan, int smallest,
+                  int largest, int lanes, int matrices, int shares, Kernel* kernel,
+                  const Arguments&... arguments) {
+    using T = std::remove_cv_t<std::remove_pointer_t<decltype(a.values)>>;
+    const StagedLaunch launch = staged_launch(
+        a, plan, smallest, largest, matrices, [](Index) { return 1; },
+        [&](Index n) { return factor_bytes<T>(n, lanes); });
+    if (launch.blocks == 0) return;
+    launch_dependent(kernel, launch.blocks, factor_threads, shares * launch.team_bytes,
+                     stream_of(context), launch.classes, arguments..., launch.team_bytes);
+}
+
 /// Where the row (or column) of a thread is, and the list of all.
 struct Place {
     int position;
@@ -54,6 +133,12 @@ struct Place {
     }
 };
 
+/// Whether d is well inside the range: fast_reciprocal(d) is correctly rounded.
+template <class T>
+__device__ __forceinline__ bool is_plain(T d) {
+    return (high_word(d) & 0x7fffffffu) - fast_range_low<T> < fast_range_span<T>;
+}
+
 /// A pivot after the threshold, to be divided by; 0 where its reciprocal is not finite.
 template <class T>
 struct Divisor {
@@ -62,7 +147,7 @@ struct Divisor {
     bool plain;
 
     __device__ __forceinline__ explicit Divisor(T given) : d(given) {
-        plain = (high_word(d) & 0x7fffffffu) - plain_low<T> < plain_span<T>;
+        plain = is_plain(d);
         reciprocal = fast_reciprocal(d);
         if (!plain) {
             reciprocal = T(1) / d;
@@ -77,6 +162,22 @@ struct Divisor {
         return -minus_quotient(a, d, -reciprocal);
     }
     __device__ __forceinline__ T odd_quotient(T a) const { return d == T(0) ? a * T(0) : a / d; }
+};
+
+/// A Divisor that is well inside the range, or makes `plain` false and means nothing.
+template <class T>
+struct PlainDivisor {
+    T d;
+    T reciprocal;
+
+    __device__ __forceinline__ PlainDivisor(T given, bool& plain)
+        : d(given), reciprocal(fast_reciprocal(given)) {
+        plain = plain && is_plain(d);
+    }
+    __device__ __forceinline__ T quotient(T a) const {
+        const T rough = a * reciprocal;  // As minus_quotient.
+        return fma(fma(-rough, d, a), reciprocal, rough);
+    }
 };
 
 /// a / d of many a, correctly rounded whatever they are, but that -0 over a negative d gives -0;

@@ -144,7 +144,7 @@ struct Ldlt {
         const PivotPair<T> e{team.from(state.diagonal, s), team.from(pivot.of_p, next),
                              team.from(state.diagonal, next)};
         const bool small = fmax(fabs(e.e11), below) < state.tau;
-        if (!state.waiting && next > s && !small && takes_pair(e, below)) pivot.q = next;
+        if (!state.waiting && next > s && !small && is_pair_pivot(e, below)) pivot.q = next;
         if (team.anywhere(pivot.is_pair())) pivot.of_q = rows.column(next);
         return pivot;
     }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
+#include "gpu/batch_view.cuh"
+#include "gpu/pack.cuh"
 #include "gpu/warp.cuh"
-#include "tessera/batched.hpp"
 
 /// Matrices of one size, at most 32 rows, between global memory and the shared memory of a warp,
 /// where they lie column-major, n x n, `stride` values apart.
@@ -20,9 +22,9 @@ struct StageShape {
     int ways;            ///< Of the worst bank conflict.
     bool wide;           ///< Whether a run of matrices can be copied in chunks of 16 bytes.
     int pad_chunks;      ///< pad in such chunks.
-    unsigned by_chunks;  ///< ceil(2^32 / chunks of padded matrices), for divisions; 0 for one.
-    unsigned by_values;  ///< ceil(2^32 / n^2); 0 for n = 1.
-    unsigned by_rows;    ///< ceil(2^32 / n); 0 for n = 1.
+    unsigned by_chunks;  ///< inverse_of(chunks of padded matrices),
+    unsigned by_values;  ///< inverse_of(n^2),
+    unsigned by_rows;    ///< inverse_of(n).
 
     /// Where matrix m begins.
     __host__ __device__ constexpr int place(int m) const {
@@ -36,17 +38,9 @@ struct StageShape {
     }
 };
 
-/// x / d from ceil(2^32 / d), exact while x d < 2^32; 0 stands for d = 1.
-__device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
-    return inverse == 0 ? x : int(__umulhi(unsigned(x), inverse));
-}
-
 /// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of different
 /// matrices, as matrix_of_group says or, unless `by_group`, adjacent ones.
 constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_group = true) {
-    const auto inverse = [](int d) {
-        return d == 1 ? 0u : unsigned(((1ull << 32) + unsigned(d) - 1) / unsigned(d));
-    };
     const int phase = 128 / value_bytes;  // Lanes served together, and banks of a value's width.
     const int matrices = 32 / lanes;
     const int chunk_values = 16 / value_bytes;
@@ -81,9 +75,9 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
         shape.stride = n * n + best_pad;
         shape.wide = wide(best_pad);
         shape.pad_chunks = best_pad / chunk_values;
-        shape.by_chunks = inverse(std::max(padded * n * n / chunk_values, 1));
-        shape.by_values = inverse(n * n);
-        shape.by_rows = inverse(n);
+        shape.by_chunks = inverse_of(std::max(padded * n * n / chunk_values, 1));
+        shape.by_values = inverse_of(n * n);
+        shape.by_rows = inverse_of(n);
         return shape;
     };
     const StageShape each = best_of(1);
@@ -105,39 +99,6 @@ constexpr std::array<StageShape, 33> stage_shapes = [] {
     }
     return shapes;
 }();
-
-/// A batch as the kernels see it: element (i, j) of matrix b is start(b)[i + j line], or
-/// start(b)[i line + j] where transposed; line is the leading dimension.
-template <class T>
-struct StagedBatch {
-    T* values = nullptr;
-    const Offset* offsets = nullptr;
-    T* const* starts = nullptr;
-    Offset stride = 0;
-    Offset leading_dimension = 0;  ///< 0: n.
-    bool transposed = false;       ///< Rows are contiguous, not columns.
-
-    StagedBatch() = default;
-    StagedBatch(const batched::BatchView<T>& view, bool transposed_)
-        : values(view.values),
-          offsets(view.offsets),
-          starts(view.starts),
-          stride(view.stride),
-          leading_dimension(view.sizes == nullptr ? view.leading_dimension : 0),
-          transposed(transposed_) {}
-
-    __device__ __forceinline__ T* start(Offset b) const {
-        if (starts != nullptr) return starts[b];
-        return values + (offsets != nullptr ? offsets[b] : b * stride);
-    }
-    __device__ __forceinline__ bool packed(int n) const {
-        return !transposed && (leading_dimension == 0 || leading_dimension == n);
-    }
-    /// Whether matrices lie one behind the other without gaps, in the order of the batch.
-    __device__ __forceinline__ bool contiguous(int n) const {
-        return packed(n) && starts == nullptr && offsets == nullptr && stride == Offset(n) * n;
-    }
-};
 
 /// The matrices of a warp: `here` of n rows, at first, first + 1 ... in the order.
 struct WarpMatrices {
@@ -165,7 +126,8 @@ __device__ __forceinline__ void wait_for_copies() {
     __syncwarp();
 }
 
-/// visit(chunk of the run, its place in shared memory, both in chunks of 16 bytes) for this lane.
+/// visit(chunk of the run, its place in shared memory) for this lane. Pads are counted in chunks of
+/// 16 bytes.
 template <class Visit>
 __device__ __forceinline__ void for_chunks(const StageShape& stage, int chunks, Visit&& visit) {
     if (stage.pad_chunks == 0) {
@@ -182,11 +144,13 @@ __device__ __forceinline__ void for_chunks(const StageShape& stage, int chunks, 
 /// visit(address of a value in global memory, its place in shared memory) for the values of this
 /// lane, in an order that reads or writes runs of global memory.
 template <class T, class Visit>
-__device__ __forceinline__ void for_values(const StagedBatch<T>& batch, const WarpMatrices& w,
-                                           const StageShape& stage, Visit&& visit) {
+__device__ __forceinline__ void for_values(const batched::BatchView<T>& batch,
+                                           const WarpMatrices& w, const StageShape& stage,
+                                           Visit&& visit) {
     const int lane = int(threadIdx.x) % 32;
     const int values = w.n * w.n;
-    const bool packed = batch.packed(w.n);
+    const bool packed = is_packed(batch, w.n);
+    const bool transposed = batch.layout == batched::Layout::row_major;
     if (packed && values >= 64) {  // Enough for a warp to take one matrix after the other.
         for (int m = 0; m < w.here; ++m) {
             T* const start = reinterpret_cast<T*>(w.addresses[m]);
@@ -195,7 +159,7 @@ __device__ __forceinline__ void for_values(const StagedBatch<T>& batch, const Wa
         }
         return;
     }
-    const Offset line = batch.leading_dimension == 0 ? w.n : batch.leading_dimension;
+    const Offset line = leading_dimension_of(batch, w.n);
 #pragma unroll 2
     for (int e = lane; e < w.here * values; e += 32) {
         const int m = quotient_of(e, stage.by_values);
@@ -206,68 +170,71 @@ __device__ __forceinline__ void for_values(const StagedBatch<T>& batch, const Wa
         } else {
             const int q = quotient_of(within, stage.by_rows);
             const int r = within - q * w.n;
-            visit(start + q * line + r, stage.place(m) + (batch.transposed ? q + r * w.n : within));
+            visit(start + q * line + r, stage.place(m) + (transposed ? q + r * w.n : within));
         }
     }
 }
 
-/// Whether the matrices of this warp are one run that is copied in chunks of 16 bytes.
-template <class T>
-__device__ __forceinline__ bool is_wide_run(const StagedBatch<T>& batch, const WarpMatrices& w,
-                                            const StageShape& stage) {
+/// Whether the matrices of this warp are one run that is copied in chunks of `Bytes`.
+template <int Bytes, class T>
+__device__ __forceinline__ bool is_wide_run(const batched::BatchView<T>& batch,
+                                            const WarpMatrices& w, const StageShape& stage) {
     const T* start = batch.values + w.first * w.n * w.n;
-    return w.order == nullptr && batch.contiguous(w.n) && stage.wide &&
-           w.here * w.n * w.n * int(sizeof(T)) % 16 == 0 &&
-           reinterpret_cast<unsigned long long>(start) % 16 == 0;
+    return w.order == nullptr && is_contiguous(batch) && stage.wide &&
+           w.here * w.n * w.n * int(sizeof(T)) % Bytes == 0 &&
+           reinterpret_cast<unsigned long long>(start) % Bytes == 0;
 }
 
 /// Puts the addresses of the matrices, where they are wanted, where all lanes find them. (A
 /// __syncwarp in a branch, even one that the whole warp takes, would let the compiler believe that
 /// the lanes are never together again.)
 template <class T>
-__device__ __forceinline__ void list_addresses(const StagedBatch<T>& batch, const WarpMatrices& w,
-                                               bool wanted) {
+__device__ __forceinline__ void list_addresses(const batched::BatchView<T>& batch,
+                                               const WarpMatrices& w, bool wanted) {
     __syncwarp();
     for (int m = int(threadIdx.x) % 32; wanted && m < w.here; m += 32) {
         const Offset b = w.order == nullptr ? w.first + m : Offset(w.order[w.first + m]);
-        w.addresses[m] = reinterpret_cast<unsigned long long>(batch.start(b));
+        w.addresses[m] = reinterpret_cast<unsigned long long>(start_of(batch, b));
     }
     __syncwarp();
 }
 
-/// Starts to copy the matrices of a warp to its shared memory; see wait_for_copies.
-template <class T>
-__device__ __forceinline__ void load_matrices(const StagedBatch<const T>& batch,
+/// copy(address in global memory, address in shared memory) for the chunks, or values, of the
+/// matrices of a warp. Runs are copied in chunks of `Bytes`: 16, or 8 where the stage has no pads.
+template <int Bytes, class G, class T, class Copy>
+__device__ __forceinline__ void copy_matrices(const batched::BatchView<G>& batch,
                                               const WarpMatrices& w, const StageShape& stage,
-                                              T* staged) {
-    const bool wide_run = is_wide_run(batch, w, stage);
+                                              T* staged, Copy&& copy) {
+    using Chunk = Pack<int, Bytes / 4>;
+    using GlobalChunk = std::conditional_t<std::is_const_v<G>, const Chunk, Chunk>;
+    const bool wide_run = is_wide_run<Bytes>(batch, w, stage);
     list_addresses(batch, w, !wide_run);
     if (wide_run) {
-        const int4* from = reinterpret_cast<const int4*>(batch.values + w.first * w.n * w.n);
-        int4* to = reinterpret_cast<int4*>(staged);
-        for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
-                   [&](int c, int place) { copy_to_shared<16>(to + place, from + c); });
+        auto* const run = reinterpret_cast<GlobalChunk*>(batch.values + w.first * w.n * w.n);
+        auto* const chunks = reinterpret_cast<Chunk*>(staged);
+        for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / Bytes,
+                   [&](int c, int place) { copy(run + c, chunks + place); });
     } else {
-        for_values(batch, w, stage, [&](const T* from, int place) {
-            copy_to_shared<int(sizeof(T))>(staged + place, from);
-        });
+        for_values(batch, w, stage, [&](G* value, int place) { copy(value, staged + place); });
     }
 }
 
+/// Starts to copy the matrices of a warp to its shared memory; see wait_for_copies.
+template <int Bytes, class T>
+__device__ __forceinline__ void load_matrices(const batched::BatchView<const T>& batch,
+                                              const WarpMatrices& w, const StageShape& stage,
+                                              T* staged) {
+    copy_matrices<Bytes>(batch, w, stage, staged, [](const auto* from, auto* to) {
+        copy_to_shared<int(sizeof(*to))>(to, from);
+    });
+}
+
 /// Copies the matrices of a warp from its shared memory, written before the last __syncwarp.
-template <class T>
-__device__ __forceinline__ void store_matrices(const StagedBatch<T>& batch, const WarpMatrices& w,
-                                               const StageShape& stage, const T* staged) {
-    const bool wide_run = is_wide_run(batch, w, stage);
-    list_addresses(batch, w, !wide_run);
-    if (wide_run) {
-        int4* to = reinterpret_cast<int4*>(batch.values + w.first * w.n * w.n);
-        const int4* from = reinterpret_cast<const int4*>(staged);
-        for_chunks(stage, w.here * w.n * w.n * int(sizeof(T)) / 16,
-                   [&](int c, int place) { to[c] = from[place]; });
-    } else {
-        for_values(batch, w, stage, [&](T* to, int place) { *to = staged[place]; });
-    }
+template <int Bytes, class T>
+__device__ __forceinline__ void store_matrices(const batched::BatchView<T>& batch,
+                                               const WarpMatrices& w, const StageShape& stage,
+                                               T* staged) {
+    copy_matrices<Bytes>(batch, w, stage, staged, [](auto* to, const auto* from) { *to = *from; });
 }
 
 }  // namespace tessera::cuda

@@ -12,6 +12,13 @@ static_assert(tile_compiled(32), "TESSERA_TILES must hold 32, the largest block"
 /// Whether there is a kernel for matrices of exactly n rows.
 constexpr bool exact_compiled(int n) { return tile_compiled(n + n % 2); }
 
+/// f(std::integral_constant<int, n>()) for n = Last, Last - 1, ..., First that have kernels.
+template <int First, int Last, class F>
+void for_exact_sizes(F&& f) {
+    if constexpr (exact_compiled(Last)) f(std::integral_constant<int, Last>());
+    if constexpr (First < Last) for_exact_sizes<First, Last - 1>(f);
+}
+
 /// f(std::integral_constant<int, width>()) with the smallest width that holds n rows, n at most 32,
 /// among the compiled ones that are multiples of `Step`.
 template <int Step = 2, int Width = Step, class F>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "tessera/factor.hpp"
 
 /// Launch shapes of the batched operations as measured on an H200 (docs/decisions/batched-*.md).
@@ -9,10 +11,19 @@ namespace tessera::cuda {
 
 // Inversion (batched/invert).
 
-inline constexpr int small_warps = 4;   ///< invert_small_kernel.
-inline constexpr int lane_warps = 4;    ///< invert_lanes_kernel.
-inline constexpr int panel_warps = 4;   ///< invert_panels_kernel.
-inline constexpr int panel_blocks = 4;  ///< As many as registers allow.
+inline constexpr int small_warps = 4;      ///< invert_small_kernel.
+inline constexpr int empty_threads = 256;  ///< empty_kernel.
+inline constexpr int lane_warps = 4;       ///< invert_lanes_kernel.
+inline constexpr int panel_warps = 4;      ///< invert_panels_kernel.
+inline constexpr int panel_blocks = 4;     ///< As many as registers allow.
+
+/// invert_kernel, for more than 32 rows: rows of the tile of a thread; thread blocks whose
+/// registers hold tiles of `columns` columns and some 56 others a thread.
+inline constexpr int large_tile_rows = 8;
+template <class T>
+constexpr int large_blocks(int columns) {
+    return 65536 / (32 * columns * (large_tile_rows * columns * int(sizeof(T)) / 4 + 56));
+}
 
 /// How matrices of one size, or of one register width, are spread over a warp.
 struct SmallShape {
@@ -86,7 +97,6 @@ constexpr int lane_thread_blocks() {
 
 inline constexpr int factor_threads = 128;
 inline constexpr int factor_large_blocks = 1;  ///< Of more than 32 rows, one a thread block.
-inline constexpr int absolute_pivot_threads = 128;
 
 /// Whether matrices of up to `width` rows are better kept in shared memory than in registers.
 template <class Method, class T>
@@ -122,31 +132,43 @@ struct GroupTuning {
     int blocks_of_16;
 };
 template <class T>
-constexpr GroupTuning ldu_groups(bool partial) {
-    if (sizeof(T) == 8) return {8, 2, 4};
-    return partial ? GroupTuning{4, 4, 4} : GroupTuning{2, 4, 3};
-}
-template <class T>
-constexpr GroupTuning llt_groups() {
-    return sizeof(T) == 8 ? GroupTuning{4, 2, 3} : GroupTuning{2, 6, 3};
+constexpr GroupTuning group_tuning(batched::Factorisation kind, batched::Pivoting pivoting) {
+    const bool is_double = sizeof(T) == 8;
+    if (kind == batched::Factorisation::llt) {
+        return is_double ? GroupTuning{4, 2, 3} : GroupTuning{2, 6, 3};
+    }
+    if (is_double) return {8, 2, 4};
+    return pivoting == batched::Pivoting::partial ? GroupTuning{4, 4, 4} : GroupTuning{2, 4, 3};
 }
 
 inline constexpr int compaction_warps = 2;  ///< factor_compact_kernel.
 inline constexpr int compaction_blocks = 6;
 
-// Norms and products (gpu/matrix_ring.cuh, gpu/staged_batch.cuh).
+// Norms and products (gpu/matrix_pipeline.cuh, gpu/staged_batch.cuh).
 
 /// Lanes that share a matrix of n rows; double, float. Few, so that tiles are 4 to 16 KiB, but
 /// where they meet in few banks of shared memory.
-inline constexpr int ring_lanes[32][2] = {
+inline constexpr int pipeline_lanes[32][2] = {
     {1, 1},  {1, 1},  {1, 1},  {2, 1},  {1, 1},  {1, 1},  {1, 1},  {4, 2},
     {2, 1},  {2, 1},  {2, 1},  {8, 2},  {4, 2},  {4, 2},  {4, 2},  {8, 4},
     {8, 8},  {8, 8},  {16, 8}, {8, 8},  {8, 8},  {16, 8}, {16, 8}, {16, 16},
     {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8},
 };
 
-inline constexpr int staged_threads = 128;  ///< Of a thread block of warps.
-inline constexpr int staged_thread_blocks = 8;
+/// Stages of a warp, each of so many bytes.
+constexpr int pipeline_stages(int stage_bytes) { return stage_bytes < 3500 ? 4 : 2; }
+/// Warps of a thread block, which takes at most some 40 KiB: five or six fill a multiprocessor.
+constexpr int pipeline_warps(int warp_bytes) { return std::clamp(40 * 1024 / warp_bytes, 1, 4); }
+inline constexpr int pipeline_sm_warps = 20;  ///< A multiprocessor, that registers are limited to.
+
+inline constexpr int vectors_together = 4;        ///< Whose sums a thread holds, of several.
+inline constexpr int staged_threads = 128;        ///< Of a thread block of warps.
 inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
+constexpr int staged_blocks(int team) { return team == 32 ? 8 : 4; }
+
+// Plans (batched/plan).
+
+inline constexpr int sort_warps = 8;
+inline constexpr int sort_rounds = 8;  ///< Of 32 consecutive sizes a warp.
 
 }  // namespace tessera::cuda

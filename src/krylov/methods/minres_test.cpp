@@ -6,14 +6,13 @@ namespace {
 
 /// Symmetric with eigenvalues of both signs: a shifted Laplacian.
 CsrMatrix<double> shifted_laplacian(Index side, double shift) {
-    return problems::generate<double>(host(),
-                                      Spec::parse("helmholtz:" + std::to_string(side) +
-                                                  ",kh=" + std::to_string(std::sqrt(shift))))
+    return problems::generate<double>(host(), Spec("helmholtz:" + std::to_string(side) +
+                                                   ",kh=" + std::to_string(std::sqrt(shift))))
         .matrix;
 }
 
 CsrMatrix<double> saddle_point(const std::string& text) {
-    return problems::generate<double>(host(), Spec::parse(text)).matrix;
+    return problems::generate<double>(host(), Spec(text)).matrix;
 }
 
 /// The inverse by Gauss-Jordan elimination with partial pivoting in long double, row-major.

@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "batched/invert/invert_reference.hpp"
+#include "batched/invert/test_invert_reference.hpp"
 #include "batched/test_batches.hpp"
 
 // Matrices with known diagonal blocks, and what is asked of their inverses.

@@ -9,8 +9,6 @@
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/config.hpp"
-#include "tessera/symmetry.hpp"
-
 namespace tessera {
 
 void check_options(const BlockLdltOptions& options) {
@@ -58,9 +56,8 @@ block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Gri
     using namespace block_ldlt;
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double max_blocks = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
-    const BlockRows blocks =
-        fill_pattern(grid, matrix, options.fill, Offset(max_blocks), context.threads());
-    BlockPattern pattern = arrange_by_levels(grid, blocks);
+    BlockPattern pattern = arrange_by_levels(
+        grid, fill_pattern(grid, matrix, options.fill, Offset(max_blocks), context.threads()));
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
     return {context,
             SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, by_sweeps ? 3 : 1,
@@ -119,9 +116,9 @@ template <class T>
 BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
                         const BlockLdltOptions& options) {
     check_options(options);
-    require(matrix.rows == matrix.columns, "block_ldlt: the matrix must be square");
     const Phase phase(context, "setup", 0);
     const double start = now();
+    check_symmetry(context, matrix, "block_ldlt");
     // Matching, ordering and the lists are made on the host, from a copy of a matrix on a GPU.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
@@ -133,17 +130,15 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
-        check_symmetry(context, matrix, "block_ldlt");
         matching.scaling.assign(std::size_t(matrix.rows), 1.0);
     }
     report.ordering =
         options.ordering.value_or(options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd);
-    BlockOrdering ordered =
-        order_blocks<T>(host, on_host, matching.partner, options.block, report.ordering);
-    report.padding = ordered.padding;
+    const auto grid = block_ldlt::make_grid(
+        options.block, matrix.rows,
+        order_blocks<T>(host, on_host, matching.partner, options.block, report.ordering));
+    report.padding = Index(grid.slots.size()) - grid.rows;
 
-    const auto grid =
-        block_ldlt::make_grid(options.block, matrix.rows, std::move(ordered.row_of_slot));
     state_ =
         std::unique_ptr<State>(new State{options,
                                          report,

@@ -70,7 +70,7 @@ std::vector<double> apply(const Context& context, const Operator<double>& ldlt,
 }
 
 BlockLdltOptions options_of(const std::string& text) {
-    return parse_block_ldlt(Spec::parse("block_ldlt" + text));
+    return parse_block_ldlt(Spec("block_ldlt" + text));
 }
 
 template <class Failure>
@@ -225,8 +225,8 @@ TEST(block_ldlt, serves_minres_and_sqmr) {
         Buffer<double> x(there, b.size());
         fill(there, 0.0, x.view());
         const auto report =
-            solve<double>(there, Spec::parse(solver), CsrOperator<double>(there, matrix.view()),
-                          &ldlt, b.view(), x.view(), options);
+            solve<double>(there, Spec(solver), CsrOperator<double>(there, matrix.view()), &ldlt,
+                          b.view(), x.view(), options);
         EXPECT_EQ(report.status, Status::converged)
             << solver << ' ' << text << ": " << report.true_relative_residual << "; "
             << report.message << ldlt.report().outcome;
@@ -328,9 +328,9 @@ TEST(block_ldlt, applies_inside_a_graph) {
         const auto r = right_hand_side(there, matrix, random);
         Buffer<double> z(there, r.size());
         const auto expected = apply(there, ldlt, copy_to_host(there, r));
-        const Graph graph = there.capture([&] { ldlt.apply(there, r.view(), z.view()); });
+        const auto graph = there.capture([&] { ldlt.apply(there, r.view(), z.view()); });
         for (int run = 0; run < 2; ++run) {
-            graph.launch();
+            graph();
             EXPECT_EQ(copy_to_host(there, z), expected) << text;
         }
     }

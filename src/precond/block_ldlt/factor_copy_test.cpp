@@ -50,8 +50,8 @@ TEST(factor_copy, is_the_factor_of_the_scaled_matrix) {
         for (const char* method : {",method=level", ",sweeps=100"}) {
             const BlockLdlt<double> ldlt(
                 there, placed.view(),
-                parse_block_ldlt(Spec::parse("block_ldlt:" + std::to_string(k) + ",fill=1000" +
-                                             method + ",epsilon=1e-300,safeguard=off")));
+                parse_block_ldlt(Spec("block_ldlt:" + std::to_string(k) + ",fill=1000" + method +
+                                      ",epsilon=1e-300,safeguard=off")));
             // With all fill and no pivot raised only rounding is left.
             ASSERT_EQ(ldlt.report().perturbed, 0);
             const auto [error, size] = difference(matrix, ldlt.factor(there), std::size_t(k));
@@ -64,7 +64,7 @@ TEST(factor_copy, without_a_factor_is_empty) {
     const Context there = context();
     const auto empty = copy_to(there, CsrMatrix<double>(host(), 0, 0, 0).view());
     const BlockLdlt<double> none(there, empty.view(),
-                                 parse_block_ldlt(Spec::parse("block_ldlt:4,safeguard=off")));
+                                 parse_block_ldlt("block_ldlt:4,safeguard=off"));
     EXPECT_TRUE(none.factor(there).row_of_slot.empty());
 }
 

@@ -42,10 +42,10 @@ TEST(outer_pivoting, saves_zero_blocks) {
             const auto solve = [&](const char* outer) {
                 const BlockLdlt<double> ldlt(
                     there, placed.view(),
-                    parse_block_ldlt(Spec::parse(
-                        std::string("block_ldlt:4,epsilon=1e-6,matching=off,ordering=natural,"
-                                    "safeguard=off") +
-                        method + outer)));
+                    parse_block_ldlt(
+                        Spec(std::string("block_ldlt:4,epsilon=1e-6,matching=off,ordering=natural,"
+                                         "safeguard=off") +
+                             method + outer)));
                 Buffer<double> y(there, b.size());
                 fill(there, 0.0, y.view());
                 SolveOptions options;

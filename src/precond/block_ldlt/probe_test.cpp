@@ -16,8 +16,7 @@ class Probes {
   public:
     explicit Probes(const char* problem)
         : there_(context()),
-          matrix_(copy_to(there_,
-                          problems::generate<double>(host(), Spec::parse(problem)).matrix.view())),
+          matrix_(copy_to(there_, problems::generate<double>(host(), Spec(problem)).matrix.view())),
           plan_(plan_spmv(there_, std::as_const(matrix_).view())) {}
 
     std::vector<double> run(double target, std::span<const double> leader, Offset& products,

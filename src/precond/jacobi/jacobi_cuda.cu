@@ -3,7 +3,6 @@
 
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/search.cuh"
 #include "precond/jacobi/kernels.hpp"
 
 namespace tessera::cuda {
@@ -15,6 +14,19 @@ constexpr int jacobi_threads = 256;
 template <class T>
 __device__ bool usable_pivot(T pivot) {
     return isfinite(pivot) && isfinite(T(1) / pivot);
+}
+
+/// First position in begin..end of ascending `columns` whose column is not below `column`.
+__device__ Offset lower_bound(const Index* columns, Offset begin, Offset end, Index column) {
+    while (begin < end) {
+        const Offset middle = begin + (end - begin) / 2;
+        if (__ldg(columns + middle) < column) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
 }
 
 /// a_ii, or 0 where it is not stored.

@@ -82,9 +82,9 @@ TEST(polynomial_precond, neither_allocates_nor_waits) {
         fill(there, 0.0, z.view());
         fill(there, 0.0, rz.view());
         const Offset before = there.state().allocations;
-        const Graph graph =
+        const auto graph =
             there.capture([&] { m.apply_dot(there, r.view(), z.view(), rz.data()); });
-        graph.launch();
+        graph();
         EXPECT_EQ(there.state().allocations, before) << text;
         EXPECT_EQ(copy_to_host(there, z), expected) << text;
         EXPECT_EQ(copy_to_host(there, rz), sum) << text;
@@ -139,13 +139,13 @@ TEST(polynomial_precond, block_scaling_of_single_rows_is_point_scaling) {
 
 TEST(polynomial_precond, update_takes_new_values) {
     const Context there = context();
-    auto given = problems::generate<double>(host(), Spec::parse("elasticity2d:8"));
+    auto given = problems::generate<double>(host(), "elasticity2d:8");
     const CsrMatrix<double> before = copy_to(there, given.matrix.view());
     const std::vector<double> ones(std::size_t(before.rows()), 1);
     for (const std::string& text : variants) {
         SCOPED_TRACE(text);
         auto m = make<double>(there, before.view(), text);
-        auto changed = problems::generate<double>(host(), Spec::parse("elasticity2d:8"));
+        auto changed = problems::generate<double>(host(), "elasticity2d:8");
         for (double& value : changed.matrix.values().view()) value *= 16;
         const CsrMatrix<double> after = copy_to(there, changed.matrix.view());
         m.update(there, after.view());
@@ -160,8 +160,7 @@ TEST(polynomial_precond, texts) {
     const Context there = context();
     const Case system = problem(there, "poisson2d:6");
     const auto describe = [&](const std::string& text) {
-        return make_preconditioner<double>(there, Spec::parse(text), system.matrix.view())
-            ->describe();
+        return make_preconditioner<double>(there, Spec(text), system.matrix.view())->describe();
     };
     EXPECT_EQ(describe("least_squares"), "least_squares:6,bound=lanczos:20,scaling=jacobi");
     EXPECT_EQ(describe("neumann:3,bound=gershgorin"), "neumann:3,bound=gershgorin,scaling=jacobi");

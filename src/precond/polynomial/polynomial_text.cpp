@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/choose.hpp"
 #include "base/dispatch.hpp"
+#include "precond/choose.hpp"
 #include "precond/polynomial/polynomial.hpp"
 
 namespace tessera {
@@ -47,7 +47,7 @@ void read_ends(Spec& spec, PolynomialOptions& options) {
     if (text.empty()) return;
     Spec lower = text;
     if (lower.name() == "ratio") {
-        options.lower_value = positive("lower=ratio", lower.word(std::size_t(0), "30"));
+        options.lower_value = positive("lower=ratio", lower.word(0, "30"));
     } else if (lower.name() == "ritz") {
         options.lower = LowerEnd::ritz;
     } else {
@@ -103,7 +103,7 @@ PolynomialOptions parse_polynomial(Spec spec) {
         kinds, spec.name(), [](PolynomialKind one) { return std::string(to_string(one)); });
     require(kind != kinds.end(), "parse_polynomial: not the name of a polynomial");
     options.kind = *kind;
-    options.degree = int(spec.integer(std::size_t(0), options.degree, 1, 16));
+    options.degree = int(spec.integer(0, options.degree, 1, 16));
     read_ends(spec, options);
     read_scaling(spec, options);
     read_format(spec, options.format);

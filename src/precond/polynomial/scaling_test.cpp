@@ -33,7 +33,7 @@ CsrMatrix<T> host_copy(const Context& context, const CsrView<T>& from) {
 
 template <class T>
 CsrMatrix<T> elasticity(const std::string& text) {
-    return problems::generate<T>(host(), Spec::parse(text)).matrix;
+    return problems::generate<T>(host(), Spec(text)).matrix;
 }
 
 /// S (A S^T) from the factor of the context, as dense products, and the magnitude of its terms.
@@ -169,7 +169,7 @@ TEST(scaling, blocks_of_every_size) {
 
 TEST(scaling, solutions_are_scaled_back) {
     const Context there = context();
-    const auto problem = problems::generate<double>(host(), Spec::parse("elasticity2d:10"));
+    const auto problem = problems::generate<double>(host(), "elasticity2d:10");
     const CsrMatrix<double> matrix = copy_to(there, problem.matrix.view());
     const SymmetricScaling<double> scaling(there, matrix.view(),
                                            find_blocks(there, matrix.view(), 2, Blocking::natural));

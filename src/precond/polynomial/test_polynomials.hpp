@@ -12,29 +12,27 @@ struct Case {
 };
 
 inline Case problem(const Context& there, const std::string& text) {
-    auto made = problems::generate<double>(host(), Spec::parse(text));
+    auto made = problems::generate<double>(host(), Spec(text));
     return {copy_to(there, made.matrix.view()), std::move(made.load)};
 }
 
 template <class T>
 PolynomialPreconditioner<T> make(const Context& there, const CsrView<T>& matrix,
                                  const std::string& text) {
-    return {there, matrix, parse_polynomial(Spec::parse(text))};
+    return {there, matrix, parse_polynomial(Spec(text))};
 }
 
 inline SolveReport solve(const Context& there, const Case& system,
                          const std::string& preconditioner, double rtol = 1e-8,
                          const char* solver = "cg") {
     const CsrOperator<double> a(there, system.matrix.view());
-    const auto m =
-        make_preconditioner<double>(there, Spec::parse(preconditioner), system.matrix.view());
+    const auto m = make_preconditioner<double>(there, Spec(preconditioner), system.matrix.view());
     const Buffer<double> b = copy_to_buffer(there, system.load);
     Buffer<double> x(there, system.matrix.rows());
     fill(there, 0.0, x.view());
     SolveOptions options;
     options.rtol = rtol;
-    return tessera::solve<double>(there, Spec::parse(solver), a, m.get(), b.view(), x.view(),
-                                  options);
+    return tessera::solve<double>(there, Spec(solver), a, m.get(), b.view(), x.view(), options);
 }
 
 inline const std::vector<std::string> variants = {

@@ -76,6 +76,25 @@ HWY_INLINE hn::Vec<D> check_finite(D d, Index count, const T* a) {
     return hn::Add(hn::Add(check0, check1), hn::Add(check2, check3));
 }
 
+/// Sets `first_bad` to k + 1 in the lanes where it is 0 and the pivot of step k, or its reciprocal,
+/// is not finite.
+template <class D, class V = hn::Vec<D>, class I>
+HWY_INLINE void check_pivot(D, V pivot, V reciprocal, Index k, I& first_bad) {
+    const hn::RebindToSigned<D> di;
+    const auto good = hn::And(hn::IsFinite(pivot), hn::IsFinite(reciprocal));
+    const auto newly_bad = hn::AndNot(hn::RebindMask(di, good), hn::Eq(first_bad, hn::Zero(di)));
+    first_bad = hn::IfThenElse(newly_bad, hn::Set(di, hn::TFromD<decltype(di)>(k + 1)), first_bad);
+}
+
+/// Stores first_bad, or n in the lanes where it is 0 but `check` of the inverse is NaN.
+template <class D, class V = hn::Vec<D>, class I, class TI>
+HWY_INLINE void store_info(D d, V check, Index n, I first_bad, TI* info) {
+    const hn::RebindToSigned<D> di;
+    const auto finite = hn::RebindMask(di, hn::Eq(check, hn::Zero(d)));
+    const auto overflow = hn::AndNot(finite, hn::Eq(first_bad, hn::Zero(di)));
+    hn::Store(hn::IfThenElse(overflow, hn::Set(di, TI(n)), first_bad), di, info);
+}
+
 /// Working vectors of invert_interleaved, besides the blocks: 4 n vectors.
 inline constexpr Index gauss_jordan_work_vectors = 4;
 
@@ -129,10 +148,7 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
         }
         hn::Store(row, di, steps + k * lanes);
         const auto reciprocal = hn::Div(one, pivot);
-        const auto good = hn::And(hn::IsFinite(pivot), hn::IsFinite(reciprocal));
-        const auto newly_bad =
-            hn::AndNot(hn::RebindMask(di, good), hn::Eq(first_bad, hn::Zero(di)));
-        first_bad = hn::IfThenElse(newly_bad, hn::Set(di, TI(k + 1)), first_bad);
+        check_pivot(d, pivot, reciprocal, k, first_bad);
 
         for (Index i = 0; i < n; ++i) {
             const auto is_pivot = hn::RebindMask(d, hn::Eq(row, hn::Set(di, TI(i * lanes))));
@@ -164,9 +180,7 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
         }
     }
     if (largest_met != nullptr) hn::Store(met, d, largest_met);
-    const auto finite = hn::RebindMask(di, hn::Eq(check_finite(d, n * n, a), zero));
-    const auto overflow = hn::AndNot(finite, hn::Eq(first_bad, hn::Zero(di)));
-    hn::Store(hn::IfThenElse(overflow, hn::Set(di, TI(n)), first_bad), di, info);
+    store_info(d, check_finite(d, n * n, a), n, first_bad, info);
 }
 
 /// Exchanges two values in the lanes of a mask.
@@ -208,10 +222,7 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
         }
         const V pivot = a[k + k * n];
         const V reciprocal = hn::Div(one, pivot);
-        const auto good = hn::And(hn::IsFinite(pivot), hn::IsFinite(reciprocal));
-        const auto newly_bad =
-            hn::AndNot(hn::RebindMask(di, good), hn::Eq(first_bad, hn::Zero(di)));
-        first_bad = hn::IfThenElse(newly_bad, hn::Set(di, TI(k + 1)), first_bad);
+        check_pivot(d, pivot, reciprocal, k, first_bad);
         if (largest_met != nullptr) {
 #pragma GCC unroll 8
             for (Index j = k + 1; j < n; ++j) met = hn::Max(met, hn::Abs(a[k + j * n]));
@@ -248,43 +259,32 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
         hn::Store(a[e], d, matrices + e * lanes);
     }
     if (largest_met != nullptr) hn::Store(met, d, largest_met);
-    const auto finite = hn::RebindMask(di, hn::Eq(check, hn::Zero(d)));
-    const auto overflow = hn::AndNot(finite, hn::Eq(first_bad, hn::Zero(di)));
-    hn::Store(hn::IfThenElse(overflow, hn::Set(di, TI(n)), first_bad), di, info);
+    store_info(d, check, n, first_bad, info);
 }
 
 /// Largest n of invert_registers.
 inline constexpr Index register_rows = 6;
 
-/// invert_registers for n = 1..register_rows.
-template <class D, class T = hn::TFromD<D>, class TI = hn::TFromD<hn::RebindToSigned<D>>>
+/// The same for n = 1..register_rows, known at run time.
+template <Index rows = 1, class D, class T = hn::TFromD<D>,
+          class TI = hn::TFromD<hn::RebindToSigned<D>>>
 HWY_INLINE void invert_registers(D d, Index n, T* a, TI* info, T* largest_met) {
-    switch (n) {
-        case 1:
-            return invert_registers<1>(d, a, info, largest_met);
-        case 2:
-            return invert_registers<2>(d, a, info, largest_met);
-        case 3:
-            return invert_registers<3>(d, a, info, largest_met);
-        case 4:
-            return invert_registers<4>(d, a, info, largest_met);
-        case 5:
-            return invert_registers<5>(d, a, info, largest_met);
-        default:
-            return invert_registers<6>(d, a, info, largest_met);
+    if constexpr (rows < register_rows) {
+        if (n > rows) return invert_registers<rows + 1>(d, n, a, info, largest_met);
     }
+    invert_registers<rows>(d, a, info, largest_met);
 }
 
-/// max_i sum_j |a_ij| of the interleaved n x n matrices, in each lane; sums in ascending order of
+/// max_i sum_j |a_ij| in each lane, of n columns of `rows` vectors each; sums in ascending order of
 /// the columns.
 template <class D, class T>
-HWY_INLINE hn::Vec<D> interleaved_norm(D d, Index n, const T* HWY_RESTRICT a) {
+HWY_INLINE hn::Vec<D> row_sum_norm(D d, Index rows, Index n, const T* HWY_RESTRICT a) {
     const Index lanes = Index(hn::Lanes(d));
     auto norm = hn::Zero(d);
-    for (Index i = 0; i < n; ++i) {
+    for (Index i = 0; i < rows; ++i) {
         auto sum = hn::Zero(d);
         for (Index j = 0; j < n; ++j) {
-            sum = hn::Add(sum, hn::Abs(hn::Load(d, a + (i + j * n) * lanes)));
+            sum = hn::Add(sum, hn::Abs(hn::Load(d, a + (i + j * rows) * lanes)));
         }
         norm = hn::Max(norm, sum);
     }

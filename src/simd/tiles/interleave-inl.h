@@ -8,7 +8,7 @@
 #endif
 
 #include "hwy/highway.h"
-#include "tessera/types.hpp"
+#include "simd/batch.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::cpu::HWY_NAMESPACE {
@@ -100,22 +100,6 @@ HWY_INLINE void interleave(D d, Index length, const T* const* from, Offset first
     }
 }
 
-/// Element (i, j) of the n x n matrix from[l] goes to to[(i + j n) lanes + l]. Element (i, j) lies
-/// at i + j leading_dimension, or at i leading_dimension + j where `row_major`.
-template <class D, class T>
-HWY_INLINE void interleave_matrices(D d, Index n, const T* const* from, Offset leading_dimension,
-                                    bool row_major, T* HWY_RESTRICT to) {
-    const Index lanes = Index(hn::Lanes(d));
-    if (leading_dimension == n && !row_major) {
-        interleave(d, n * n, from, 0, to, lanes);
-        return;
-    }
-    for (Index line = 0; line < n; ++line) {
-        T* first = to + (row_major ? line : line * n) * lanes;
-        interleave(d, n, from, line * leading_dimension, first, row_major ? n * lanes : lanes);
-    }
-}
-
 /// The columns first .. first + columns - 1 of n x n column-major matrices: element (i, first + j)
 /// goes to to[(i + j n) lanes + l].
 template <class D, class T>
@@ -131,10 +115,35 @@ HWY_INLINE void interleave_columns(D d, Index n, Index first, Index columns, con
     }
 }
 
+/// Element (i, j) of the n x n matrix from[l] goes to to[(i + j n) lanes + l]. Element (i, j) lies
+/// at i + j leading_dimension, or at i leading_dimension + j where `row_major`.
+template <class D, class T>
+HWY_INLINE void interleave_matrices(D d, Index n, const T* const* from, Offset leading_dimension,
+                                    bool row_major, T* HWY_RESTRICT to) {
+    const Index lanes = Index(hn::Lanes(d));
+    if (!row_major) return interleave_columns(d, n, 0, n, from, leading_dimension, to);
+    for (Index row = 0; row < n; ++row) {
+        interleave(d, n, from, row * leading_dimension, to + row * lanes, n * lanes);
+    }
+}
+
+/// f(first, columns) once the columns first .. first + columns - 1 of n x n column-major matrices
+/// are in `panel`, which takes panel_values vectors, or n: for all columns.
+template <class D, class T, class F>
+HWY_INLINE void for_panels(D d, Index n, const T* const* from, Offset leading_dimension,
+                           T* HWY_RESTRICT panel, F&& f) {
+    const Index wide = n < panel_values ? panel_values / n : 1;
+    for (Index first = 0; first < n; first += wide) {
+        const Index columns = n - first < wide ? n - first : wide;
+        interleave_columns(d, n, first, columns, from, leading_dimension, panel);
+        f(first, columns);
+    }
+}
+
 /// to[l][e] = from[e step + l] for e < length, in squares of Lanes(d).
 template <class D, class T>
-HWY_INLINE void separate_squares(D d, Index count, Index length, const T* HWY_RESTRICT from,
-                                 Index step, T* const* to) {
+HWY_INLINE void deinterleave_squares(D d, Index count, Index length, const T* HWY_RESTRICT from,
+                                     Index step, T* const* to) {
     constexpr Index width = Index(hn::MaxLanes(D()));
     for (Index at = 0; at < length; at += width) {
         const Index e = at + width <= length ? at : length - width;
@@ -160,16 +169,16 @@ HWY_INLINE void separate_squares(D d, Index count, Index length, const T* HWY_RE
 
 /// The way back: to[l][e] = from[e step + l] for e < length and the first `count` lanes.
 template <class D, class T>
-HWY_INLINE void separate(D d, Index count, Index length, const T* HWY_RESTRICT from, Index step,
-                         T* const* to) {
+HWY_INLINE void deinterleave(D d, Index count, Index length, const T* HWY_RESTRICT from, Index step,
+                             T* const* to) {
     constexpr Index lanes = Index(hn::MaxLanes(D()));
     constexpr Index block = 16 / Index(sizeof(T));
     if (length >= lanes) {
-        separate_squares(d, count, length, from, step, to);
+        deinterleave_squares(d, count, length, from, step, to);
     } else if (lanes > 2 * block && length >= 2 * block) {
-        separate_squares(hn::CappedTag<T, 2 * block>(), count, length, from, step, to);
+        deinterleave_squares(hn::CappedTag<T, 2 * block>(), count, length, from, step, to);
     } else if (lanes > block && length >= block) {
-        separate_squares(hn::CappedTag<T, block>(), count, length, from, step, to);
+        deinterleave_squares(hn::CappedTag<T, block>(), count, length, from, step, to);
     } else {
         for (Index l = 0; l < count; ++l) {
             for (Index e = 0; e < length; ++e) to[l][e] = from[e * step + l];
@@ -179,18 +188,18 @@ HWY_INLINE void separate(D d, Index count, Index length, const T* HWY_RESTRICT f
 
 /// The way back from interleave_matrices for the first `count` lanes.
 template <class D, class T>
-HWY_INLINE void separate_matrices(D d, Index count, Index n, const T* HWY_RESTRICT from,
-                                  Offset leading_dimension, bool row_major, T* const* to) {
+HWY_INLINE void deinterleave_matrices(D d, Index count, Index n, const T* HWY_RESTRICT from,
+                                      Offset leading_dimension, bool row_major, T* const* to) {
     const Index lanes = Index(hn::Lanes(d));
     if (leading_dimension == n && !row_major) {
-        separate(d, count, n * n, from, lanes, to);
+        deinterleave(d, count, n * n, from, lanes, to);
         return;
     }
     for (Index line = 0; line < n; ++line) {
         T* lines[hn::MaxLanes(D())] = {};
         for (Index l = 0; l < count; ++l) lines[l] = to[l] + line * leading_dimension;
         const T* first = from + (row_major ? line : line * n) * lanes;
-        separate(d, count, n, first, row_major ? n * lanes : lanes, lines);
+        deinterleave(d, count, n, first, row_major ? n * lanes : lanes, lines);
     }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "base/for_each.hpp"
 #include "tessera/blocks.hpp"
 

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "base/check_cuda.hpp"
-#include "base/host_signal.hpp"
+#include "gpu/host_mailbox.cuh"
 #include "gpu/launch.cuh"
-#include "gpu/signal_host.cuh"
 #include "gpu/tuning/sparse_h200.hpp"
 #include "gpu/warp.cuh"
 #include "sparse/find_blocks/kernels.hpp"
@@ -48,8 +47,8 @@ static_assert(compose_warps == 32 && compose_chunks <= 32 * compose_warps);
 inline constexpr int totals_words = 2;  ///< Words of the mailbox.
 
 __device__ inline void report_totals(std::uint64_t* words, const SegmentationTotals& totals) {
-    tell_host(words, totals.squares);
-    tell_host(words + 1, std::uint64_t(totals.count) | std::uint64_t(totals.largest) << 32);
+    write_mailbox(words, totals.squares);
+    write_mailbox(words + 1, std::uint64_t(totals.count) | std::uint64_t(totals.largest) << 32);
 }
 
 /// What one kernel leaves to the next, for all chunks.
@@ -328,7 +327,7 @@ Chain segment_greedily(const Context& context, Index count, int reach, Next next
     Chain chain{Buffer<Index>(context, Offset(count) + 1)};
     Offset bytes = 0;
     SegmentationScratch scratch = carve_scratch(count, reach, memory.data(), bytes);
-    scratch.words = expect_words(context, totals_words);
+    scratch.words = clear_mailbox(context, totals_words);
     if (chunks > 0) {
         launch_dependent(scan_transitions_kernel<Next>, unsigned(chunks), segmentation_threads, 0,
                          stream, count, next, entry_bits, scratch, chain.starts.data());
@@ -338,10 +337,10 @@ Chain segment_greedily(const Context& context, Index count, int reach, Next next
                      segmentation_threads, 0, stream, count, entry_bits, chunks, scratch,
                      chain.starts.data());
     memory = Buffer<std::uint8_t>();
-    wait_for_words(context, totals_words);
-    const std::uint64_t counts = told_word(context, 1);
+    wait_for_mailbox(context, totals_words);
+    const std::uint64_t counts = read_mailbox(context, 1);
     chain.largest = Index(counts >> 32);
-    chain.squares = Offset(told_word(context, 0));
+    chain.squares = Offset(read_mailbox(context, 0));
     chain.starts.truncate(Offset(counts & 0xffffffff) + 1);
     return chain;
 }

@@ -6,8 +6,8 @@
 #include "base/phases.hpp"
 #include "sparse/matching/cycles.hpp"
 #include "sparse/matching/shortest_paths.hpp"
-#include "tessera/ordering.hpp"
-#include "tessera/symmetry.hpp"
+#include "tessera/csr.hpp"
+#include "tessera/detail/ordering.hpp"
 
 namespace tessera {
 
@@ -96,8 +96,8 @@ Assignment match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
 template <class T>
 SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) {
     require(!cpu.on_gpu(), "match_symmetric works in host memory: give it a CPU context");
+    require(matrix.rows == matrix.columns, "match_symmetric: the matrix must be square");
     const Phase phase(cpu, "matching", 0);
-    check_symmetry(cpu, matrix, "match_symmetric");
     Assignment found = match_all(cpu, matrix);
     if (found.cardinality < matrix.rows) found = match_matched_rows(cpu, matrix, found);
 

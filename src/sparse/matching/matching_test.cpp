@@ -6,7 +6,7 @@
 #include "sparse/matching/cycles.hpp"
 #include "sparse/matching/shortest_paths.hpp"
 #include "sparse/test_symmetric_matrices.hpp"
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 
 namespace tessera {
 namespace {
@@ -273,30 +273,6 @@ TEST(matching, threads_do_not_matter) {
     const SymmetricMatching three = match_symmetric(test::host(3), matrix.view());
     EXPECT_EQ(one.scaling, three.scaling);
     EXPECT_EQ(one.partner, three.partner);
-}
-
-std::string refusal(const CsrMatrix<double>& matrix) {
-    try {
-        match_symmetric(test::host(), matrix.view());
-    } catch (const InvalidArgument& error) {
-        return error.what();
-    }
-    return "accepted";
-}
-
-TEST(matching, what_is_not_symmetric_is_refused) {
-    const auto missing = test::make_csr<double>(3, 3, {{0, 2}, {1}, {2}}, {{1, 2}, {1}, {1}});
-    EXPECT_NE(refusal(missing).find("entry (0, 2) is stored, but not (2, 0)"), std::string::npos)
-        << refusal(missing);
-    const auto other = test::make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2.01, 1}});
-    EXPECT_NE(refusal(other).find("entry (0, 1) differs from (1, 0)"), std::string::npos)
-        << refusal(other);
-    const auto rounded = test::make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2 + 1e-15, 1}});
-    EXPECT_EQ(refusal(rounded), "accepted");
-    EXPECT_NE(refusal(test::make_csr<double>(1, 2, {{0}}, {{1}})).find("square"),
-              std::string::npos);
-    const auto infinite = test::make_csr<double>(1, 1, {{0}}, {{HUGE_VAL}});
-    EXPECT_NE(refusal(infinite).find("not finite"), std::string::npos);
 }
 
 /// The symmetric indefinite matrices of a folder.

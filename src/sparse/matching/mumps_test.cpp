@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sparse/test_symmetric_matrices.hpp"
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 #if __has_include(<dmumps_c.h>)
 #include <dmumps_c.h>
 #define TESSERA_TEST_MUMPS 1
@@ -100,7 +100,7 @@ TEST(mumps, scalings_have_the_same_product) {
     for (const char* text : {"stokes:20", "darcy:20", "qpband:600", "bordered:700", "kkt:600",
                              "schroedinger:8", "shell:20,shift=0.8"}) {
         SCOPED_TRACE(text);
-        expect_same_product(problems::generate<double>(test::host(), Spec::parse(text)).matrix);
+        expect_same_product(problems::generate<double>(test::host(), Spec(text)).matrix);
     }
 }
 

@@ -1,3 +1,5 @@
+#include <suitesparse/amd.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -22,12 +24,30 @@ void check_partners(std::span<const Index> partner, Index rows) {
     }
 }
 
+std::vector<Index> minimum_degree(const ordering::PairGraph& graph) {
+    const std::vector<SuiteSparse_long> offsets(graph.offsets.begin(), graph.offsets.end());
+    const std::vector<SuiteSparse_long> neighbours(graph.neighbours.begin(),
+                                                   graph.neighbours.end());
+    std::vector<SuiteSparse_long> order(std::size_t(graph.vertices()));
+    if (graph.neighbours.empty()) {  // AMD takes no null pointer for an empty list.
+        std::iota(order.begin(), order.end(), 0);
+        return {order.begin(), order.end()};
+    }
+    const SuiteSparse_long status = amd_l_order(graph.vertices(), offsets.data(), neighbours.data(),
+                                                order.data(), nullptr, nullptr);
+    if (status == AMD_OUT_OF_MEMORY) {
+        throw OutOfMemory("minimum degree ordering: no memory for a graph with " +
+                          std::to_string(graph.neighbours.size()) + " entries");
+    }
+    return {order.begin(), order.end()};
+}
+
 std::vector<Index> vertex_order(const ordering::PairGraph& graph, OrderingMethod method) {
     switch (method) {
         case OrderingMethod::rcm:
             return ordering::reverse_cuthill_mckee(graph);
         case OrderingMethod::amd:
-            return ordering::minimum_degree(graph);
+            return minimum_degree(graph);
         case OrderingMethod::natural:
             break;
     }
@@ -77,28 +97,21 @@ const char* to_string(OrderingMethod method) {
 }
 
 template <class T>
-BlockOrdering order_blocks(const Context& cpu, const CsrView<T>& matrix,
-                           std::span<const Index> partner, Index block, OrderingMethod method) {
+std::vector<Index> order_blocks(const Context& cpu, const CsrView<T>& matrix,
+                                std::span<const Index> partner, Index block,
+                                OrderingMethod method) {
     require(!cpu.on_gpu(), "order_blocks works in host memory: give it a CPU context");
     require(matrix.rows == matrix.columns, "order_blocks: the matrix must be square");
     require(block >= 1, "order_blocks: blocks have at least one row");
     check_partners(partner, matrix.rows);
     const Phase phase(cpu, "ordering", 0);
     const ordering::PairGraph graph = ordering::make_pair_graph(cpu, matrix, partner);
-    BlockOrdering result;
-    result.row_of_slot = pack(graph, vertex_order(graph, method), block);
-    if (result.row_of_slot.size() > std::size_t(std::numeric_limits<Index>::max())) {
+    std::vector<Index> row_of_slot = pack(graph, vertex_order(graph, method), block);
+    if (row_of_slot.size() > std::size_t(std::numeric_limits<Index>::max())) {
         throw InvalidArgument("order_blocks: blocks of " + std::to_string(block) +
                               " rows need more than 2^31 - 1 slots");
     }
-    result.padding = Index(result.row_of_slot.size()) - matrix.rows;
-    result.slot_of_row.resize(std::size_t(matrix.rows));
-    for (std::size_t slot = 0; slot < result.row_of_slot.size(); ++slot) {
-        if (result.row_of_slot[slot] >= 0) {
-            result.slot_of_row[result.row_of_slot[slot]] = Index(slot);
-        }
-    }
-    return result;
+    return row_of_slot;
 }
 
 template decltype(order_blocks<float>) order_blocks<float>;

@@ -1,7 +1,6 @@
 #include "sparse/ordering/pair_graph.hpp"
 
 #include "base/gather_rows.hpp"
-#include "base/prefetch_rows.hpp"
 
 namespace tessera::ordering {
 

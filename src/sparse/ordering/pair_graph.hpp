@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 
 namespace tessera::ordering {
 
@@ -27,8 +27,7 @@ template <class T>
 PairGraph make_pair_graph(const Context& cpu, const CsrView<T>& matrix,
                           std::span<const Index> partner);
 
-// Each returns the vertices in their new order.
+/// The vertices in their new order.
 std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph);
-std::vector<Index> minimum_degree(const PairGraph& graph);
 
 }  // namespace tessera::ordering

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "sparse/ordering/pair_graph.hpp"
 
@@ -81,21 +80,9 @@ class LevelWalk {
             vertices_[to].seen = walks_;
             order.push_back(to);
         }
-        sort_by_degree(std::span(order).subspan(first));
-    }
-
-    /// Stable. Most are few, for which std::stable_sort would take memory.
-    void sort_by_degree(std::span<Index> few) const {
-        const auto less = [&](Index a, Index b) { return degree(a) < degree(b); };
-        if (few.size() > 32) {
-            std::ranges::stable_sort(few, less);
-            return;
-        }
-        for (std::size_t end = 1; end < few.size(); ++end) {
-            const auto place =
-                std::upper_bound(few.begin(), few.begin() + Offset(end), few[end], less);
-            std::rotate(place, few.begin() + Offset(end), few.begin() + Offset(end) + 1);
-        }
+        // Neighbours ascend: equal ones keep their order.
+        std::ranges::sort(std::span(order).subspan(first), {},
+                          [&](Index v) { return std::pair(degree(v), v); });
     }
 
     const PairGraph& graph_;
@@ -107,7 +94,7 @@ class LevelWalk {
 
 /// Components start at a pseudo-peripheral vertex (A. George, J. W. H. Liu, "An implementation of a
 /// pseudoperipheral node finder", ACM Trans. Math. Softw. 5, 1979). Dense vertices are last, those
-/// with the most neighbours behind the others.
+/// with the most neighbours after the others.
 std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph) {
     std::vector<Index> dense;
     for (Index v = 0; v < graph.vertices(); ++v) {

@@ -21,7 +21,7 @@ bool is_blocked(MatrixFormat format) {
 }
 
 Index parse_block(Spec& spec) {
-    const Index block = Index(spec.integer(std::size_t(0), 0, 1, 6));
+    const Index block = Index(spec.integer(0, 0, 1, 6));
     if (block != 0 && std::ranges::find(block_sizes, block) == std::end(block_sizes)) {
         throw InvalidArgument(spec.name() + ": there are blocks of 1, 2, 3, 4 and 6 rows, not of " +
                               std::to_string(block));
@@ -31,7 +31,7 @@ Index parse_block(Spec& spec) {
 
 void parse_slices(Spec& spec, FormatOptions& options) {
     if (options.format == MatrixFormat::sell) {
-        options.slice_height = Index(spec.integer(std::size_t(0), 0, 1, largest_slice));
+        options.slice_height = Index(spec.integer(0, 0, 1, largest_slice));
     } else {
         options.slice_height = Index(spec.integer("slice", 0, 1, largest_slice));
     }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/backends.hpp"
+#include "base/dispatch.hpp"
 #include "tessera/formats.hpp"
 
 namespace tessera {

@@ -361,8 +361,8 @@ TEST(spmv_sliced, operators_neither_allocate_nor_wait) {
         Buffer<double> y(context, 300);
         fill(context, 7.0, y.view());
         const Offset before = context.state().allocations;
-        const Graph graph = context.capture([&] { made->apply(context, x.view(), y.view()); });
-        graph.launch();
+        const auto graph = context.capture([&] { made->apply(context, x.view(), y.view()); });
+        graph();
         EXPECT_EQ(context.state().allocations, before) << text;
         const auto found = copy_to_host(context, y);
         for (Index i = 0; i < 300; ++i) {

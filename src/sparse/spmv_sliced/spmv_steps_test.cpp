@@ -160,8 +160,8 @@ TEST(spmv_steps, neither_allocate_nor_wait) {
         const auto ys = copy_to_host(context, y), sums = copy_to_host(context, xy);
         fill(context, 0.0, y.view());
         const Offset before = context.state().allocations;
-        const Graph graph = context.capture(run);
-        graph.launch();
+        const auto graph = context.capture(run);
+        graph();
         EXPECT_EQ(context.state().allocations, before) << text;
         EXPECT_EQ(copy_to_host(context, y), ys) << text;
         EXPECT_EQ(copy_to_host(context, xy), sums) << text;

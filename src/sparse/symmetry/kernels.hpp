@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dispatch.hpp"
 #include "base/find_entry.hpp"
 #include "tessera/csr.hpp"
 
@@ -24,16 +25,9 @@ TESSERA_HOST_DEVICE bool has_mirror_image(const CsrView<T>& matrix, const T* lar
            1000 * std::numeric_limits<T>::epsilon() * size;
 }
 
-namespace cpu {
-/// The position of the first entry in row order that is at fault, -1: none is.
-template <class T>
-Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix);
-}  // namespace cpu
-
-namespace cuda {
-/// Whether no entry is at fault. Waits.
-template <class T>
-bool is_symmetric(const Context& context, const CsrView<T>& matrix);
-}  // namespace cuda
+/// The position of the first entry in row order without its mirror image, or the number of entries.
+/// Waits.
+TESSERA_BACKENDS(template <class T>
+                 Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix);)
 
 }  // namespace tessera

@@ -41,7 +41,7 @@ Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix) {
         }
     };
     parallel_ranges(context.threads(), matrix.rows, check, 1024);
-    return fault == matrix.nonzeros ? Offset(-1) : Offset(fault);
+    return fault;
 }
 
 template Offset first_unsymmetric<float>(const Context&, const CsrView<float>&);

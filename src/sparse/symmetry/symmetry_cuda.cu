@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "gpu/for_each.cuh"
 #include "sparse/symmetry/kernels.hpp"
 #include "tessera/vector_ops.hpp"
@@ -9,21 +11,12 @@ namespace {
 /// The row of entry k. A thread an entry, so that a dense row is no harder than others.
 template <class T>
 __device__ Index row_of(const CsrView<T>& matrix, Offset k) {
-    Index row = 0, behind = matrix.rows;
-    while (behind - row > 1) {
-        const Index middle = row + (behind - row) / 2;
-        (__ldg(matrix.row_offsets + middle) <= k ? row : behind) = middle;
+    Index row = 0, after = matrix.rows;
+    while (after - row > 1) {
+        const Index middle = row + (after - row) / 2;
+        (__ldg(matrix.row_offsets + middle) <= k ? row : after) = middle;
     }
     return row;
-}
-
-/// Numbers that are not negative order as their bits do.
-__device__ void raise(double* to, double value) {
-    atomicMax(reinterpret_cast<unsigned long long*>(to),
-              static_cast<unsigned long long>(__double_as_longlong(value)));
-}
-__device__ void raise(float* to, float value) {
-    atomicMax(reinterpret_cast<unsigned*>(to), __float_as_uint(value));
 }
 
 /// A thread an entry: its row's largest one so far.
@@ -33,10 +26,14 @@ struct RaiseLargest {
     T* largest;
 
     __device__ void operator()(Offset k) const {
+        using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
         T* const to = largest + row_of(matrix, k);
         const T value = std::abs(matrix.values[k]);
-        // Most entries of a dense row need not wait for the others.
-        if (value > *static_cast<volatile T*>(to)) raise(to, value);
+        // Most entries of a dense row need not wait for the others. Numbers that are not negative
+        // order as their bits do.
+        if (value > *static_cast<volatile T*>(to)) {
+            atomicMax(reinterpret_cast<Bits*>(to), std::bit_cast<Bits>(value));
+        }
     }
 };
 
@@ -44,27 +41,29 @@ template <class T>
 struct CheckEntry {
     CsrView<T> matrix;
     const T* largest;
-    int* fault;
+    unsigned long long* fault;
 
     __device__ void operator()(Offset k) const {
-        if (!has_mirror_image(matrix, largest, row_of(matrix, k), k)) *fault = 1;
+        if (has_mirror_image(matrix, largest, row_of(matrix, k), k)) return;
+        atomicMin(fault, static_cast<unsigned long long>(k));
     }
 };
 
 }  // namespace
 
 template <class T>
-bool is_symmetric(const Context& context, const CsrView<T>& matrix) {
+Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix) {
     Buffer<T> largest(context, matrix.rows);
-    Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
+    auto fault =
+        copy_to_buffer(context, std::vector{static_cast<unsigned long long>(matrix.nonzeros)});
     fill(context, T(0), largest.view());
     cuda::for_each_index(context, matrix.nonzeros, RaiseLargest<T>{matrix, largest.data()});
     cuda::for_each_index(context, matrix.nonzeros,
                          CheckEntry<T>{matrix, largest.data(), fault.data()});
-    return copy_to_host(context, fault)[0] == 0;
+    return Offset(copy_to_host(context, fault)[0]);
 }
 
-template bool is_symmetric<float>(const Context&, const CsrView<float>&);
-template bool is_symmetric<double>(const Context&, const CsrView<double>&);
+template Offset first_unsymmetric<float>(const Context&, const CsrView<float>&);
+template Offset first_unsymmetric<double>(const Context&, const CsrView<double>&);
 
 }  // namespace tessera::cuda

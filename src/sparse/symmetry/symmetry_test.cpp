@@ -1,4 +1,4 @@
-#include "tessera/symmetry.hpp"
+#include "tessera/csr.hpp"
 
 #include <utility>
 

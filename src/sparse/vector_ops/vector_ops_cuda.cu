@@ -181,7 +181,7 @@ template <class T>
 void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
     if (count == 0) return;
     if (n == 0) return for_each_index(context, count, Fill<T>{T(0), results});
-    constexpr int max_vectors = most_groups * vectors_a_pass;
+    constexpr int max_vectors = max_groups * vectors_a_pass;
     for (int first = 0; first < count; first += max_vectors) {
         const int here = std::min(max_vectors, count - first);
         const int groups = (here + vectors_a_pass - 1) / vectors_a_pass;

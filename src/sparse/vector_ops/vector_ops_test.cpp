@@ -351,9 +351,9 @@ TEST(vector_ops, a_graph_repeats_its_work) {
         dot(context, x.read(), y.read(), result.data());
     };
     work();
-    const Graph graph = context.capture(work);
+    const auto graph = context.capture(work);
     EXPECT_EQ(result.host()[0], 9000.0) << "capture must not run the work";
-    for (int k = 0; k < 4; ++k) graph.launch();
+    for (int k = 0; k < 4; ++k) graph();
     EXPECT_EQ(result.host()[0], 5 * 9000.0);
 }
 

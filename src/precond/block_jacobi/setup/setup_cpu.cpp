@@ -121,7 +121,7 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
     for (Index lane = count; lane < lanes; ++lane) {
         for (Index i = 0; i < n; ++i) scratch[(i + i * n) * lanes + lane] = T(1);
     }
-    hn::Store(interleaved_norm(d, n, scratch), d, norms);
+    hn::Store(row_sum_norm(d, n, n, scratch), d, norms);
     hn::Store(asymmetries(d, n, scratch), d, asymmetric);
     invert_interleaved(d, n, scratch, scratch + n * n * lanes, steps, info);
     for (Index lane = 0; lane < count; ++lane) {

@@ -1,8 +1,7 @@
 #include "base/check_cuda.hpp"
-#include "base/host_signal.hpp"
+#include "gpu/host_mailbox.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
-#include "gpu/signal_host.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/kernels.hpp"
@@ -75,9 +74,10 @@ __global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbo
     const SetupSummary found{__ldcg(&summary->singular), __ldcg(&summary->misfits),
                              __ldcg(&summary->overflow), __ldcg(&summary->rows_from_end),
                              __ldcg(&summary->formats)};
-    tell_host(mailbox, std::uint64_t(found.singular) | std::uint64_t(found.misfits) << 31);
-    tell_host(mailbox + 1, std::uint64_t(found.rows_from_end) | std::uint64_t(found.formats) << 32 |
-                               std::uint64_t(found.overflow != 0) << 62);
+    write_mailbox(mailbox, std::uint64_t(found.singular) | std::uint64_t(found.misfits) << 31);
+    write_mailbox(mailbox + 1, std::uint64_t(found.rows_from_end) |
+                                   std::uint64_t(found.formats) << 32 |
+                                   std::uint64_t(found.overflow != 0) << 62);
     *summary = {};
 }
 
@@ -115,11 +115,11 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
 
 SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary) {
     constexpr int words = 2;
-    std::uint64_t* const mailbox = expect_words(context, words);
+    std::uint64_t* const mailbox = clear_mailbox(context, words);
     launch_dependent(send_summary_kernel, 1, 1, 0, stream_of(context), summary, mailbox);
-    wait_for_words(context, words);
-    const std::uint64_t blocks = told_word(context, 0);
-    const std::uint64_t rest = told_word(context, 1);
+    wait_for_mailbox(context, words);
+    const std::uint64_t blocks = read_mailbox(context, 0);
+    const std::uint64_t rest = read_mailbox(context, 1);
     SetupSummary found;
     found.singular = Index(blocks & 0x7fffffff);
     found.misfits = Index(blocks >> 31);

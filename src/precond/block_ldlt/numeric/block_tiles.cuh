@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/pack.cuh"
+#include "gpu/tuning/block_ldlt_h200.hpp"
 #include "gpu/warp.cuh"
 #include "precond/block_ldlt/block_sizes.hpp"
 #include "precond/block_ldlt/symbolic/pattern_view.hpp"
@@ -14,33 +15,23 @@ using tessera::cuda::full_warp;
 template <int count, class T>
 __device__ __forceinline__ void load_run(const T* from, T (&to)[count]) {
     constexpr int bytes = count * int(sizeof(T));
-    if constexpr (bytes % 16 == 0) {
-        constexpr int width = 16 / int(sizeof(T));
-        using Run = tessera::cuda::Pack16<T>;
+    constexpr int width = bytes % 16 == 0 ? tessera::cuda::pack_width<T> : bytes == 8 ? count : 1;
 #pragma unroll
-        for (int i = 0; i < count / width; ++i) {
-            const Run run = reinterpret_cast<const Run*>(from)[i];
+    for (int i = 0; i < count / width; ++i) {
+        const auto run = reinterpret_cast<const tessera::cuda::Pack<T, width>*>(from)[i];
 #pragma unroll
-            for (int j = 0; j < width; ++j) to[i * width + j] = run.value[j];
-        }
-    } else if constexpr (bytes == 8 && count == 2) {
-        const auto run = *reinterpret_cast<const tessera::cuda::Pack<T, 2>*>(from);
-        to[0] = run.value[0];
-        to[1] = run.value[1];
-    } else {
-#pragma unroll
-        for (int i = 0; i < count; ++i) to[i] = from[i];
+        for (int j = 0; j < width; ++j) to[i * width + j] = run.value[j];
     }
 }
 
-/// Pieces of one list: their places among all.
-struct PieceRange {
-    Index begin, end;
+/// Positions in a list: of the block rows of a column, of the blocks of a row, or of pieces.
+struct ListRange {
+    Offset begin = 0, end = 0;
 };
 
-/// Those of an item whose list is split.
+/// The pieces of an item whose list is split.
 template <class T>
-__device__ __forceinline__ PieceRange pieces_of(const LongSums<T>& sums, Offset item) {
+__device__ __forceinline__ ListRange pieces_of(const LongSums<T>& sums, Offset item) {
     Index which = 0, after = sums.count;
     while (after - which > 1) {
         const Index middle = which + (after - which) / 2;
@@ -53,8 +44,8 @@ __device__ __forceinline__ PieceRange pieces_of(const LongSums<T>& sums, Offset 
 template <class T, int k>
 class Rectangles {
   public:
-    static constexpr int row_lanes = k == 1 ? 1 : k == 4 ? 2 : k == 8 ? 4 : 8;
-    static constexpr int column_lanes = k == 1 ? 1 : k == 4 ? 2 : 4;
+    static constexpr int row_lanes = schur_row_lanes(k);
+    static constexpr int column_lanes = schur_column_lanes(k);
     static constexpr int lanes = row_lanes * column_lanes;
 
     __device__ explicit Rectangles(int lane)
@@ -139,22 +130,7 @@ class TensorTiles {
 };
 
 template <class T, int k>
-struct BlockTileOf {
-    using Type = Rectangles<T, k>;
-};
-template <>
-struct BlockTileOf<double, 8> {
-    using Type = TensorTiles<8>;
-};
-template <>
-struct BlockTileOf<double, 16> {
-    using Type = TensorTiles<16>;
-};
-template <>
-struct BlockTileOf<double, 32> {
-    using Type = TensorTiles<32>;
-};
-template <class T, int k>
-using BlockTile = typename BlockTileOf<T, k>::Type;
+using BlockTile =
+    std::conditional_t<std::is_same_v<T, double> && (k >= 8), TensorTiles<k>, Rectangles<T, k>>;
 
 }  // namespace tessera::block_ldlt::cuda

@@ -1,17 +1,9 @@
 #pragma once
 
+#include "base/dispatch.hpp"
 #include "precond/block_ldlt/symbolic/pattern_view.hpp"
 
 namespace tessera::block_ldlt {
-
-/// Parts that a search for a largest element is cut into.
-inline constexpr int magnitude_parts = 1024;
-
-/// Of all diagonal blocks.
-struct PivotSummary {
-    double smallest;   ///< Infinity of none.
-    Offset perturbed;  ///< Raised pivots.
-};
 
 /// What a level factor is computed from and in: V, W, F with its permutations, F^-1, thresholds and
 /// results of all block rows.
@@ -37,30 +29,15 @@ struct LevelFactor {
 /// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the triples, and V_ij = W_ij X_j with the
 ///   inverses X, for the blocks of the range. `v` and `w` are read, `v_out` and `w_out` written;
 ///   they may be the same, as the triples of a level's blocks lie outside the level.
-/// largest_magnitude: *largest = max |x_e|, 0 of none; NaN do not count. `partial`: magnitude_parts
-///   elements.
-/// summarise_pivots: the number of raised pivots and the smallest one (NaN do not count).
-#define TESSERA_BLOCK_LDLT_KERNELS                                                                 \
-    template <class T>                                                                             \
-    void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last, \
-                         const T* v, const T* w, T* b);                                            \
-    template <class T>                                                                             \
-    void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,  \
-                      const T* v, const T* w, const T* inverses, T* v_out, T* w_out);              \
-    template <class T>                                                                             \
-    void largest_magnitude(const Context& context, Offset count, const T* x, T* partial,           \
-                           T* largest);                                                            \
-    template <class T>                                                                             \
-    void summarise_pivots(const Context& context, Index count, const Index* perturbed,             \
-                          const T* smallest, PivotSummary* summary);
-
-namespace cpu {
-TESSERA_BLOCK_LDLT_KERNELS
-}  // namespace cpu
+TESSERA_BACKENDS(template <class T>
+                 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first,
+                                      Index last, const T* v, const T* w, T* b);
+                 template <class T>
+                 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
+                                   Offset last, const T* v, const T* w, const T* inverses, T* v_out,
+                                   T* w_out);)
 
 namespace cuda {
-TESSERA_BLOCK_LDLT_KERNELS
-
 /// The factor's levels first .. last - 1, none of which has a list that is split, by one thread
 /// block with complete pivoting, bit for bit as schur_diagonals, batched::ldlt,
 /// batched::inverse_from_factors and schur_blocks give it.
@@ -68,6 +45,5 @@ template <class T>
 void factor_levels(const Context& context, const PatternView<T>& a, const LevelFactor<T>& factor,
                    Index first, Index last);
 }  // namespace cuda
-#undef TESSERA_BLOCK_LDLT_KERNELS
 
 }  // namespace tessera::block_ldlt

@@ -13,7 +13,7 @@ using batched::Pivoting;
 /// Threads of the thread block of a run, and what its warps have in shared memory.
 template <class T, int k>
 struct RunShape {
-    static constexpr int threads = k * int(sizeof(T)) > 128 ? 256 : 512;
+    static constexpr int threads = level_group_threads<T>(k);
     static constexpr int warps = threads / 32;
     static constexpr int lanes = BlockTile<T, k>::lanes;
     static constexpr int teams = 32 / lanes;  ///< Of a warp, that have a block each.
@@ -92,8 +92,8 @@ __device__ __forceinline__ void run_diagonal(const PatternView<T>& a, const Leve
     const Team team;
     const int lane = team.lane();
     const auto& mine = memory.team;
-    schur_diagonal<k>(a, i, lane < Shape::lanes, lane % Shape::lanes,
-                      memory.blocks + lane / Shape::lanes * (k * k), factor.v, factor.w);
+    schur_complement<true, k>(a, i, lane < Shape::lanes, lane % Shape::lanes,
+                              memory.blocks + lane / Shape::lanes * (k * k), factor.v, factor.w);
     const T tau = threshold_of(factor, i);
     if constexpr (k <= 16) {
         dense::SpreadMatrix<T, k> matrix([&](int row, int column) {
@@ -197,8 +197,9 @@ __global__ void __launch_bounds__(RunShape<T, k>::threads, 1)
                 continue;
             }
             const Offset block = start.block + (item - rows) * Shape::teams + team;
-            schur_block<k>(a, block, block < end.block, in_team, staged, factor.v, factor.w,
-                           factor.w);
+            const bool active = block < end.block;
+            schur_complement<false, k>(a, block, active, in_team, staged, factor.v, factor.w);
+            store_block<k, Shape::lanes>(block, active, in_team, staged, factor.w);
             __syncwarp();
         }
         const Offset coming = (mine - items) & (Shape::warps - 1);

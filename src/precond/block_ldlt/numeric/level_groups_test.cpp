@@ -1,6 +1,3 @@
-#include "precond/block_ldlt/symbolic/level_groups.hpp"
-
-#include "precond/block_ldlt/symbolic/split_rows.hpp"
 #include "precond/block_ldlt/test_factor.hpp"
 
 namespace tessera::test {

@@ -61,54 +61,29 @@ HWY_INLINE void add_entries(const PatternView<T>& a, Offset item, T* c) {
     }
 }
 
-template <Index k, class T>
-void schur_diagonals(const PatternView<T>& a, Index first, Index last, const T* v, const T* w,
-                     T* b) {
-    for (Index i = first; i < last; ++i) {
-        T* c = b + Offset(i) * k * k;
-        for (Index e = 0; e < k * k; ++e) c[e] = T(0);
-        add_entries(a, a.blocks + i, c);
-        for (Index column = 1; column < k; ++column) {
-            for (Index row = 0; row < column; ++row) c[row + column * k] = c[column + row * k];
-        }
-        const Index* list = a.row_blocks + a.row_offsets[i];
-        subtract_products<k, true>(a.row_offsets[i + 1] - a.row_offsets[i], list, list, v, w, c);
-        for (Index column = 1; column < k; ++column) {
-            for (Index row = 0; row < column; ++row) {
-                T& upper = c[row + column * k];
-                T& lower = c[column + row * k];
-                upper = lower = T(0.5) * upper + T(0.5) * lower;
-            }
-        }
-    }
-}
-
-template <Index k, class T>
-void schur_blocks(const PatternView<T>& a, Offset first, Offset last, const T* v, const T* w,
-                  const T* inverses, T* v_out, T* w_out) {
-    T block[k * k], product[k * k];
-    const Index only = 0;
-    for (Offset b = first; b < last; ++b) {
-        for (Index e = 0; e < k * k; ++e) block[e] = T(0);
-        add_entries(a, b, block);
-        const Offset triple = a.triple_offsets[b];
-        subtract_products<k, true>(a.triple_offsets[b + 1] - triple, a.left + triple,
-                                   a.right + triple, v, w, block);
-        for (Index e = 0; e < k * k; ++e) product[e] = T(0);
-        subtract_products<k, false>(1, &only, &only, block, inverses + Offset(a.columns[b]) * k * k,
-                                    product);
-        T* to_v = v_out + b * k * k;
-        T* to_w = w_out + b * k * k;
-        for (Index e = 0; e < k * k; ++e) to_w[e] = block[e];
-        for (Index e = 0; e < k * k; ++e) to_v[e] = -product[e];
-    }
-}
-
 template <class T>
 void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const T* v, const T* w,
                         T* b) {
     with_block_size(a.k, [&](auto size) HWY_ATTR {
-        schur_diagonals<decltype(size)::value>(a, first, last, v, w, b);
+        constexpr Index k = decltype(size)::value;
+        for (Index i = first; i < last; ++i) {
+            T* c = b + Offset(i) * k * k;
+            for (Index e = 0; e < k * k; ++e) c[e] = T(0);
+            add_entries(a, a.blocks + i, c);
+            for (Index column = 1; column < k; ++column) {
+                for (Index row = 0; row < column; ++row) c[row + column * k] = c[column + row * k];
+            }
+            const Index* list = a.row_blocks + a.row_offsets[i];
+            subtract_products<k, true>(a.row_offsets[i + 1] - a.row_offsets[i], list, list, v, w,
+                                       c);
+            for (Index column = 1; column < k; ++column) {
+                for (Index row = 0; row < column; ++row) {
+                    T& upper = c[row + column * k];
+                    T& lower = c[column + row * k];
+                    upper = lower = T(0.5) * upper + T(0.5) * lower;
+                }
+            }
+        }
     });
 }
 
@@ -116,7 +91,22 @@ template <class T>
 void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T* v, const T* w,
                      const T* inverses, T* v_out, T* w_out) {
     with_block_size(a.k, [&](auto size) HWY_ATTR {
-        schur_blocks<decltype(size)::value>(a, first, last, v, w, inverses, v_out, w_out);
+        constexpr Index k = decltype(size)::value;
+        T block[k * k], product[k * k];
+        const Index only = 0;
+        for (Offset b = first; b < last; ++b) {
+            for (Index e = 0; e < k * k; ++e) block[e] = product[e] = T(0);
+            add_entries(a, b, block);
+            const Offset triple = a.triple_offsets[b];
+            subtract_products<k, true>(a.triple_offsets[b + 1] - triple, a.left + triple,
+                                       a.right + triple, v, w, block);
+            subtract_products<k, false>(1, &only, &only, block,
+                                        inverses + Offset(a.columns[b]) * k * k, product);
+            for (Index e = 0; e < k * k; ++e) {
+                w_out[b * k * k + e] = block[e];
+                v_out[b * k * k + e] = -product[e];
+            }
+        }
     });
 }
 
@@ -124,8 +114,6 @@ void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <cmath>
-
 #include "base/parallel.hpp"
 
 namespace tessera::block_ldlt::cpu {
@@ -152,33 +140,9 @@ void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
         std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));
 }
 
-template <class T>
-void largest_magnitude(const Context& context, Offset count, const T* x, T* partial, T* largest) {
-    std::fill(partial, partial + magnitude_parts, T(0));
-    parallel_parts(context.threads(), count, magnitude_parts,
-                   [&](Offset part, Offset first, Offset last) {
-                       for (Offset e = first; e < last; ++e) {
-                           partial[part] = std::max(partial[part], std::abs(x[e]));
-                       }
-                   });
-    *largest = *std::max_element(partial, partial + magnitude_parts);
-}
-
-template <class T>
-void summarise_pivots(const Context&, Index count, const Index* perturbed, const T* smallest,
-                      PivotSummary* summary) {
-    *summary = {std::numeric_limits<double>::infinity(), 0};
-    for (Index i = 0; i < count; ++i) {
-        summary->smallest = std::min(summary->smallest, double(smallest[i]));
-        summary->perturbed += perturbed[i];
-    }
-}
-
-#define TESSERA_INSTANTIATE(T)                                    \
-    template decltype(schur_diagonals<T>) schur_diagonals<T>;     \
-    template decltype(schur_blocks<T>) schur_blocks<T>;           \
-    template decltype(largest_magnitude<T>) largest_magnitude<T>; \
-    template decltype(summarise_pivots<T>) summarise_pivots<T>;
+#define TESSERA_INSTANTIATE(T)                                \
+    template decltype(schur_diagonals<T>) schur_diagonals<T>; \
+    template decltype(schur_blocks<T>) schur_blocks<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

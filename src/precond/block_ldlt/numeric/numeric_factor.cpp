@@ -3,10 +3,16 @@
 #include <algorithm>
 
 #include "base/for_each.hpp"
-#include "precond/block_ldlt/symbolic/entries.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
+
+namespace {
+
+/// Most parts of a search for an extreme value; the host finds that of the parts.
+constexpr Offset max_parts = 16384;
+
+}  // namespace
 
 template <class T>
 NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
@@ -24,9 +30,6 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
     }
     for (Buffer<T>* of_rows : {&thresholds_, &smallest_}) *of_rows = Buffer<T>(context, m);
     perturbed_ = Buffer<Index>(context, m);
-    unit_ = Buffer<T>(context, 1);
-    parts_ = Buffer<T>(context, magnitude_parts);
-    pivots_ = Buffer<PivotSummary>(context, 1);
     // Sums of blocks are needed for one of the two at a time; rows of the whole matrix are in both
     // a block row and a block column.
     const Offset pieces =
@@ -55,32 +58,42 @@ void NumericFactor<T>::load(const Context& context, std::span<const T> scale,
     } else if (unit == EpsilonUnit::block) {
         largest_of_block_ = Buffer<T>(context, view_.block_rows);
         for_each_index(context, view_.block_rows,
-                       LargestEntry<T>{view_.entry_offsets + view_.blocks, view_.values,
+                       LargestEntry<T>{view_.entry_offsets + view_.blocks, 0, 0, view_.values,
                                        largest_of_block_.data()});
     }
     const Buffer<T>& sizes = unit == EpsilonUnit::norm1 ? norms : values_;
-    TESSERA_RUN(largest_magnitude<T>, context, sizes.size(), sizes.data(), parts_.data(),
-                unit_.data());
+    Buffer<T> largest(context, std::min(sizes.size(), max_parts));
+    for_each_index(
+        context, largest.size(),
+        LargestEntry<T>{nullptr, sizes.size(), largest.size(), sizes.data(), largest.data()});
+    unit_ = T(0);
+    for (const T size : copy_to_host(context, largest)) unit_ = std::max(unit_, size);
 }
 
 template <class T>
 void NumericFactor<T>::set_threshold(const Context& context, double epsilon) {
     const T* const of_block = largest_of_block_.empty() ? nullptr : largest_of_block_.data();
-    for_each_index(context, view_.block_rows,
-                   SetThreshold<T>{epsilon, unit_.data(), of_block, thresholds_.data()});
+    for_each_index(
+        context, view_.block_rows,
+        SetThreshold<T>{epsilon, unit_ > T(0) ? double(unit_) : 1, of_block, thresholds_.data()});
 }
 
+/// Schur complements of the diagonal blocks from start.row to end.row, their factors and inverses,
+/// then those of the blocks off the diagonal from start.block to end.block.
 template <class T>
-void NumericFactor<T>::factor_blocks(const Context& context, Index first, Index last, Set& set) {
+void NumericFactor<T>::factor_range(const Context& context, LevelStart start, LevelStart end,
+                                    const Set& from, const T* w, Set& to, T* w_out) {
+    const Index first = Index(start.row), last = Index(end.row), k = view_.k;
     if (first == last) return;
-    const Index k = view_.k;
+    TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, from.v.data(), w,
+                to.factors.data());
     const Offset square = Offset(k) * k;
     const auto factors =
-        batched::BatchView<T>::uniform(last - first, k, set.factors.data() + first * square);
+        batched::BatchView<T>::uniform(last - first, k, to.factors.data() + first * square);
     const auto inverses =
-        batched::BatchView<T>::uniform(last - first, k, set.inverses.data() + first * square);
+        batched::BatchView<T>::uniform(last - first, k, to.inverses.data() + first * square);
     batched::PermutationsView<Index> permutations;
-    permutations.rows = set.permutations.data() + Offset(first) * k;
+    permutations.rows = to.permutations.data() + Offset(first) * k;
     permutations.stride = k;
     batched::FactorOptions<T> options;
     options.thresholds = thresholds_.data() + first;
@@ -91,20 +104,8 @@ void NumericFactor<T>::factor_blocks(const Context& context, Index first, Index 
     batched::ldlt<T>(context, pivoting_, factors, factors, permutations, results, options);
     batched::inverse_from_factors<T>(context, batched::Factorisation::ldlt, factors, permutations,
                                      inverses);
-}
-
-template <class T>
-void NumericFactor<T>::factor_level(const Context& context, Index level) {
-    Set& set = sets_[0];
-    T* const w = w_[0].data();
-    const LevelStart start = symbolic_.level_starts[std::size_t(level)];
-    const LevelStart end = symbolic_.level_starts[std::size_t(level) + 1];
-    const Index first = Index(start.row), last = Index(end.row);
-    TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, set.v.data(), w,
-                set.factors.data());
-    factor_blocks(context, first, last, set);
-    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, set.v.data(), w,
-                set.inverses.data(), set.v.data(), w);
+    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, from.v.data(), w,
+                to.inverses.data(), to.v.data(), w_out);
 }
 
 template <class T>
@@ -120,13 +121,17 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
                              thresholds_.data(),
                              perturbed_.data(),
                              smallest_.data()};
-    void (*const factor_batched)(const Context&, const PatternView<T>&, const LevelFactor<T>&,
-                                 Index, Index) = TESSERA_IF_CUDA(cuda::factor_levels<T>);
+    const decltype(&cuda::factor_levels<T>) factor_batched =
+        TESSERA_IF_CUDA(cuda::factor_levels<T>);
+    const auto& starts = symbolic_.level_starts;
     for (const LevelGroup& group : symbolic_.level_groups) {
         if (group.batched && pivoting_ == batched::Pivoting::full) {
             factor_batched(context, view_, all, group.first, group.last);
         } else {
-            for (Index l = group.first; l < group.last; ++l) factor_level(context, l);
+            for (Index l = group.first; l < group.last; ++l) {
+                factor_range(context, starts[l], starts[l + 1], set, w_[0].data(), set,
+                             w_[0].data());
+            }
         }
     }
 }
@@ -137,9 +142,7 @@ void NumericFactor<T>::factor_diagonal(const Context& context) {
     Set& set = sets_[0];
     fill(context, T(0), set.v.view());
     fill(context, T(0), w_[0].view());
-    TESSERA_RUN(schur_diagonals<T>, context, view_, 0, view_.block_rows, set.v.data(), w_[0].data(),
-                set.factors.data());
-    factor_blocks(context, 0, view_.block_rows, set);
+    factor_range(context, {0, 0}, {view_.block_rows, 0}, set, w_[0].data(), set, w_[0].data());
 }
 
 template <class T>
@@ -156,14 +159,8 @@ void NumericFactor<T>::sweep(const Context& context) {
     }
     int next = 0;
     while (next == current_ || next == kept_) ++next;
-    const Set& from = sets_[std::size_t(current_)];
-    Set& to = sets_[std::size_t(next)];
-    const T* w = w_[std::size_t(current_w_)].data();
-    TESSERA_RUN(schur_diagonals<T>, context, view_, 0, view_.block_rows, from.v.data(), w,
-                to.factors.data());
-    factor_blocks(context, 0, view_.block_rows, to);
-    TESSERA_RUN(schur_blocks<T>, context, view_, 0, view_.blocks, from.v.data(), w,
-                to.inverses.data(), to.v.data(), w_[std::size_t(1 - current_w_)].data());
+    factor_range(context, {0, 0}, {view_.block_rows, view_.blocks}, sets_[current_],
+                 w_[current_w_].data(), sets_[next], w_[1 - current_w_].data());
     current_ = next;
     current_w_ = 1 - current_w_;
     if (first_sweep_) kept_ = current_;
@@ -187,9 +184,16 @@ void NumericFactor<T>::take_absolute(const Context& context) {
 
 template <class T>
 PivotSummary NumericFactor<T>::pivots(const Context& context) const {
-    TESSERA_RUN(summarise_pivots<T>, context, view_.block_rows, perturbed_.data(), smallest_.data(),
-                pivots_.data());
-    return copy_to_host(context, pivots_)[0];
+    Buffer<PivotSummary> parts(context, std::min<Offset>(view_.block_rows, max_parts));
+    for_each_index(context, parts.size(),
+                   SummarisePivots<T>{view_.block_rows, parts.size(), perturbed_.data(),
+                                      smallest_.data(), parts.data()});
+    PivotSummary all;
+    for (const PivotSummary& part : copy_to_host(context, parts)) {
+        all.smallest = std::min(all.smallest, part.smallest);
+        all.perturbed += part.perturbed;
+    }
+    return all;
 }
 
 template <class T>
@@ -197,7 +201,7 @@ std::vector<Index> NumericFactor<T>::bad_block_rows(const Context& context,
                                                     double threshold) const {
     std::vector<Index> bad;
     const std::vector<T> smallest = copy_to_host(context, smallest_);
-    const double least = threshold * double(copy_to_host(context, unit_)[0]);
+    const double least = threshold * double(unit_);
     for (Index i = 0; i < view_.block_rows; ++i) {
         // Blocks of padding alone have pivots of 1.
         const auto rows = std::span(grid().slots)

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "precond/block_ldlt/numeric/kernels.hpp"
+#include "precond/block_ldlt/symbolic/entries.hpp"
 #include "precond/block_ldlt/symbolic/symbolic_factor.hpp"
 #include "tessera/block_ldlt.hpp"
 
@@ -18,7 +19,7 @@ class NumericFactor {
                   bool by_sweeps);
 
     /// The values of `matrix`, each times scale_row scale_column; both in the memory of the
-    /// Context. Pivots are bounded from below in `unit`.
+    /// Context. Pivots are bounded from below in `unit`. Waits.
     void load(const Context& context, std::span<const T> scale, const CsrView<T>& matrix,
               EpsilonUnit unit);
     /// The pivots' lower bound becomes epsilon times the unit.
@@ -48,10 +49,10 @@ class NumericFactor {
     const Grid& grid() const { return symbolic_.grid; }
     Index levels() const { return symbolic_.levels(); }
     const PatternView<T>& view() const { return view_; }
-    const Buffer<T>& v() const { return sets_[std::size_t(current_)].v; }
-    const Buffer<T>& inverses() const { return sets_[std::size_t(current_)].inverses; }
-    const Buffer<T>& factors() const { return sets_[std::size_t(current_)].factors; }
-    const Buffer<Index>& permutations() const { return sets_[std::size_t(current_)].permutations; }
+    const Buffer<T>& v() const { return sets_[current_].v; }
+    const Buffer<T>& inverses() const { return sets_[current_].inverses; }
+    const Buffer<T>& factors() const { return sets_[current_].factors; }
+    const Buffer<Index>& permutations() const { return sets_[current_].permutations; }
 
   private:
     /// V and what belongs to F. A level factor has one set, sweeps three: the last one, the next
@@ -60,8 +61,8 @@ class NumericFactor {
         Buffer<T> v, factors, inverses;
         Buffer<Index> permutations;
     };
-    void factor_blocks(const Context& context, Index first, Index last, Set& set);
-    void factor_level(const Context& context, Index level);
+    void factor_range(const Context& context, LevelStart start, LevelStart end, const Set& from,
+                      const T* w, Set& to, T* w_out);
 
     SymbolicFactor symbolic_;
     batched::Pivoting pivoting_ = batched::Pivoting::full;
@@ -71,12 +72,11 @@ class NumericFactor {
     std::array<Buffer<T>, 2> w_;
     int current_ = 0, kept_ = 0, current_w_ = 0;
     bool first_sweep_ = true;
-    /// Thresholds, the unit that they are multiples of, parts of a search for that; for a unit by
-    /// blocks the largest entry of each.
-    Buffer<T> thresholds_, unit_, parts_, largest_of_block_;
+    /// What thresholds are multiples of, and for a unit by blocks the largest entry of each.
+    T unit_ = T(0);
+    Buffer<T> thresholds_, largest_of_block_;
     Buffer<Index> perturbed_;
     Buffer<T> smallest_;
-    mutable Buffer<PivotSummary> pivots_;
     Buffer<T> partial_blocks_, partial_columns_;  ///< Sums over pieces of split lists.
 };
 

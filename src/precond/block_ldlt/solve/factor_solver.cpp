@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/for_each.hpp"
-#include "precond/block_ldlt/symbolic/entries.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
@@ -49,18 +48,14 @@ void FactorSolver<T>::solve_levels(const Context& context, const NumericFactor<T
     const T* const v = factor.v().data();
     const T* const inverses = factor.inverses().data();
     if (context.on_gpu() && a.k >= 8) {
-        void (*const solve_rows)(const Context&, const PatternView<T>&, const SolveTasks<T>&,
-                                 const T*, const T*, const T*, T*, T*, unsigned*) =
-            TESSERA_IF_CUDA(cuda::solve_rows<T>);
+        const decltype(&cuda::solve_rows<T>) solve_rows = TESSERA_IF_CUDA(cuda::solve_rows<T>);
         const SplitSolve &lower = symbolic.lower_tasks, &upper = symbolic.upper_tasks;
         solve_rows(context, a,
                    {lower.data(), upper.data(), lower.pieces, upper.pieces, partial_.data()}, v,
                    inverses, x, vectors_[2].data(), y, started_.data());
         return;
     }
-    const auto row = [&](Index level) {
-        return Index(symbolic.level_starts[std::size_t(level)].row);
-    };
+    const auto row = [&](Index level) { return Index(symbolic.level_starts[level].row); };
     for (Index l = 1; l < factor.levels(); ++l) {
         TESSERA_RUN(triangular_product<T>, context, a, false, row(l), row(l + 1), v, T(-1), x, x,
                     x);
@@ -77,7 +72,7 @@ void FactorSolver<T>::solve(const Context& context, const NumericFactor<T>& fact
     T* x = vectors_[0].data();
     T* y = vectors_[1].data();
     const Buffer<Index>& slots = factor.symbolic().slots;
-    for_each_index(context, slots.size(), Gather<T>{slots.data(), scale.data(), r, x});
+    for_each_index(context, slots.size(), Gather<T>{slots.data(), scale.data(), r, nullptr, x});
     if (sweeps == 0) {
         solve_levels(context, factor, x, y);
     } else {
@@ -110,8 +105,7 @@ double FactorSolver<T>::reconstruction_error(const Context& context, const Numer
         multiply(context, matrix, plan, T(1), std::as_const(y).view().first(rows), T(0),
                  z.view().first(rows));
         for_each_index(context, slots.size(),
-                       Gather<T>{slots.data(), scale.data(), z.data(), y.data()});
-        for_each_index(context, slots.size(), CopyPadding<T>{slots.data(), w.data(), y.data()});
+                       Gather<T>{slots.data(), scale.data(), z.data(), w.data(), y.data()});
         axpby(context, T(-1), std::as_const(y).view(), T(1), x.view());
         T* const sums = sums_.data() + 2 * vector;
         dot(context, std::as_const(x).view(), std::as_const(x).view(), sums);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/dispatch.hpp"
 #include "precond/block_ldlt/symbolic/pattern_view.hpp"
 
 namespace tessera::block_ldlt {
@@ -12,21 +13,15 @@ namespace tessera::block_ldlt {
 ///   over ascending (descending) levels, these are the triangular solves.
 /// diagonal_product: y_i = X_i x_i for all block rows; no overlap.
 /// factor_product: y_i = F_i x_i for all block rows from what batched::ldlt wrote; no overlap.
-#define TESSERA_BLOCK_LDLT_KERNELS                                                                \
-    template <class T>                                                                            \
-    void triangular_product(const Context& context, const PatternView<T>& a, bool upper,          \
-                            Index first, Index last, const T* v, T alpha, const T* x, const T* b, \
-                            T* y);                                                                \
-    template <class T>                                                                            \
-    void diagonal_product(const Context& context, const PatternView<T>& a, const T* inverses,     \
-                          const T* x, T* y);                                                      \
-    template <class T>                                                                            \
-    void factor_product(const Context& context, const PatternView<T>& a, const T* factors,        \
-                        const Index* permutations, const T* x, T* y);
-
-namespace cpu {
-TESSERA_BLOCK_LDLT_KERNELS
-}  // namespace cpu
+TESSERA_BACKENDS(
+    template <class T> void triangular_product(const Context& context, const PatternView<T>& a,
+                                               bool upper, Index first, Index last, const T* v,
+                                               T alpha, const T* x, const T* b, T* y);
+    template <class T> void diagonal_product(const Context& context, const PatternView<T>& a,
+                                             const T* inverses, const T* x, T* y);
+    template <class T>
+    void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
+                        const Index* permutations, const T* x, T* y);)
 
 /// The tasks of both solves in an order in which each follows what it needs; null where no row is
 /// split: all rows in their order.
@@ -39,8 +34,6 @@ struct SolveTasks {
 };
 
 namespace cuda {
-TESSERA_BLOCK_LDLT_KERNELS
-
 /// y = (I + V)^-T X (I + V)^-1 x, exactly, for blocks of 8 rows and more: two launches. `middle`,
 /// another vector, is overwritten, and so are the two numbers of `started` and the partial sums of
 /// `tasks`.
@@ -48,6 +41,5 @@ template <class T>
 void solve_rows(const Context& context, const PatternView<T>& a, const SolveTasks<T>& tasks,
                 const T* v, const T* inverses, const T* x, T* middle, T* y, unsigned* started);
 }  // namespace cuda
-#undef TESSERA_BLOCK_LDLT_KERNELS
 
 }  // namespace tessera::block_ldlt

@@ -8,27 +8,39 @@ namespace tessera::block_ldlt::cuda {
 
 using namespace tessera::cuda;
 
-constexpr int product_threads = 128;
-
 /// The lanes of a block row, a warp for 8 rows and more. A step takes `width` adjacent values of a
 /// block a lane; a lane has the same rows in all steps, and columns `step_columns` apart.
 template <class T, int k>
 struct ProductTeam {
-    static constexpr int widest = k == 8 ? 2 : 16 / int(sizeof(T));
-    static constexpr int width = widest < k ? widest : k;
+    static constexpr int width = product_width<T>(k);
     static constexpr int lanes = k * k / width < 32 ? k * k / width : 32;
     static constexpr int steps = k * k / (width * lanes);
     static constexpr int row_lanes = k / width;
     static constexpr int step_columns = lanes / row_lanes;
     static constexpr int teams = product_threads / lanes;
-    /// Blocks whose values are on their way at once.
-    static constexpr int ahead = steps < 4 ? 4 / steps : 1;
+    static constexpr int in_flight = blocks_in_flight(steps);
     /// Places of a list that are read at once.
-    static constexpr int listed = lanes == 32 ? 32 : ahead;
+    static constexpr int listed = lanes == 32 ? 32 : in_flight;
 
     int lane = int(threadIdx.x) % lanes;
     int row = lane % row_lanes * width;
     int column = lane / row_lanes;
+
+    /// Elements of a vector by the columns (else the rows) of a block that belong to this lane, and
+    /// which they are.
+    template <bool by_columns>
+    static constexpr int elements = by_columns ? steps : width;
+    template <bool by_columns>
+    __device__ __forceinline__ int element(int i) const {
+        return by_columns ? column + i * step_columns : row + i;
+    }
+    /// This lane's number among the lanes with the same elements, and how many these are.
+    template <bool by_columns>
+    __device__ __forceinline__ int rank() const {
+        return by_columns ? row / width : column;
+    }
+    template <bool by_columns>
+    static constexpr int sharers = by_columns ? row_lanes : step_columns;
 };
 
 /// How an element of a vector is read: here, one that was there before the kernel.
@@ -65,96 +77,15 @@ __device__ __forceinline__ void prefetch_block(const T* block) {
     }
 }
 
-/// Places of a list: of the block rows of a column, or of the blocks of a row.
-struct ListRange {
-    Offset begin = 0, end = 0;
-};
-
-/// Adds up the sums of the lanes with the same rows, in a fixed tree.
-template <int k, class T>
-__device__ __forceinline__ void add_columns(T (&sums)[ProductTeam<T, k>::width]) {
-    using Team = ProductTeam<T, k>;
+/// Adds up the sums of the lanes with the same elements, in a fixed tree.
+template <bool by_columns, class Team, class T, int count>
+__device__ __forceinline__ void add_lanes(T (&sums)[count]) {
+    constexpr int first = by_columns ? 1 : Team::row_lanes;
 #pragma unroll
-    for (int distance = Team::row_lanes; distance < Team::lanes; distance *= 2) {
+    for (int distance = first; distance < first * Team::template sharers<by_columns>;
+         distance *= 2) {
 #pragma unroll
-        for (int r = 0; r < Team::width; ++r) {
-            sums[r] += __shfl_xor_sync(full_warp, sums[r], distance);
-        }
-    }
-}
-
-/// sum_j V_ij x_j over a part of a block row i: the rows of this lane, in all lanes with the same
-/// rows. For all lanes of a warp.
-template <class Element, int k, class T>
-__device__ __forceinline__ void lower_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
-                                           ListRange range, const T* v, const T* x,
-                                           T (&sums)[ProductTeam<T, k>::width]) {
-    using Team = ProductTeam<T, k>;
-    for (Offset part = range.begin; part < range.end; part += Team::listed) {
-        const int count = int(min(range.end - part, Offset(Team::listed)));
-        Index own_block = 0, own_column = 0;
-        if constexpr (Team::lanes == 32) {
-            own_block = a.row_blocks[part + min(at.lane, count - 1)];
-            own_column = a.columns[own_block];
-            const bool later = at.lane >= Team::ahead && at.lane < count;
-            if (later) prefetch_block<k>(v + Offset(own_block) * (k * k));
-        }
-        for (int e = 0; e < count; e += Team::ahead) {
-            Index block[Team::ahead];
-            const T* from[Team::ahead];
-            T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::steps];
-#pragma unroll
-            for (int u = 0; u < Team::ahead; ++u) {
-                const int which = min(e + u, count - 1);
-                Index column;
-                if constexpr (Team::lanes == 32) {
-                    block[u] = __shfl_sync(full_warp, own_block, which);
-                    column = __shfl_sync(full_warp, own_column, which);
-                } else {
-                    block[u] = a.row_blocks[part + which];
-                    column = a.columns[block[u]];
-                }
-                from[u] = x + Offset(column) * k + at.column;
-            }
-#pragma unroll
-            for (int u = 0; u < Team::ahead; ++u) {
-                load_block<k>(at, v + Offset(block[u]) * (k * k), values[u]);
-            }
-#pragma unroll
-            for (int u = 0; u < Team::ahead; ++u) {
-#pragma unroll
-                for (int s = 0; s < Team::steps; ++s) {
-                    factors[u][s] = Element::load(from[u] + s * Team::step_columns);
-                }
-            }
-#pragma unroll
-            for (int u = 0; u < Team::ahead; ++u) {
-                if (e + u >= count) break;
-#pragma unroll
-                for (int s = 0; s < Team::steps; ++s) {
-                    const T factor =
-                        Element::settled(from[u] + s * Team::step_columns, factors[u][s]);
-#pragma unroll
-                    for (int r = 0; r < Team::width; ++r) {
-                        sums[r] = fma(values[u][s][r], factor, sums[r]);
-                    }
-                }
-            }
-        }
-    }
-    add_columns<k, T>(sums);
-}
-
-/// Adds up the sums of the lanes with the same columns, in a fixed tree.
-template <int k, class T>
-__device__ __forceinline__ void add_rows(T (&sums)[ProductTeam<T, k>::steps]) {
-    using Team = ProductTeam<T, k>;
-#pragma unroll
-    for (int s = 0; s < Team::steps; ++s) {
-#pragma unroll
-        for (int distance = 1; distance < Team::row_lanes; distance *= 2) {
-            sums[s] += __shfl_xor_sync(full_warp, sums[s], distance);
-        }
+        for (T& sum : sums) sum += __shfl_xor_sync(full_warp, sum, distance);
     }
 }
 
@@ -177,77 +108,76 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, c
             }
         }
     }
-    add_rows<k, T>(sums);
+    add_lanes<true, Team>(sums);
 }
 
-/// sum_i V_ij^T x_i over a part of a block column j: the columns of this lane. From the last block
-/// to the first, as the rows of the first are known last.
-template <class Element, int k, class T>
-__device__ __forceinline__ void upper_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
-                                           ListRange range, const T* v, const T* x,
-                                           T (&sums)[ProductTeam<T, k>::steps]) {
+/// sum_j V_ij x_j over a part of a block row i: the rows of this lane; or, `upper`,
+/// sum_i V_ij^T x_i over a part of a block column j: the columns of this lane, from the last block
+/// to the first, as the rows of the first are known last. For all lanes of a warp.
+template <bool upper, class Element, int k, class T, int count_of_sums>
+__device__ __forceinline__ void list_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
+                                          ListRange range, const T* v, const T* x,
+                                          T (&sums)[count_of_sums]) {
     using Team = ProductTeam<T, k>;
-    for (Offset part = range.end; part > range.begin; part -= Team::listed) {
-        const int count = int(min(part - range.begin, Offset(Team::listed)));
-        Index own_row = 0;
+    constexpr int factors_a_block = Team::template elements<!upper>;
+    constexpr int stride = upper ? 1 : Team::step_columns;
+    const Index* const block_rows = upper ? a.rows : a.columns;  // Of x.
+    for (Offset part = range.begin; part < range.end; part += Team::listed) {
+        const int count = int(min(range.end - part, Offset(Team::listed)));
+        const auto block_at = [&](int e) {
+            return upper ? Index(range.end - 1 - (part - range.begin) - e) : a.row_blocks[part + e];
+        };
+        Index own_block = 0, own_row = 0;
         if constexpr (Team::lanes == 32) {
-            own_row = a.rows[part - 1 - min(at.lane, count - 1)];
-            const bool later = at.lane >= Team::ahead && at.lane < count;
-            if (later) prefetch_block<k>(v + (part - 1 - at.lane) * (k * k));
+            own_block = block_at(min(at.lane, count - 1));
+            own_row = block_rows[own_block];
+            const bool later = at.lane >= Team::in_flight && at.lane < count;
+            if (later) prefetch_block<k>(v + Offset(own_block) * (k * k));
         }
-        for (int e = 0; e < count; e += Team::ahead) {
-            const T* from[Team::ahead];
-            T values[Team::ahead][Team::steps][Team::width], factors[Team::ahead][Team::width];
+        for (int e = 0; e < count; e += Team::in_flight) {
+            const T* from[Team::in_flight];
+            T values[Team::in_flight][Team::steps][Team::width];
+            T factors[Team::in_flight][factors_a_block];
 #pragma unroll
-            for (int u = 0; u < Team::ahead; ++u) {
+            for (int u = 0; u < Team::in_flight; ++u) {
                 const int which = min(e + u, count - 1);
-                Index row;
+                Index block, row;
                 if constexpr (Team::lanes == 32) {
+                    block = upper ? block_at(which) : __shfl_sync(full_warp, own_block, which);
                     row = __shfl_sync(full_warp, own_row, which);
                 } else {
-                    row = a.rows[part - 1 - which];
+                    block = block_at(which);
+                    row = block_rows[block];
                 }
-                from[u] = x + Offset(row) * k + at.row;
-                load_block<k>(at, v + (part - 1 - which) * (k * k), values[u]);
+                from[u] = x + Offset(row) * k + at.template element<!upper>(0);
+                load_block<k>(at, v + Offset(block) * (k * k), values[u]);
             }
 #pragma unroll
-            for (int u = 0; u < Team::ahead; ++u) {
+            for (int u = 0; u < Team::in_flight; ++u) {
 #pragma unroll
-                for (int r = 0; r < Team::width; ++r) factors[u][r] = Element::load(from[u] + r);
+                for (int i = 0; i < factors_a_block; ++i) {
+                    factors[u][i] = Element::load(from[u] + i * stride);
+                }
             }
 #pragma unroll
-            for (int u = 0; u < Team::ahead; ++u) {
+            for (int u = 0; u < Team::in_flight; ++u) {
                 if (e + u >= count) break;
 #pragma unroll
-                for (int r = 0; r < Team::width; ++r) {
-                    factors[u][r] = Element::settled(from[u] + r, factors[u][r]);
+                for (int i = 0; i < factors_a_block; ++i) {
+                    factors[u][i] = Element::settled(from[u] + i * stride, factors[u][i]);
                 }
 #pragma unroll
                 for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll
                     for (int r = 0; r < Team::width; ++r) {
-                        sums[s] = fma(values[u][s][r], factors[u][r], sums[s]);
+                        T& sum = sums[upper ? s : r];
+                        sum = fma(values[u][s][r], factors[u][upper ? r : s], sum);
                     }
                 }
             }
         }
     }
-    add_rows<k, T>(sums);
-}
-
-/// The list of a block row, or block column, as a whole or in pieces; the other is empty.
-struct WholeOrCut {
-    ListRange whole;
-    PieceRange pieces{0, 0};
-};
-
-template <bool upper, class T>
-__device__ __forceinline__ WholeOrCut list_of(const PatternView<T>& a, Offset i) {
-    const LongSums<T>& cut = upper ? a.long_columns : a.long_rows;
-    const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
-    const ListRange range{offsets[i], offsets[i + 1]};
-    if (range.end - range.begin <= cut.limit) return {range};
-    return {{}, pieces_of(cut, i)};
+    add_lanes<upper, Team>(sums);
 }
 
 /// The sums of a product over each piece of a list of the block rows first .. last - 1.
@@ -264,67 +194,52 @@ __global__ void __launch_bounds__(product_threads)
         const SumPiece piece = cut.pieces[p];
         if (piece.item >= first && piece.item < last) range = {piece.begin, piece.end};
     }
-    const bool active = range.begin < range.end;
-    T* const to = cut.partial + p * k;
-    if constexpr (upper) {
-        T sums[Team::steps] = {};
-        upper_sums<Before, k>(a, at, range, v, x, sums);
-        if (!active || at.row > 0) return;
+    T sums[Team::template elements<upper>] = {};
+    list_sums<upper, Before, k>(a, at, range, v, x, sums);
+    if (range.begin == range.end || at.template rank<upper>() > 0) return;
 #pragma unroll
-        for (int s = 0; s < Team::steps; ++s) to[at.column + s * Team::step_columns] = sums[s];
-    } else {
-        T sums[Team::width] = {};
-        lower_sums<Before, k>(a, at, range, v, x, sums);
-        if (!active || at.column > 0) return;
-#pragma unroll
-        for (int r = 0; r < Team::width; ++r) to[at.row + r] = sums[r];
+    for (int i = 0; i < Team::template elements<upper>; ++i) {
+        cut.partial[p * k + at.template element<upper>(i)] = sums[i];
     }
 }
 
+/// y = b + alpha V x or, `upper`, b + alpha V^T x in the block rows first .. last - 1: a team a
+/// block row, which adds up the pieces of a list that is split.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_kernel(PatternView<T> a, Index first, Index last, const T* v, T alpha, const T* x,
                    const T* b, T* y) {
     using Team = ProductTeam<T, k>;
     begin_dependent();
+    const LongSums<T>& cut = upper ? a.long_columns : a.long_rows;
+    const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
     const Team at;
-    const Offset i = first + Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
-    const bool active = i < last;
-    const WholeOrCut list = active ? list_of<upper>(a, i) : WholeOrCut{};
-    if constexpr (upper) {
-        T sums[Team::steps] = {};
-        const int own = at.row / Team::width;
-        for (Index p = list.pieces.begin + own; p < list.pieces.end; p += Team::row_lanes) {
-            const T* const from = a.long_columns.partial + Offset(p) * k + at.column;
+    const Offset row = first + Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
+    ListRange whole, pieces;
+    if (row < last) whole = {offsets[row], offsets[row + 1]};
+    if (whole.end - whole.begin > cut.limit) {
+        pieces = pieces_of(cut, row);
+        whole = {};
+    }
+    T sums[Team::template elements<upper>] = {};
+    for (Offset p = pieces.begin + at.template rank<upper>(); p < pieces.end;
+         p += Team::template sharers<upper>) {
 #pragma unroll
-            for (int s = 0; s < Team::steps; ++s) sums[s] += from[s * Team::step_columns];
+        for (int i = 0; i < Team::template elements<upper>; ++i) {
+            sums[i] += cut.partial[p * k + at.template element<upper>(i)];
         }
-        __syncwarp();
-        upper_sums<Before, k>(a, at, list.whole, v, x, sums);
-        if (!active || at.row > 0) return;
+    }
+    __syncwarp();
+    list_sums<upper, Before, k>(a, at, whole, v, x, sums);
+    if (row >= last || at.template rank<upper>() > 0) return;
 #pragma unroll
-        for (int s = 0; s < Team::steps; ++s) {
-            const Offset place = i * k + at.column + s * Team::step_columns;
-            y[place] = b[place] + alpha * sums[s];
-        }
-    } else {
-        T sums[Team::width] = {};
-        for (Index p = list.pieces.begin + at.column; p < list.pieces.end;
-             p += Team::step_columns) {
-            const T* const from = a.long_rows.partial + Offset(p) * k + at.row;
-#pragma unroll
-            for (int r = 0; r < Team::width; ++r) sums[r] += from[r];
-        }
-        __syncwarp();
-        lower_sums<Before, k>(a, at, list.whole, v, x, sums);
-        if (!active || at.column > 0) return;
-#pragma unroll
-        for (int r = 0; r < Team::width; ++r) {
-            y[i * k + at.row + r] = b[i * k + at.row + r] + alpha * sums[r];
-        }
+    for (int i = 0; i < Team::template elements<upper>; ++i) {
+        const Offset place = row * k + at.template element<upper>(i);
+        y[place] = b[place] + alpha * sums[i];
     }
 }
 
+/// y = X x: a team a block row.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)
     diagonal_product_kernel(Index block_rows, const T* inverses, const T* x, T* y) {
@@ -337,35 +252,27 @@ __global__ void __launch_bounds__(product_threads)
     symmetric_product<k>(at, inverses + i * (k * k), x + i * k, active, sums);
     if (!active || at.row > 0) return;
 #pragma unroll
-    for (int s = 0; s < Team::steps; ++s) y[i * k + at.column + s * Team::step_columns] = sums[s];
-}
-
-template <bool upper, class T>
-void product(const Context& context, const PatternView<T>& a, Index first, Index last, const T* v,
-             T alpha, const T* x, const T* b, T* y) {
-    if (first == last) return;
-    with_block_size(a.k, [&](auto size) {
-        constexpr int k = decltype(size)::value;
-        const Index pieces = upper ? a.long_columns.piece_count : a.long_rows.piece_count;
-        if (pieces > 0) {
-            launch_dependent(&product_pieces_kernel<upper, k, T>,
-                             blocks_for(pieces, ProductTeam<T, k>::teams), product_threads, 0,
-                             stream_of(context), a, first, last, v, x);
-        }
-        launch_dependent(&product_kernel<upper, k, T>,
-                         blocks_for(last - first, ProductTeam<T, k>::teams), product_threads, 0,
-                         stream_of(context), a, first, last, v, alpha, x, b, y);
-    });
+    for (int s = 0; s < Team::steps; ++s) y[i * k + at.template element<true>(s)] = sums[s];
 }
 
 template <class T>
 void triangular_product(const Context& context, const PatternView<T>& a, bool upper, Index first,
                         Index last, const T* v, T alpha, const T* x, const T* b, T* y) {
-    if (upper) {
-        product<true>(context, a, first, last, v, alpha, x, b, y);
-    } else {
-        product<false>(context, a, first, last, v, alpha, x, b, y);
-    }
+    if (first == last) return;
+    with_block_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        constexpr int teams = ProductTeam<T, k>::teams;
+        const Index pieces = upper ? a.long_columns.piece_count : a.long_rows.piece_count;
+        if (pieces > 0) {
+            launch_dependent(
+                upper ? &product_pieces_kernel<true, k, T> : &product_pieces_kernel<false, k, T>,
+                blocks_for(pieces, teams), product_threads, 0, stream_of(context), a, first, last,
+                v, x);
+        }
+        launch_dependent(upper ? &product_kernel<true, k, T> : &product_kernel<false, k, T>,
+                         blocks_for(last - first, teams), product_threads, 0, stream_of(context), a,
+                         first, last, v, alpha, x, b, y);
+    });
 }
 
 template <class T>
@@ -377,6 +284,49 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
         launch_dependent(&diagonal_product_kernel<k, T>,
                          blocks_for(a.block_rows, ProductTeam<T, k>::teams), product_threads, 0,
                          stream_of(context), a.block_rows, inverses, x, y);
+    });
+}
+
+/// y = F x with F = P^T L D L^T P, D tridiagonal: a lane a row, the other rows' values by shuffle.
+template <int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    factor_product_kernel(Index block_rows, const T* factors, const Index* permutations, const T* x,
+                          T* y) {
+    begin_dependent();
+    const Offset row = (Offset(blockIdx.x) * product_threads + threadIdx.x) / k;
+    const bool active = row < block_rows;
+    const Offset i = active ? row : 0;
+    const int s = int(threadIdx.x) % k;
+    const T* const f = factors + i * (k * k);
+    const Offset place = i * k + permutations[i * k + s];
+    const T own = x[place];
+    T upper = own;
+    for (int r = 1; r < k; ++r) {
+        const T other = __shfl_sync(full_warp, own, r, k);
+        if (r > s) upper += f[r + s * k] * other;
+    }
+    const T next = __shfl_down_sync(full_warp, upper, 1, k);
+    const T previous = __shfl_up_sync(full_warp, upper, 1, k);
+    T middle = f[s + s * k] * upper;
+    if (s + 1 < k) middle += f[s + (s + 1) * k] * next;
+    if (s > 0) middle += f[s - 1 + s * k] * previous;
+    T lower = middle;
+    for (int r = 0; r + 1 < k; ++r) {
+        const T other = __shfl_sync(full_warp, middle, r, k);
+        if (r < s) lower += f[s + r * k] * other;
+    }
+    if (active) y[place] = lower;
+}
+
+template <class T>
+void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
+                    const Index* permutations, const T* x, T* y) {
+    if (a.block_rows == 0) return;
+    with_block_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        launch_dependent(&factor_product_kernel<k, T>,
+                         blocks_for(a.block_rows, product_threads / k), product_threads, 0,
+                         stream_of(context), a.block_rows, factors, permutations, x, y);
     });
 }
 

@@ -1,31 +1,30 @@
 #pragma once
 
+#include <bit>
+#include <cuda/atomic>
+
 #include "precond/block_ldlt/solve/products.cuh"
 
 namespace tessera::block_ldlt::cuda {
 
 /// What an element of a vector is until it is known: a NaN that no kernel computes.
-__device__ __forceinline__ double unknown(double) { return __longlong_as_double(~0LL); }
-__device__ __forceinline__ float unknown(float) { return __int_as_float(~0); }
-__device__ __forceinline__ bool is_known(double x) { return __double_as_longlong(x) != ~0LL; }
-__device__ __forceinline__ bool is_known(float x) { return __float_as_int(x) != ~0; }
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+template <class T>
+__device__ __forceinline__ T unknown() {
+    return std::bit_cast<T>(~BitsOf<T>(0));
+}
+template <class T>
+__device__ __forceinline__ bool is_known(T x) {
+    return std::bit_cast<BitsOf<T>>(x) != ~BitsOf<T>(0);
+}
 
-/// Accesses of elements that thread blocks exchange while they run.
-__device__ __forceinline__ double load_relaxed(const double* x) {
-    double value;
-    asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(value) : "l"(x) : "memory");
-    return value;
-}
-__device__ __forceinline__ float load_relaxed(const float* x) {
-    float value;
-    asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(value) : "l"(x) : "memory");
-    return value;
-}
-__device__ __forceinline__ void store_relaxed(double* to, double value) {
-    asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(to), "d"(value) : "memory");
-}
-__device__ __forceinline__ void store_relaxed(float* to, float value) {
-    asm volatile("st.relaxed.gpu.global.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+/// For elements that thread blocks exchange while they run.
+template <class T>
+using Exchanged = ::cuda::atomic_ref<T, ::cuda::thread_scope_device>;
+template <class T>
+__device__ __forceinline__ T load_relaxed(const T* x) {
+    return Exchanged<T>(*const_cast<T*>(x)).load(::cuda::memory_order_relaxed);
 }
 
 /// An element that another warp of the kernel is to write; `settled` waits until what was loaded is
@@ -47,35 +46,28 @@ template <class T>
 __global__ void __launch_bounds__(product_threads)
     forget_kernel(Offset count, T* middle, T* y, Offset partials, T* partial, unsigned* started) {
     begin_dependent();
-    for_elements<4>(count, [&](Offset e) { middle[e] = y[e] = unknown(T()); });
-    for_elements<4>(partials, [&](Offset e) { partial[e] = unknown(T()); });
+    for_elements<4>(count, [&](Offset e) { middle[e] = y[e] = unknown<T>(); });
+    for_elements<4>(partials, [&](Offset e) { partial[e] = unknown<T>(); });
     if (blockIdx.x == 0 && threadIdx.x < 2) started[threadIdx.x] = 0;
 }
 
 /// Stores what is known now; where it is the NaN that stands for what is not, another one.
 template <class T>
 __device__ __forceinline__ void store_known(T* to, T value) {
-    store_relaxed(to, is_known(value) ? value : T(__int_as_float(0x7fc00000)));
+    Exchanged<T>(*to).store(is_known(value) ? value : T(__int_as_float(0x7fc00000)),
+                            ::cuda::memory_order_relaxed);
 }
 
-/// What the warp at a place of the order does.
-template <bool upper, class T>
-__device__ __forceinline__ SolveTask task_at(const PatternView<T>& a, const SolveTask* tasks,
-                                             Offset place) {
-    if (tasks != nullptr) return tasks[place];
-    const Offset row = upper ? a.block_rows - 1 - place : place;
-    const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
-    return {Index(row), 0, 0, offsets[row], offsets[row + 1]};
-}
-
-/// Both triangular solves, a warp a block row: y = (I + V)^-1 b, or y = (I + V)^-T X b. Each waits
-/// for what it needs. Thread blocks take their rows in the order in which they start, so that what
-/// a row needs is never behind it. Long rows are in pieces, which their own warps add up.
+/// Sparse triangular solve without synchronisation between levels: y = (I + V)^-1 b, or, `upper`,
+/// y = (I + V)^-T X b; one warp a block row, which polls the elements it waits for. Thread blocks
+/// take their rows in the order in which they start, so that what a row needs is never after it.
+/// Long rows are in pieces, which their own warps add up.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     solve_kernel(PatternView<T> a, const SolveTask* tasks, Offset task_count, const T* v,
                  const T* inverses, const T* b, T* y, T* partial, unsigned* started) {
     using Team = ProductTeam<T, k>;
+    constexpr int elements = Team::template elements<upper>;
     static_assert(Team::lanes == 32);
     __shared__ unsigned turn;
     begin_dependent();
@@ -84,55 +76,41 @@ __global__ void __launch_bounds__(product_threads)
     const Team at;
     const Offset place = Offset(turn) * Team::teams + int(threadIdx.x) / 32;
     if (place >= task_count) return;
-    const SolveTask task = task_at<upper>(a, tasks, place);
-    const bool whole = task.pieces >= 0;
-    const ListRange range{task.begin, task.end};
-    const T* const piece = partial + Offset(task.first_piece) * k;
-    const Offset own_place = Offset(task.row) * k;
-    T* const to = whole ? y + own_place : partial + Offset(task.first_piece) * k;
-    if constexpr (upper) {
-        T own[Team::steps] = {}, sums[Team::steps] = {};
-        if (whole) {
-            symmetric_product<k>(at, inverses + own_place * k, b + own_place, true, own);
-        }
-        upper_sums<OnceKnown, k>(a, at, range, v, y, sums);
-        if (task.pieces > 0) {
-            for (int p = at.row / Team::width; p < task.pieces; p += Team::row_lanes) {
-#pragma unroll
-                for (int s = 0; s < Team::steps; ++s) {
-                    const T* from = piece + p * k + at.column + s * Team::step_columns;
-                    sums[s] += OnceKnown::settled(from, OnceKnown::load(from));
-                }
-            }
-            __syncwarp();
-            add_rows<k, T>(sums);
-        }
-        if (at.row > 0) return;
-#pragma unroll
-        for (int s = 0; s < Team::steps; ++s) {
-            const T sum = whole ? own[s] - sums[s] : sums[s];
-            store_known(to + at.column + s * Team::step_columns, sum);
-        }
+    SolveTask task;
+    if (tasks != nullptr) {
+        task = tasks[place];
     } else {
-        T sums[Team::width] = {};
-        lower_sums<OnceKnown, k>(a, at, range, v, y, sums);
-        if (task.pieces > 0) {
-            for (int p = at.column; p < task.pieces; p += Team::step_columns) {
+        const Offset row = upper ? a.block_rows - 1 - place : place;
+        const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
+        task = {Index(row), 0, 0, offsets[row], offsets[row + 1]};
+    }
+    const bool whole = task.pieces >= 0;
+    T* const pieces = partial + Offset(task.first_piece) * k;
+    const Offset own_place = Offset(task.row) * k;
+    T own[elements] = {}, sums[elements] = {};
+    if constexpr (upper) {
+        if (whole) symmetric_product<k>(at, inverses + own_place * k, b + own_place, true, own);
+    }
+    list_sums<upper, OnceKnown, k>(a, at, {task.begin, task.end}, v, y, sums);
+    if (task.pieces > 0) {
+        for (int p = at.template rank<upper>(); p < task.pieces;
+             p += Team::template sharers<upper>) {
 #pragma unroll
-                for (int r = 0; r < Team::width; ++r) {
-                    const T* from = piece + p * k + at.row + r;
-                    sums[r] += OnceKnown::settled(from, OnceKnown::load(from));
-                }
+            for (int i = 0; i < elements; ++i) {
+                const T* from = pieces + p * k + at.template element<upper>(i);
+                sums[i] += OnceKnown::settled(from, OnceKnown::load(from));
             }
-            __syncwarp();
-            add_columns<k, T>(sums);
         }
-        if (at.column > 0) return;
+        __syncwarp();
+        add_lanes<upper, Team>(sums);
+    }
+    if (at.template rank<upper>() > 0) return;
+    T* const to = whole ? y + own_place : pieces;
 #pragma unroll
-        for (int r = 0; r < Team::width; ++r) {
-            const T sum = whole ? b[own_place + at.row + r] - sums[r] : sums[r];
-            store_known(to + at.row + r, sum);
-        }
+    for (int i = 0; i < elements; ++i) {
+        const int element = at.template element<upper>(i);
+        if (!upper && whole) own[i] = b[own_place + element];
+        store_known(to + element, whole ? own[i] - sums[i] : sums[i]);
     }
 }
 

@@ -1,133 +1,181 @@
 #include "precond/block_ldlt/symbolic/block_pattern.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <queue>
 
 #include "base/dispatch.hpp"
+#include "base/gather_rows.hpp"
 #include "base/parallel.hpp"
-#include "base/prefetch_rows.hpp"
 
 namespace tessera::block_ldlt {
 
 namespace {
 
-/// counts[i + 1] items of each i become offsets, in place.
-template <class Counts>
-void to_offsets(Counts& counts) {
-    std::partial_sum(counts.begin(), counts.end(), counts.begin());
-}
-
-std::vector<Index> levels_of_rows(const BlockRows& blocks) {
-    std::vector<Index> level(blocks.offsets.size() - 1, 0);
-    for (std::size_t i = 0; i < level.size(); ++i) {
-        for (Offset b = blocks.offsets[i]; b < blocks.offsets[i + 1]; ++b) {
-            level[i] = std::max(level[i], level[std::size_t(blocks.columns[std::size_t(b)])] + 1);
-        }
-    }
-    return level;
-}
-
-/// The places 0 .. keys.size()-1 sorted by key < `end`, stable: where each key starts, the places.
+/// The positions 0 .. keys.size() - 1 sorted by key < `end`, stable: where each key starts, and the
+/// positions.
 template <class Offsets>
 void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>& offsets,
-                 std::vector<Index>& places) {
+                 std::vector<Index>& positions) {
     offsets.assign(std::size_t(end) + 1, 0);
-    places.resize(keys.size());
-    for (const Index key : keys) ++offsets[std::size_t(key) + 1];
-    to_offsets(offsets);
+    positions.resize(keys.size());
+    for (const Index key : keys) ++offsets[key + 1];
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<Offsets> next(offsets.begin(), offsets.end() - 1);
-    for (std::size_t place = 0; place < keys.size(); ++place) {
-        places[std::size_t(next[std::size_t(keys[place])]++)] = Index(place);
-    }
+    for (std::size_t at = 0; at < keys.size(); ++at) positions[next[keys[at]]++] = Index(at);
 }
 
-/// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j), over block
-/// rows first_row .. last_row - 1.
-template <class F>
-void visit_triples(const BlockPattern& pattern, Offset first_row, Offset last_row, F&& f) {
-    std::vector<Index> block_of_column(std::size_t(pattern.block_rows), -1);
-    const auto row = [&](Offset i) {
-        const Offset begin = pattern.row_offsets[std::size_t(i)];
-        const Offset end = pattern.row_offsets[std::size_t(i) + 1];
-        return std::span(pattern.row_blocks).subspan(std::size_t(begin), std::size_t(end - begin));
-    };
-    const auto column = [&](Index b) { return std::size_t(pattern.columns[std::size_t(b)]); };
-    for (Offset i = first_row; i < last_row; ++i) {
-        for (const Index b : row(i)) block_of_column[column(b)] = b;
-        for (const Index b : row(i)) {
-            for (const Index right : row(Offset(column(b)))) {
-                const Index left = block_of_column[column(right)];
-                if (left >= 0) f(b, left, right);
-            }
+/// f(slot, slot of the column, position in the matrix) for each entry of block row i, and
+/// f(slot, slot, -1) for its padding.
+template <class T, class F>
+void visit_entries(const Grid& grid, const CsrView<T>& matrix, Index i, F&& f) {
+    for (Index slot = i * grid.k; slot < (i + 1) * grid.k; ++slot) {
+        prefetch_rows(matrix, slot, Offset(grid.slots.size()),
+                      [&](Offset s) { return grid.slots[s]; });
+        const Index row = grid.slots[slot];
+        if (row < 0) f(slot, slot, Offset(-1));
+        if (row < 0) continue;
+        for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
+            f(slot, grid.slot_of_row[matrix.column_indices[e]], e);
         }
-        for (const Index b : row(i)) block_of_column[column(b)] = -1;
     }
 }
 
-/// Few parts, as each has a marker of its own.
-Offset parts_with_marker(int threads) { return std::max(1, threads); }
+/// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j), all of a block
+/// row i in one thread. Few parts, as each has a marker of its own.
+template <class F>
+void visit_triples(const BlockPattern& pattern, int threads, F&& f) {
+    const auto row = [&](Offset i) {
+        return std::span(pattern.row_blocks)
+            .subspan(std::size_t(pattern.row_offsets[i]),
+                     std::size_t(pattern.row_offsets[i + 1] - pattern.row_offsets[i]));
+    };
+    parallel_parts(threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
+        std::vector<Index> block_of_column(std::size_t(pattern.block_rows), -1);
+        for (Offset i = first; i < last; ++i) {
+            for (const Index b : row(i)) block_of_column[pattern.columns[b]] = b;
+            for (const Index b : row(i)) {
+                for (const Index right : row(pattern.columns[b])) {
+                    const Index left = block_of_column[pattern.columns[right]];
+                    if (left >= 0) f(b, left, right);
+                }
+            }
+            for (const Index b : row(i)) block_of_column[pattern.columns[b]] = -1;
+        }
+    });
+}
 
 }  // namespace
 
 Grid make_grid(Index k, Index rows, std::vector<Index> slots) {
     require(k >= 1, "block_ldlt: blocks need at least one row");
-    Grid grid;
-    grid.k = k;
-    grid.rows = rows;
-    grid.slots = std::move(slots);
-    while (grid.slots.size() % std::size_t(k) != 0) grid.slots.push_back(-1);
-    grid.block_rows = Index(grid.slots.size() / std::size_t(k));
-    grid.slot_of_row.assign(std::size_t(rows), -1);
+    while (slots.size() % std::size_t(k) != 0) slots.push_back(-1);
+    std::vector<Index> slot_of_row(std::size_t(rows), -1);
     Index found = 0;
-    for (std::size_t s = 0; s < grid.slots.size(); ++s) {
-        const Index row = grid.slots[s];
+    for (std::size_t s = 0; s < slots.size(); ++s) {
+        const Index row = slots[s];
         if (row == -1) continue;
-        require(row >= 0 && row < rows && grid.slot_of_row[std::size_t(row)] == -1,
+        require(row >= 0 && row < rows && slot_of_row[row] == -1,
                 "block_ldlt: the slots must hold each row once, and -1 as padding");
-        grid.slot_of_row[std::size_t(row)] = Index(s);
+        slot_of_row[row] = Index(s);
         ++found;
     }
     require(found == rows, "block_ldlt: the slots must hold each row once, and -1 as padding");
-    return grid;
+    const auto block_rows = Index(slots.size() / std::size_t(k));
+    return {k, rows, block_rows, std::move(slots), std::move(slot_of_row)};
 }
 
-BlockPattern arrange_by_levels(Grid& grid, const BlockRows& blocks) {
+template <class T>
+GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset max_blocks,
+                          int threads) {
+    const Index k = grid.k;
+    const auto check_count = [&](Offset blocks) {
+        if (blocks <= max_blocks) return;
+        throw OutOfMemory("block_ldlt: fill=" + std::to_string(fill) + " needs more than " +
+                          std::to_string(max_blocks) + " blocks of " + std::to_string(k) + " x " +
+                          std::to_string(k) + "; take a smaller fill");
+    };
+    GatheredRows blocks{{0}, {}};
+    if (fill == 0) {
+        blocks = gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+            visit_entries(grid, matrix, Index(i), [&](Index, Index other, Offset) {
+                if (other / k < i) list.push_back(other / k);
+            });
+        });
+        check_count(blocks.offsets.back());
+        return blocks;
+    }
+    struct Filled {
+        Index row;
+        int level;
+    };
+    // The blocks so far by columns; followed only where fill can arise.
+    std::vector<std::vector<Filled>> below(static_cast<std::size_t>(grid.block_rows));
+    std::vector<int> levels(below.size(), -1);  // By columns of the row under construction.
+    std::priority_queue<Index, std::vector<Index>, std::greater<>> waiting;
+    const auto add = [&](Index column, int level) {
+        int& known = levels[column];
+        if (known < 0) waiting.push(column);
+        known = known < 0 ? level : std::min(known, level);
+    };
+    for (Index i = 0; i < grid.block_rows; ++i) {
+        visit_entries(grid, matrix, i, [&](Index, Index other, Offset) {
+            if (other / k < i) add(other / k, 0);
+        });
+        // A column that is added is larger than those taken before: their levels are final.
+        while (!waiting.empty()) {
+            const Index column = waiting.top();
+            waiting.pop();
+            const int level = std::exchange(levels[column], -1);
+            blocks.items.push_back(column);
+            if (level >= fill) continue;
+            for (const Filled& other : below[column]) {
+                if (level + other.level < fill) add(other.row, level + other.level + 1);
+            }
+            below[column].push_back({i, level});
+        }
+        blocks.offsets.push_back(Offset(blocks.items.size()));
+        check_count(blocks.offsets.back());
+    }
+    return blocks;
+}
+
+BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     const auto m = std::size_t(grid.block_rows);
-    const auto k = std::size_t(grid.k);
     BlockPattern pattern;
     pattern.block_rows = grid.block_rows;
-    const std::vector<Index> level = levels_of_rows(blocks);
-    const Index levels = level.empty() ? 0 : *std::ranges::max_element(level) + 1;
+    std::vector<Index> level(m, 0);
+    Index levels = 0;
+    for (std::size_t i = 0; i < m; ++i) {
+        for (Offset b = blocks.offsets[i]; b < blocks.offsets[i + 1]; ++b) {
+            level[i] = std::max(level[i], level[blocks.items[b]] + 1);
+        }
+        levels = std::max(levels, level[i] + 1);
+    }
     std::vector<Index> order;
     sort_by_key(level, levels, pattern.level_offsets, order);
 
-    std::vector<Index> number(m);
-    std::vector<Index> slots(grid.slots.size());
+    // The blocks by rows of the new order, then, stable, by columns.
+    std::vector<Index> number(m), slots, rows, columns, by_columns;
     for (std::size_t i = 0; i < m; ++i) {
-        number[std::size_t(order[i])] = Index(i);
-        const auto from = grid.slots.begin() + Offset(k) * order[i];
-        std::copy(from, from + Offset(k), slots.begin() + Offset(i * k));
+        number[order[i]] = Index(i);
+        const auto from = grid.slots.begin() + Offset(order[i]) * grid.k;
+        slots.insert(slots.end(), from, from + grid.k);
     }
     grid = make_grid(grid.k, grid.rows, std::move(slots));
-
-    // Sorted by rows, then, stable, by columns.
-    std::vector<Index> rows, columns;
-    rows.reserve(blocks.columns.size());
-    columns.reserve(blocks.columns.size());
+    rows.reserve(blocks.items.size());
+    columns.reserve(blocks.items.size());
     for (std::size_t i = 0; i < m; ++i) {
-        const auto old = std::size_t(order[i]);
-        for (Offset b = blocks.offsets[old]; b < blocks.offsets[old + 1]; ++b) {
+        for (Offset b = blocks.offsets[order[i]]; b < blocks.offsets[order[i] + 1]; ++b) {
             rows.push_back(Index(i));
-            columns.push_back(number[std::size_t(blocks.columns[std::size_t(b)])]);
+            columns.push_back(number[blocks.items[b]]);
         }
     }
-    std::vector<Index> by_columns;
     sort_by_key(columns, grid.block_rows, pattern.column_offsets, by_columns);
-    pattern.rows.resize(rows.size());
-    pattern.columns.resize(rows.size());
-    for (std::size_t b = 0; b < rows.size(); ++b) {
-        pattern.rows[b] = rows[std::size_t(by_columns[b])];
-        pattern.columns[b] = columns[std::size_t(by_columns[b])];
+    pattern.rows.reserve(rows.size());
+    pattern.columns.reserve(rows.size());
+    for (const Index b : by_columns) {
+        pattern.rows.push_back(rows[b]);
+        pattern.columns.push_back(columns[b]);
     }
     sort_by_key(pattern.rows, grid.block_rows, pattern.row_offsets, pattern.row_blocks);
     return pattern;
@@ -136,87 +184,65 @@ BlockPattern arrange_by_levels(Grid& grid, const BlockRows& blocks) {
 void count_triples(BlockPattern& pattern, int threads) {
     auto& offsets = pattern.triple_offsets;
     offsets.assign(std::size_t(pattern.blocks()) + 1, 0);
-    parallel_parts(threads, pattern.block_rows, parts_with_marker(threads),
-                   [&](Offset, Offset first, Offset last) {
-                       visit_triples(pattern, first, last, [&](Offset b, Index, Index) {
-                           ++offsets[std::size_t(b) + 1];
-                       });
-                   });
-    to_offsets(offsets);
+    visit_triples(pattern, threads, [&](Index b, Index, Index) { ++offsets[b + 1]; });
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
 }
 
 void list_triples(BlockPattern& pattern, int threads) {
-    const auto& offsets = pattern.triple_offsets;
-    pattern.left.resize(std::size_t(offsets.back()));
-    pattern.right.resize(std::size_t(offsets.back()));
-    parallel_parts(threads, pattern.block_rows, parts_with_marker(threads),
-                   [&](Offset, Offset first, Offset last) {
-                       Offset block = -1, at = 0;
-                       visit_triples(pattern, first, last, [&](Offset b, Index left, Index right) {
-                           if (b != block) at = offsets[std::size_t(b)];
-                           block = b;
-                           pattern.left[std::size_t(at)] = left;
-                           pattern.right[std::size_t(at++)] = right;
-                       });
-                   });
+    pattern.left.resize(std::size_t(pattern.triples()));
+    pattern.right.resize(pattern.left.size());
+    std::vector<Offset> next(pattern.triple_offsets);
+    visit_triples(pattern, threads, [&](Index b, Index left, Index right) {
+        pattern.left[next[b]] = left;
+        pattern.right[next[b]++] = right;
+    });
 }
 
 template <class T>
 BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,
                           int threads) {
     const Index k = grid.k;
-    const Offset blocks = pattern.blocks();
     BlockEntries entries;
-    entries.offsets.assign(std::size_t(blocks + pattern.block_rows) + 1, 0);
-    // f(item, row slot, column slot, source) in the order of the slots; all of an item is in one
-    // block row.
-    const auto visit = [&](Offset first_row, Offset last_row, auto&& f) {
-        std::vector<Offset> item_of_column(std::size_t(pattern.block_rows), -1);
-        for (Index i = Index(first_row); i < Index(last_row); ++i) {
-            for (Offset e = pattern.row_offsets[std::size_t(i)];
-                 e < pattern.row_offsets[std::size_t(i) + 1]; ++e) {
-                const Index b = pattern.row_blocks[std::size_t(e)];
-                item_of_column[std::size_t(pattern.columns[std::size_t(b)])] = b;
-            }
-            item_of_column[std::size_t(i)] = blocks + i;
-            for (Index slot = i * k; slot < (i + 1) * k; ++slot) {
-                prefetch_rows(matrix, slot, Offset(grid.slots.size()),
-                              [&](Offset s) { return grid.slots[std::size_t(s)]; });
-                const Index row = grid.slots[std::size_t(slot)];
-                if (row < 0) f(blocks + i, slot, slot, Offset(-1));
-                if (row < 0) continue;
-                for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
-                    const Index other = grid.slot_of_row[std::size_t(matrix.column_indices[e])];
-                    if (other <= slot) f(item_of_column[std::size_t(other / k)], slot, other, e);
-                }
-            }
-        }
-    };
+    entries.offsets.assign(std::size_t(pattern.blocks() + pattern.block_rows) + 1, 0);
+    // f(item, row slot, column slot, source); all of an item is in one block row.
     const auto visit_all = [&](auto&& f) {
-        parallel_parts(threads, pattern.block_rows, parts_with_marker(threads),
-                       [&](Offset, Offset first, Offset last) { visit(first, last, f); });
+        parallel_parts(
+            threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
+                std::vector<Offset> item_of_column(std::size_t(pattern.block_rows), -1);
+                for (Index i = Index(first); i < Index(last); ++i) {
+                    for (Offset e = pattern.row_offsets[i]; e < pattern.row_offsets[i + 1]; ++e) {
+                        const Index b = pattern.row_blocks[e];
+                        item_of_column[pattern.columns[b]] = b;
+                    }
+                    item_of_column[i] = pattern.blocks() + i;
+                    visit_entries(grid, matrix, i, [&](Index slot, Index other, Offset source) {
+                        if (other <= slot) f(item_of_column[other / k], slot, other, source);
+                    });
+                }
+            });
     };
-    visit_all([&](Offset item, Index, Index, Offset) { ++entries.offsets[std::size_t(item) + 1]; });
-    to_offsets(entries.offsets);
+    visit_all([&](Offset item, Index, Index, Offset) { ++entries.offsets[item + 1]; });
+    std::partial_sum(entries.offsets.begin(), entries.offsets.end(), entries.offsets.begin());
     const auto count = std::size_t(entries.offsets.back());
     entries.source.resize(count);
     entries.place.resize(count);
     entries.row.resize(count);
     entries.column.resize(count);
-    std::vector<Offset> next(entries.offsets.begin(), entries.offsets.end() - 1);
+    std::vector<Offset> next(entries.offsets);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
-        const auto at = std::size_t(next[std::size_t(item)]++);
+        const Offset at = next[item]++;
         entries.source[at] = source;
         entries.place[at] = std::uint16_t(slot % k + other % k * k);
-        entries.row[at] = grid.slots[std::size_t(slot)];
-        entries.column[at] = grid.slots[std::size_t(other)];
+        entries.row[at] = grid.slots[slot];
+        entries.column[at] = grid.slots[other];
     });
     return entries;
 }
 
-template BlockEntries find_entries<float>(const Grid&, const BlockPattern&, const CsrView<float>&,
-                                          int);
-template BlockEntries find_entries<double>(const Grid&, const BlockPattern&, const CsrView<double>&,
-                                           int);
+#define TESSERA_INSTANTIATE(T)                          \
+    template decltype(fill_pattern<T>) fill_pattern<T>; \
+    template decltype(find_entries<T>) find_entries<T>;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::block_ldlt

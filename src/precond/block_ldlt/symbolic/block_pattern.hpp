@@ -1,7 +1,6 @@
 #pragma once
 
-#include <vector>
-
+#include "base/gather_rows.hpp"
 #include "tessera/csr.hpp"
 
 namespace tessera::block_ldlt {
@@ -20,19 +19,13 @@ struct Grid {
 /// appended up to a multiple of k. Throws InvalidArgument for what is no such permutation.
 Grid make_grid(Index k, Index rows, std::vector<Index> slots);
 
-/// The columns of the blocks of the strict lower triangle, row by row, ascending.
-struct BlockRows {
-    std::vector<Offset> offsets{0};
-    std::vector<Index> columns;
-};
-
-/// The blocks with an entry of the matrix in the grid, and those of fill levels up to `fill`, where
-/// a block of the matrix has level 0 and one that arises from the blocks (i, k) and (j, k) has 1 +
-/// the sum of theirs, the smallest over all k < j. `matrix` must be in host memory. Throws
-/// OutOfMemory where more than `most` blocks arise.
+/// Symbolic factorisation: the columns of the blocks of the strict lower triangle, row by row, that
+/// have an entry of the matrix, and of those of fill levels up to `fill`: a block of the matrix has
+/// level 0, one that arises from the blocks (i, k) and (j, k) 1 + the sum of theirs, the smallest
+/// over all k < j. `matrix` must be in host memory. Throws OutOfMemory beyond `max_blocks`.
 template <class T>
-BlockRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset most,
-                       int threads);
+GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset max_blocks,
+                          int threads);
 
 /// The blocks of the strict lower triangle of a symmetric block matrix that a factorisation stores,
 /// column by column; the diagonal blocks stand apart. All lists ascend.
@@ -64,7 +57,7 @@ struct BlockPattern {
 /// Numbers the block rows by levels (stable), in the grid and in the pattern it returns, which has
 /// all lists but the triples. That changes no block and no elimination, as all that a row needs
 /// still stands before it.
-BlockPattern arrange_by_levels(Grid& grid, const BlockRows& blocks);
+BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks);
 
 /// Counts the triples of each block; then lists them.
 void count_triples(BlockPattern& pattern, int threads);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
@@ -8,6 +9,12 @@
 // Bodies of for_each_index that go over the entries, rows and slots of a matrix in its grid.
 
 namespace tessera::block_ldlt {
+
+/// Of all diagonal blocks.
+struct PivotSummary {
+    double smallest = std::numeric_limits<double>::infinity();  ///< In magnitude.
+    Offset perturbed = 0;                                       ///< Raised pivots.
+};
 
 /// Sets *fault where the source of an entry is not in its row, or not in its column.
 template <class T>
@@ -45,18 +52,21 @@ struct LoadValue {
     }
 };
 
-/// x_s = scale_r r_r for the row r of slot s, 0 in padding.
+/// x_s = scale_r r_r for the row r of slot s; w_s in padding (a unit row of the padded matrix), or
+/// 0 where w is null.
 template <class T>
 struct Gather {
     static constexpr int work = 1;
     const Index* slots;
     const T* scale;
     const T* r;
+    const T* w;
     T* x;
 
     TESSERA_HOST_DEVICE void operator()(Offset s) const {
         const Index row = slots[s];
-        x[s] = row < 0 ? T(0) : scale[row] * r[row];
+        const T padding = w == nullptr ? T(0) : w[s];
+        x[s] = row < 0 ? padding : scale[row] * r[row];
     }
 };
 
@@ -72,19 +82,6 @@ struct Scatter {
     TESSERA_HOST_DEVICE void operator()(Offset s) const {
         const Index row = slots[s];
         if (row >= 0) z[row] = scale[row] * x[s];
-    }
-};
-
-/// x_s = w_s where slot s is padding: a unit row of the padded matrix.
-template <class T>
-struct CopyPadding {
-    static constexpr int work = 1;
-    const Index* slots;
-    const T* w;
-    T* x;
-
-    TESSERA_HOST_DEVICE void operator()(Offset s) const {
-        if (slots[s] < 0) x[s] = w[s];
     }
 };
 
@@ -108,17 +105,21 @@ struct RowNorm {
     }
 };
 
-/// largest_i = max |a| over the entries offsets[i] .. offsets[i + 1] - 1; 0 of none.
+/// largest_i = max |a_e| over e from offsets[i] to offsets[i + 1] or, where `offsets` is null, over
+/// e = i, i + parts, ... below `count`; 0 of none, NaN do not count.
 template <class T>
 struct LargestEntry {
     static constexpr int work = 32;
     const Offset* offsets;
+    Offset count, parts;
     const T* values;
     T* largest;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         T found = T(0);
-        for (Offset e = offsets[i]; e < offsets[i + 1]; ++e) {
+        const Offset end = offsets == nullptr ? count : offsets[i + 1];
+        const Offset step = offsets == nullptr ? parts : 1;
+        for (Offset e = offsets == nullptr ? i : offsets[i]; e < end; e += step) {
             const T size = std::abs(values[e]);
             if (size > found) found = size;
         }
@@ -126,20 +127,36 @@ struct LargestEntry {
     }
 };
 
-/// threshold_i = epsilon u, u = of_block_i, or where that is 0 or of_block null, *size, or where
-/// that is 0, 1.
+/// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN do not count.
+template <class T>
+struct SummarisePivots {
+    static constexpr int work = 32;
+    Offset count, parts;
+    const Index* perturbed;
+    const T* smallest;
+    PivotSummary* summaries;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        PivotSummary found;
+        for (Offset e = i; e < count; e += parts) {
+            if (double(smallest[e]) < found.smallest) found.smallest = double(smallest[e]);
+            found.perturbed += perturbed[e];
+        }
+        summaries[i] = found;
+    }
+};
+
+/// threshold_i = epsilon u_i, u = of_block, or where that is 0 or null, `unit`.
 template <class T>
 struct SetThreshold {
     static constexpr int work = 1;
-    double epsilon;
-    const T* size;
+    double epsilon, unit;
     const T* of_block;
     T* thresholds;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const T other = *size > T(0) ? *size : T(1);
         const bool own = of_block != nullptr && of_block[i] > T(0);
-        thresholds[i] = T(epsilon * double(own ? of_block[i] : other));
+        thresholds[i] = T(epsilon * (own ? double(of_block[i]) : unit));
     }
 };
 

@@ -11,9 +11,9 @@ TESSERA_INSTANTIATE(block_ldlt::CheckSource)
 TESSERA_INSTANTIATE(block_ldlt::LoadValue)
 TESSERA_INSTANTIATE(block_ldlt::Gather)
 TESSERA_INSTANTIATE(block_ldlt::Scatter)
-TESSERA_INSTANTIATE(block_ldlt::CopyPadding)
 TESSERA_INSTANTIATE(block_ldlt::RowNorm)
 TESSERA_INSTANTIATE(block_ldlt::LargestEntry)
+TESSERA_INSTANTIATE(block_ldlt::SummarisePivots)
 TESSERA_INSTANTIATE(block_ldlt::SetThreshold)
 
 }  // namespace tessera::cuda

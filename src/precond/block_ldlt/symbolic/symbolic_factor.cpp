@@ -9,26 +9,25 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-std::string megabytes(double bytes) {
-    return std::to_string(Offset(std::ceil(bytes / 1e6))) + " MB";
-}
-
-/// Of all buffers that grow with the matrix.
+/// Throws OutOfMemory unless `context` has the bytes of all buffers that grow with the matrix;
+/// returns them.
 template <class T>
-double bytes_needed(const BlockPattern& pattern, Index k, Offset entries, int sets, int products) {
+Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index k, Offset entries,
+                     int sets, int products) {
     const double square = double(k) * k * sizeof(T), m = pattern.block_rows;
-    return double(pattern.blocks()) * (square * (sets + products) + 3 * sizeof(Index) + 24) +
-           m * (2 * sets * square + k * (sets * sizeof(Index) + 4 * sizeof(T)) + 72) +
-           double(pattern.triples()) * 2 * sizeof(Index) +
-           double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
-}
-
-void check_memory(const Context& context, double bytes, const BlockPattern& pattern, Index k) {
-    const Offset free = context.free_memory();
-    if (bytes <= double(free)) return;
+    const double bytes =
+        double(pattern.blocks()) * (square * (sets + products) + 3 * sizeof(Index) + 24) +
+        m * (2 * sets * square + k * (sets * sizeof(Index) + 4 * sizeof(T)) + 72) +
+        double(pattern.triples()) * 2 * sizeof(Index) +
+        double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
+    const auto free = double(context.free_memory());
+    if (bytes <= free) return Offset(bytes);
+    const auto megabytes = [](double count) {
+        return std::to_string(Offset(std::ceil(count / 1e6))) + " MB";
+    };
     throw OutOfMemory("block_ldlt: " + std::to_string(pattern.blocks() + pattern.block_rows) +
                       " blocks of " + std::to_string(k) + " x " + std::to_string(k) + " need " +
-                      megabytes(bytes) + ", " + megabytes(double(free)) +
+                      megabytes(bytes) + ", " + megabytes(free) +
                       " are free; take a smaller fill or smaller blocks, or method=level");
 }
 
@@ -41,13 +40,11 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
     const Index k = grid.k;
     count_triples(pattern, context.threads());
     triples = pattern.triples();
-    const Offset entry_count = matrix.nonzeros / 2 + Offset(grid.slots.size());
-    const double all = bytes_needed<T>(pattern, k, entry_count, sets, products);
-    check_memory(context, all, pattern, k);
-    bytes = Offset(all);
+    bytes = checked_bytes<T>(context, pattern, k, matrix.nonzeros / 2 + Offset(grid.slots.size()),
+                             sets, products);
     list_triples(pattern, context.threads());
     for (const Index row : pattern.level_offsets) {
-        level_starts.push_back({row, pattern.column_offsets[std::size_t(row)]});
+        level_starts.push_back({row, pattern.column_offsets[row]});
     }
     level_groups.assign(1, {0, levels(), false});
     if (context.on_gpu()) {

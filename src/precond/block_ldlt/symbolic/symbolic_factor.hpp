@@ -1,8 +1,6 @@
 #pragma once
 
-#include "precond/block_ldlt/symbolic/block_pattern.hpp"
-#include "precond/block_ldlt/symbolic/level_groups.hpp"
-#include "precond/block_ldlt/symbolic/split_rows.hpp"
+#include "precond/block_ldlt/symbolic/gpu_schedule.hpp"
 
 namespace tessera::block_ldlt {
 

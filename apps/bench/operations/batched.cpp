@@ -1,0 +1,313 @@
+#include "operations/batched.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "harness/cuda_kernels.hpp"
+#include "operations/implementations.hpp"
+#include "operations/residuals.hpp"
+
+namespace tessera::bench {
+
+namespace {
+
+/// Matrices whose results are looked at before a row is timed.
+constexpr Index samples = 64;
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+/// "1-32" or "4,8,20-24".
+std::string text_of(const std::vector<int>& sizes) {
+    std::string text;
+    for (std::size_t first = 0; first < sizes.size();) {
+        std::size_t last = first;
+        while (last + 1 < sizes.size() && sizes[last + 1] == sizes[last] + 1) ++last;
+        text += (text.empty() ? "" : ",") + std::to_string(sizes[first]);
+        if (last > first) text += "-" + std::to_string(sizes[last]);
+        first = last + 1;
+    }
+    return text;
+}
+
+/// The worst error of some results, among them the first that the operation itself calls failed.
+template <class T>
+double worst_error(Workload<T>& work, const Implementation<T>& way) {
+    const Index batch = work.shape().batch;
+    work.spoil_outputs();
+    way.run(0);
+    work.context().synchronize();
+    if (way.overwrites) work.restore_inputs();
+    std::vector<Index> looked_at;
+    const Index count = std::min(batch, samples);
+    for (Index k = 0; k < count; ++k) {
+        looked_at.push_back(Index(Offset(batch - 1) * k / std::max(1, count - 1)));
+    }
+    if (way.writes_info) {
+        std::vector<Index> info(static_cast<std::size_t>(batch));
+        copy_to_host(work.context(), {work.info(0), info.size()}, std::span(info));
+        const auto failed = std::ranges::find_if(info, [](Index k) { return k != 0; });
+        if (failed != info.end()) looked_at.push_back(Index(failed - info.begin()));
+    }
+    double worst = 0;
+    for (const Index b : looked_at) {
+        if (way.writes_info && invert_exactly(work.shape().size(b), work.host_a(b)).singular) {
+            continue;
+        }
+        worst = larger(worst, way.error(b));
+    }
+    return worst;
+}
+
+template <class T>
+Timing time(Workload<T>& work, const Implementation<T>& way, double seconds) {
+    Offset set = 0;
+    const auto next = [&] {
+        way.run(set);
+        set = (set + 1) % work.sets();
+    };
+    if (!way.overwrites) return measure(work.context(), next, seconds);
+    const auto restore = [&] {
+        work.restore_inputs();
+        set = 0;
+    };
+    return measure(work.context(), next, seconds, restore, work.sets());
+}
+
+template <class T>
+class Study {
+  public:
+    Study(const Context& context, const BatchedOptions& options, Json& document)
+        : context_(context), options_(options), document_(document) {}
+
+    void run() {
+        for (const int batch : options_.batches) {
+            for (const std::string& layout : options_.layouts) {
+                if (layout == "variable") {
+                    variable(Index(batch));
+                    continue;
+                }
+                for (const int n : options_.sizes) {
+                    measure_shape(uniform_shape(Index(batch), Index(n), layout), options_.peers);
+                }
+            }
+        }
+    }
+
+  private:
+    /// Operation, implementation, rows, matrices.
+    using Key = std::tuple<std::string, std::string, Index, Index>;
+
+    void measure_shape(const Shape& shape, bool peers) {
+        Workload<T> work(context_, shape);
+        for (const std::string& op : options_.ops) {
+            Implementations<T> ways = library(op, work);
+            for (Implementation<T>& way : bandwidth(op, work)) ways.push_back(way);
+            if (peers) {
+                for (const auto& find : {paper_peers<T>, lapack_peers<T>, eigen_peers<T>}) {
+                    for (Implementation<T>& way : find(op, work)) ways.push_back(way);
+                }
+#if TESSERA_WITH_CUDA
+                for (Implementation<T>& way : cublas_peers(op, work)) ways.push_back(way);
+#endif
+            }
+            for (const Implementation<T>& way : ways) add(work, way);
+        }
+    }
+
+    Json new_row(const Shape& shape, const Implementation<T>& way) const {
+        Json row = {{"op", way.op},
+                    {"implementation", way.name},
+                    {"type", sizeof(T) == 4 ? "f32" : "f64"},
+                    {"n", shape.varies() ? Json(nullptr) : Json(shape.n)},
+                    {"batch", shape.batch},
+                    {"layout", shape.layout}};
+        if (shape.varies()) row["sizes"] = text_of(options_.sizes);
+        return row;
+    }
+
+    void add(Workload<T>& work, const Implementation<T>& way) {
+        const Shape& shape = work.shape();
+        Json row = new_row(shape, way);
+        const double error = worst_error(work, way);
+        if (!(error < way.bound)) {
+            std::fprintf(stderr, "tessera-bench: wrong results, so not timed: %s, error %g of %g\n",
+                         row.dump().c_str(), error, way.bound);
+            document_["failed_checks"] = document_["failed_checks"].template get<int>() + 1;
+            row["milliseconds"] = nullptr;
+            row["residual_ratio"] = number_or_null(error);
+            document_["rows"].push_back(row);
+            return;
+        }
+        const Timing timing = time(work, way, options_.seconds);
+        add_timing(row, context_, timing, way.bytes);
+        row["gflops"] = way.operations / (1e6 * timing.milliseconds);
+        row["residual_ratio"] = error;
+        if (!way.variant.empty()) row["variant"] = way.variant;
+        if (shape.varies()) row["predicted_milliseconds"] = predict(shape, way);
+        Json& rows = document_["rows"];
+        // A variant of the implementation before: the faster one stays.
+        if (!way.variant.empty() && !rows.empty() && same_row(rows.back(), row)) {
+            if (rows.back()["milliseconds"] > row["milliseconds"]) rows.back() = row;
+            return;
+        }
+        if (shape.layout == "uniform") {
+            uniform_[{way.op, way.name, shape.n, shape.batch}] = timing.milliseconds / shape.batch;
+        }
+        rows.push_back(row);
+    }
+
+    static bool same_row(const Json& one, const Json& other) {
+        for (const char* key : {"op", "implementation", "type", "n", "batch", "layout"}) {
+            if (one[key] != other[key]) return false;
+        }
+        return one["milliseconds"].is_number();
+    }
+
+    /// Different sizes, once each is measured alone: what they would take together.
+    void variable(Index batch) {
+        for (const int n : options_.sizes) {
+            const Key key{library_name(options_.ops.front()).first,
+                          library_name(options_.ops.front()).second, Index(n), batch};
+            if (!uniform_.contains(key)) measure_shape(uniform_shape(batch, n, "uniform"), false);
+        }
+        measure_shape(variable_shape(batch, options_.sizes), options_.peers);
+    }
+
+    static std::pair<std::string, std::string> library_name(const std::string& op) {
+        return {op, op == "condition" ? "fused" : "tessera"};
+    }
+
+    Json predict(const Shape& shape, const Implementation<T>& way) const {
+        double total = 0;
+        for (const Index size : shape.sizes) {
+            const auto found = uniform_.find({way.op, way.name, size, shape.batch});
+            if (found == uniform_.end()) return nullptr;
+            total += found->second;
+        }
+        return total;
+    }
+
+    Context context_;
+    const BatchedOptions& options_;
+    Json& document_;
+    std::map<Key, double> uniform_;  ///< Milliseconds a matrix.
+};
+
+/// How far condition numbers are from those computed in long double: Fig. 3 of the paper on them.
+template <class T>
+void add_accuracy(const Context& context, const std::vector<int>& sizes, Json& rows) {
+    constexpr Index batch = 100;
+    for (const int n : sizes) {
+        Workload<T> work(context, uniform_shape(batch, Index(n), "uniform"), false);
+        batched::ConditionResults<T> results;
+        results.reciprocal_condition = work.numbers(0, 0);
+        batched::condition<T>(context, work.a(0), results);
+        long double sum = 0, largest = 0, conditions = 0, worst = 0;
+        for (Index b = 0; b < batch; ++b) {
+            const long double exact = invert_exactly(Index(n), work.host_a(b)).condition;
+            const long double error = std::abs(1 / (long double)work.host_number(0, b) / exact - 1);
+            sum += error;
+            largest = larger(largest, error);
+            conditions = std::max(conditions, exact);
+            worst = larger(worst, error / (10 * n * std::numeric_limits<T>::epsilon() * exact));
+        }
+        rows.push_back({{"op", "accuracy"},
+                        {"implementation", "condition_only"},
+                        {"type", sizeof(T) == 4 ? "f32" : "f64"},
+                        {"n", n},
+                        {"batch", batch},
+                        {"layout", "uniform"},
+                        {"mean_relative_error", number_or_null(double(sum / batch))},
+                        {"largest_relative_error", number_or_null(double(largest))},
+                        {"largest_condition", double(conditions)},
+                        {"residual_ratio", number_or_null(double(worst))}});
+    }
+}
+
+#if TESSERA_WITH_CUDA
+/// What the papers' kernels take of a multiprocessor.
+template <class T>
+void add_registers(const std::vector<int>& sizes, Json& rows) {
+    for (const int n : sizes) {
+        for (const bool multiple : {false, true}) {
+            if (n > 32) continue;
+            const KernelUse use = multiple ? paper_multiple_use<T>(n) : paper_single_use<T>();
+            rows.push_back({{"op", "registers"},
+                            {"implementation", multiple ? "paper_multiple" : "paper_single"},
+                            {"type", sizeof(T) == 4 ? "f32" : "f64"},
+                            {"n", n},
+                            {"registers", use.registers},
+                            {"local_bytes", use.local_bytes},
+                            {"threads_per_block", use.threads},
+                            {"blocks_per_multiprocessor", use.blocks}});
+        }
+    }
+}
+#endif
+
+template <class T>
+void run(const Context& context, BatchedOptions options, Json& document) {
+    const auto take = [&](const char* op) { return std::erase(options.ops, op) > 0; };
+    if (take("accuracy")) add_accuracy<T>(context, options.sizes, document["rows"]);
+    if (take("registers")) {
+        if (!context.on_gpu()) throw InvalidArgument("--op registers needs --device cuda");
+#if TESSERA_WITH_CUDA
+        add_registers<T>(options.sizes, document["rows"]);
+#endif
+    }
+    if (!options.ops.empty()) Study<T>(context, options, document).run();
+}
+
+}  // namespace
+
+std::vector<int> parse_sizes(const std::string& text) {
+    std::vector<int> sizes;
+    const auto fail = [&]() -> InvalidArgument {
+        return InvalidArgument("'" + text + "' are no sizes; write 4,8,16-32 with sizes of 1.." +
+                               std::to_string(batched::largest_size));
+    };
+    std::size_t at = 0;
+    const auto number = [&] {
+        int value = 0;
+        const std::size_t start = at;
+        while (at < text.size() && text[at] >= '0' && text[at] <= '9' && value < 1000) {
+            value = 10 * value + (text[at++] - '0');
+        }
+        if (at == start || value < 1 || value > batched::largest_size) throw fail();
+        return value;
+    };
+    while (true) {
+        const int first = number();
+        int last = first;
+        if (at < text.size() && text[at] == '-') {
+            ++at;
+            last = number();
+        }
+        if (last < first) throw fail();
+        for (int n = first; n <= last; ++n) sizes.push_back(n);
+        if (at == text.size()) break;
+        if (text[at++] != ',') throw fail();
+    }
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+}
+
+Json batched(const Context& context, const BatchedOptions& options) {
+    Json result = document(context, "batched");
+    if (const double rate = read_rate(context); rate > 0) result["read_gbps"] = rate / 1e9;
+    result["failed_checks"] = 0;
+    for (const std::string& type : options.types) {
+        if (type == "f32")
+            run<float>(context, options, result);
+        else
+            run<double>(context, options, result);
+    }
+    return result;
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/workload.hpp"
+
+namespace tessera::bench {
+
+/// One way to do an operation on a workload.
+template <class T>
+struct Implementation {
+    std::string op, name;
+    double bytes = 0;       ///< Fewest that must move through memory.
+    double operations = 0;  ///< Floating-point ones, as papers count them.
+    double bound = 1;       ///< Of `error`.
+    std::function<void(Offset set)> run = {};
+    /// How wrong the result for matrix b of set 0 is; see Json batched(...).
+    std::function<double(Index b)> error = {};
+    bool writes_info = false;
+    bool overwrites = false;   ///< Its inputs.
+    std::string variant = {};  ///< Of those with equal names the fastest counts.
+};
+
+template <class T>
+using Implementations = std::vector<Implementation<T>>;
+
+/// Of the inversion of a workload, whose inverses land in x: what all of them share.
+template <class T>
+Implementation<T> inversion(Workload<T>& work, const std::string& name);
+/// Of the products w = A v.
+template <class T>
+Implementation<T> product(Workload<T>& work, const std::string& name);
+
+// Those that can do `op` on `work`, which must outlive them.
+template <class T>
+Implementations<T> library(const std::string& op, Workload<T>& work);
+/// What a GPU takes to read (norms) or to copy (products) as many bytes as a batch of this size
+/// moves, in arrays as cold; for layout uniform.
+template <class T>
+Implementations<T> bandwidth(const std::string& op, Workload<T>& work);
+/// The papers' kernels; for layout uniform and n <= 32 on a GPU.
+template <class T>
+Implementations<T> paper_peers(const std::string& op, Workload<T>& work);
+/// cuBLAS, found at run time; for matrices of one size.
+template <class T>
+Implementations<T> cublas_peers(const std::string& op, Workload<T>& work);
+/// OpenBLAS, found at run time, and Eigen, on the CPU.
+template <class T>
+Implementations<T> lapack_peers(const std::string& op, Workload<T>& work);
+template <class T>
+Implementations<T> eigen_peers(const std::string& op, Workload<T>& work);
+
+}  // namespace tessera::bench

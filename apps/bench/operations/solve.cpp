@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <sstream>
+
+#include "harness/bench.hpp"
+#include "peers/spmv_peers.hpp"
+
+namespace tessera::bench {
+
+namespace {
+
+/// One way to solve: "SOLVER PRECONDITIONER FORMAT".
+struct Way {
+    std::string solver, preconditioner, format;
+};
+
+Way parse_way(const std::string& text) {
+    Way way;
+    std::istringstream words(text);
+    std::string more;
+    if (!(words >> way.solver >> way.preconditioner >> way.format) || words >> more) {
+        throw InvalidArgument("a way to solve is 'SOLVER PRECONDITIONER FORMAT', not '" + text +
+                              "'");
+    }
+    return way;
+}
+
+/// A polynomial takes the format of the products, as in `tessera solve`, unless it names its own.
+void take_format(Way& way) {
+    const Spec spec = Spec(way.preconditioner);
+    const bool polynomial =
+        spec.name() != "none" && spec.name() != "jacobi" && spec.name() != "block_jacobi";
+    if (!polynomial || !Spec(spec).word("format", "").empty()) return;
+    if (way.format != "csr" && way.format != "cusparse_csr") {
+        way.preconditioner += ",format=" + way.format;
+    }
+}
+
+/// A matrix and a right-hand side in the memory of a Context.
+struct LoadedSystem {
+    std::string name;
+    CsrMatrix<double> matrix;
+    Buffer<double> right_hand_side;
+    Index block = 1;  ///< That suits the matrix.
+};
+
+LoadedSystem load_system(const Context& context, const Context& cpu, const std::string& name,
+                         const std::string& folder) {
+    LoadedSystem system;
+    system.name = name;
+    const NamedMatrix named = load(cpu, name, folder);
+    system.matrix = copy_to(context, named.matrix.view());
+    system.right_hand_side = copy_to_buffer(
+        context, named.load.empty() ? std::vector<double>(std::size_t(named.matrix.rows()), 1.0)
+                                    : named.load);
+    system.block = format_facts(context, system.matrix.view(), {}).block;
+    return system;
+}
+
+/// The matrix rounded to float, its operator and preconditioner.
+struct LowPrecision {
+    CsrMatrix<float> matrix;
+    std::unique_ptr<Operator<float>> product;
+    std::unique_ptr<Preconditioner<float>> preconditioner;
+};
+
+/// What solves one system in one way.
+class Solver {
+  public:
+    Solver(const Context& context, const LoadedSystem& system, const Way& way)
+        : context_(context), system_(system), spec_(Spec(way.solver)) {
+        const CsrView<double> a = system.matrix.view();
+        refines_ = spec_.name() == "refinement";
+#if TESSERA_WITH_CUDA
+        if (way.format == "cusparse_csr") product_ = cusparse_csr_operator(context, a);
+#endif
+        const FormatOptions format = product_ ? FormatOptions{} : parse_format(Spec(way.format));
+        if (!product_) product_ = make_operator(context, a, format);
+        if (refines_) {
+            low_.matrix = rounded_to_float(context, a);
+            low_.product = make_operator(context, low_.matrix.view(), format);
+        }
+        prepare(way.preconditioner);
+    }
+
+    /// Seconds of the preconditioner's setup: on a GPU the fastest of three.
+    double setup_seconds() const { return setup_seconds_; }
+
+    SolveReport operator()(const SolveOptions& options) {
+        Buffer<double> x(context_, system_.matrix.rows());
+        fill(context_, 0.0, x.view());
+        const std::span<const double> b = system_.right_hand_side.view();
+        if (!refines_) {
+            return tessera::solve<double>(context_, spec_, *product_, preconditioner_.get(), b,
+                                          x.view(), options);
+        }
+        return refinement(context_, *product_, *low_.product, low_.preconditioner.get(), b,
+                          x.view(), parse_refinement(spec_), options);
+    }
+
+  private:
+    void prepare(const std::string& text) {
+        const Spec spec = Spec(text);
+        setup_seconds_ = std::numeric_limits<double>::infinity();
+        for (int k = 0; k < (context_.on_gpu() ? 3 : 1); ++k) {
+            const auto begin = std::chrono::steady_clock::now();
+            if (refines_) {
+                low_.preconditioner =
+                    make_preconditioner<float>(context_, spec, low_.matrix.view());
+            } else {
+                preconditioner_ =
+                    make_preconditioner<double>(context_, spec, system_.matrix.view());
+            }
+            context_.synchronize();
+            const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+            setup_seconds_ = std::min(setup_seconds_, elapsed.count());
+        }
+    }
+
+    const Context& context_;
+    const LoadedSystem& system_;
+    Spec spec_;
+    bool refines_ = false;
+    std::unique_ptr<Operator<double>> product_;
+    std::unique_ptr<Preconditioner<double>> preconditioner_;
+    LowPrecision low_;
+    double setup_seconds_ = 0;
+};
+
+Json measured_way(const Context& context, const LoadedSystem& system, const std::string& text,
+                  const SolveBench& bench) {
+    std::string suited = text;
+    for (auto at = suited.find("{b}"); at != std::string::npos; at = suited.find("{b}")) {
+        suited.replace(at, 3, std::to_string(system.block));
+    }
+    Way way = parse_way(suited);
+    take_format(way);
+    Solver solver(context, system, way);
+    SolveOptions options;
+    options.rtol = bench.rtol;
+    options.max_iterations = 50000;
+    options.stagnation_window = 0;
+    std::vector<double> seconds;
+    SolveReport report;
+    if (context.on_gpu()) {  // Loads the kernels.
+        SolveOptions few = options;
+        few.max_iterations = 20;
+        solver(few);
+    }
+    for (int k = 0; k < bench.runs; ++k) {
+        report = solver(options);
+        seconds.push_back(report.seconds);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    return {{"op", "solve"},
+            {"matrix", system.name},
+            {"rows", system.matrix.rows()},
+            {"nonzeros", system.matrix.nonzeros()},
+            {"solver", way.solver},
+            {"preconditioner", way.preconditioner},
+            {"format", way.format},
+            {"rtol", bench.rtol},
+            {"status", to_string(report.status)},
+            {"iterations", report.iterations},
+            {"operator_applications", report.operator_applications},
+            {"mends", report.recoveries},
+            {"true_relative_residual", report.true_relative_residual},
+            {"setup_seconds", solver.setup_seconds()},
+            {"seconds", seconds[seconds.size() / 2]},
+            {"spread", (seconds.back() - seconds.front()) / seconds[seconds.size() / 2]}};
+}
+
+}  // namespace
+
+Json solves(const Context& context, const Context& cpu, const std::string& folder,
+            const std::vector<std::string>& matrices, const SolveBench& bench) {
+    Json result = document(context, "solve");
+    for (const std::string& name : matrices) {
+        const LoadedSystem system = load_system(context, cpu, name, folder);
+        for (const std::string& way : bench.ways) {
+            const Json line = measured_way(context, system, way, bench);
+            std::fprintf(stderr, "%s\n", line.dump().c_str());
+            result["rows"].push_back(line);
+        }
+    }
+    return result;
+}
+
+}  // namespace tessera::bench

@@ -1,0 +1,147 @@
+#include <cublas_v2.h>
+
+#include <memory>
+
+#include "harness/shared_library.hpp"
+#include "operations/implementations.hpp"
+#include "tessera/types.hpp"
+
+namespace tessera::bench {
+
+namespace {
+
+void check(cublasStatus_t status, const char* call) {
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        throw DeviceError(std::string(call) + " returned status " + std::to_string(int(status)));
+    }
+}
+
+template <class T>
+struct Prototypes;
+template <>
+struct Prototypes<float> {
+    static constexpr char letter = 'S';
+    using Getrf = decltype(&cublasSgetrfBatched);
+    using Getri = decltype(&cublasSgetriBatched);
+    using Matinv = decltype(&cublasSmatinvBatched);
+    using Gemv = decltype(&cublasSgemvBatched);
+    using GemvStrided = decltype(&cublasSgemvStridedBatched);
+};
+template <>
+struct Prototypes<double> {
+    static constexpr char letter = 'D';
+    using Getrf = decltype(&cublasDgetrfBatched);
+    using Getri = decltype(&cublasDgetriBatched);
+    using Matinv = decltype(&cublasDmatinvBatched);
+    using Gemv = decltype(&cublasDgemvBatched);
+    using GemvStrided = decltype(&cublasDgemvStridedBatched);
+};
+
+const SharedLibrary& cublas() {
+    static const SharedLibrary library("cuBLAS", {"libcublas.so.13", "libcublas.so"});
+    return library;
+}
+
+template <class T, class Function>
+Function function(const std::string& name) {
+    return cublas().symbol<Function>("cublas" + std::string(1, Prototypes<T>::letter) + name);
+}
+
+/// What the calls need beside the workload; made once a workload.
+template <class T>
+struct Calls {
+    explicit Calls(Workload<T>& workload)
+        : work(workload),
+          n(workload.shape().n),
+          ld(int(workload.shape().leading_dimension())),
+          batch(workload.shape().batch),
+          pivots(workload.context(), Offset(n) * batch),
+          info(workload.context(), batch) {
+        check(cublas().symbol<decltype(&cublasCreate)>("cublasCreate_v2")(&handle), "cublasCreate");
+        const auto set_stream = cublas().symbol<decltype(&cublasSetStream)>("cublasSetStream_v2");
+        check(set_stream(handle, static_cast<cudaStream_t>(work.context().stream())),
+              "cublasSetStream");
+    }
+    Calls(const Calls&) = delete;
+    Calls& operator=(const Calls&) = delete;
+    ~Calls() { cublas().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
+
+    /// Factors a in place, inverse in x.
+    void getrf_getri(Offset set) {
+        check(getrf(handle, n, work.a_addresses(set), ld, pivots.data(), info.data(), batch),
+              "getrfBatched");
+        check(getri(handle, n, work.a_addresses(set), ld, pivots.data(), work.x_addresses(set), ld,
+                    info.data(), batch),
+              "getriBatched");
+    }
+    void matinv(Offset set) {
+        check(matinv_(handle, n, work.a_addresses(set), ld, work.x_addresses(set), ld, info.data(),
+                      batch),
+              "matinvBatched");
+    }
+    void gemv(Offset set) {
+        const T one = 1, zero = 0;
+        check(gemv_(handle, CUBLAS_OP_N, n, n, &one, work.a_addresses(set), ld,
+                    work.v_addresses(set), 1, &zero, work.w_addresses(set), 1, batch),
+              "gemvBatched");
+    }
+    void gemv_strided(Offset set) {
+        const T one = 1, zero = 0;
+        check(gemv_strided_(handle, CUBLAS_OP_N, n, n, &one, work.a(set).values, ld,
+                            work.a(set).stride, work.v(set).values, 1, n, &zero, work.w(set).values,
+                            1, n, batch),
+              "gemvStridedBatched");
+    }
+
+    Workload<T>& work;
+    int n, ld, batch;
+    Buffer<int> pivots, info;
+    cublasHandle_t handle = nullptr;
+    typename Prototypes<T>::Getrf getrf =
+        function<T, typename Prototypes<T>::Getrf>("getrfBatched");
+    typename Prototypes<T>::Getri getri =
+        function<T, typename Prototypes<T>::Getri>("getriBatched");
+    typename Prototypes<T>::Matinv matinv_ =
+        function<T, typename Prototypes<T>::Matinv>("matinvBatched");
+    typename Prototypes<T>::Gemv gemv_ = function<T, typename Prototypes<T>::Gemv>("gemvBatched");
+    typename Prototypes<T>::GemvStrided gemv_strided_ =
+        function<T, typename Prototypes<T>::GemvStrided>("gemvStridedBatched");
+};
+
+}  // namespace
+
+template <class T>
+Implementations<T> cublas_peers(const std::string& op, Workload<T>& work) {
+    const Shape& shape = work.shape();
+    const bool inverts = op == "invert";
+    if ((!inverts && op != "multiply") || shape.varies() || !work.context().on_gpu() ||
+        !cublas().found()) {
+        return {};
+    }
+    const auto calls = std::make_shared<Calls<T>>(work);
+    Implementations<T> ways;
+    if (inverts) {
+        ways.push_back(inversion(work, "cublas_getrf_getri"));
+        ways.back().run = [calls](Offset set) { calls->getrf_getri(set); };
+        ways.back().overwrites = true;
+        if (shape.n <= 32) {
+            ways.push_back(inversion(work, "cublas_matinv"));
+            ways.back().run = [calls](Offset set) { calls->matinv(set); };
+        }
+        return ways;
+    }
+    ways.push_back(product(work, "cublas_gemv"));
+    ways.back().variant = "pointers";
+    ways.back().run = [calls](Offset set) { calls->gemv(set); };
+    if (shape.layout != "pointers") {
+        ways.push_back(product(work, "cublas_gemv"));
+        ways.back().variant = "strided";
+        ways.back().run = [calls](Offset set) { calls->gemv_strided(set); };
+    }
+    return ways;
+}
+
+template Implementations<float> cublas_peers(const std::string&, Workload<float>&);
+template Implementations<double> cublas_peers(const std::string&, Workload<double>&);
+
+}  // namespace tessera::bench

@@ -1,0 +1,145 @@
+#include "commands/checks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "report/text.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+void check_files(const SolveArguments& arguments, const std::string& blocks) {
+    const std::vector<std::string> inputs = {arguments.matrix, arguments.right_hand_side,
+                                             arguments.start, blocks};
+    check_output("--json", arguments.json, inputs);
+    check_output("--out", arguments.out, inputs);
+    check_output("--vtu", arguments.mesh.vtu, inputs);
+    if (arguments.out.empty()) return;
+    check_ending("--out", arguments.out);
+    if (arguments.out == arguments.json) {
+        throw InvalidArgument("--out and --json name the same file");
+    }
+}
+
+SolveChoice parse(const SolveArguments& arguments) {
+    SolveChoice choice;
+    choice.solver = arguments.solver;
+    const std::string& solver = choice.solver.name();
+    std::vector<std::string> solvers = solver_names();
+    solvers.insert(solvers.end(), {"refinement", "auto"});
+    if (std::find(solvers.begin(), solvers.end(), solver) == solvers.end()) {
+        throw InvalidArgument(unknown_word_message("solver", solver, solvers));
+    }
+    if (solver == "refinement") {
+        choice.refinement = parse_refinement(choice.solver);
+    } else if (solver == "auto") {
+        choice.solver.finish();
+    } else {
+        choice.config = parse_solver(choice.solver);
+    }
+    choice.preconditioner = parse_preconditioner(arguments.preconditioner);
+    choice.format = parse_format(arguments.format);
+    choice.preconditioner->use_format(choice.format);
+    choice.right_hand_side = RightHandSide::parse(arguments.right_hand_side, arguments.seed);
+    return choice;
+}
+
+/// None: beyond the rows.
+template <class T>
+Index first_empty_row(const CsrView<T>& matrix) {
+    const auto offsets = matrix.row_offsets_span();
+    return Index(std::adjacent_find(offsets.begin(), offsets.end()) - offsets.begin());
+}
+
+}  // namespace
+
+void SolveChoice::resolve_solver(const char* name) {
+    if (solver.name() != "auto") return;
+    solver = name;
+    config = parse_solver(solver);
+}
+
+SolveChoice check_arguments(const SolveArguments& arguments) {
+    if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
+        throw InvalidArgument("--rtol and --atol must be finite");
+    }
+    SolveChoice choice = parse(arguments);
+    if (choice.refinement && arguments.precision == "f32") {
+        throw InvalidArgument(
+            "--solver refinement needs --precision f64: its corrections are in f32 already");
+    }
+    if (choice.refinement && arguments.side == "left") {
+        throw InvalidArgument("--solver refinement knows no --side left");
+    }
+    check_mesh_arguments(arguments.mesh);
+    const MeshArguments& mesh = arguments.mesh;
+    if (!arguments.right_hand_side.empty() &&
+        !(mesh.load.empty() && mesh.traction.empty() && mesh.body_force.empty())) {
+        throw InvalidArgument(
+            "--rhs takes the place of the loads: leave out --load, --traction and --body-force, or "
+            "--rhs");
+    }
+    if (choice.format.values != ValueFormat::working) {
+        throw InvalidArgument("--format " + arguments.format +
+                              ": with rounded values this would solve another system; leave out "
+                              "values=");
+    }
+    check_files(arguments, Spec(arguments.preconditioner).word("blocks", ""));
+    return choice;
+}
+
+Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {
+    try {
+        return Context::from_name(device, threads, &why_not_cuda);
+    } catch (const DeviceError& error) {
+        throw DeviceUnavailable(error.what());
+    }
+}
+
+void note_fallback(const std::string& why_not_cuda, bool quiet) {
+    if (why_not_cuda.empty() || quiet) return;
+    std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
+}
+
+template <class T>
+void check_system(const System<T>& system, bool allow_singular, bool quiet) {
+    const CsrView<T> matrix = system.matrix.view();
+    if (matrix.rows != matrix.columns) {
+        throw InvalidArgument("'" + system.name + "' is " + std::to_string(matrix.rows) + " x " +
+                              std::to_string(matrix.columns) +
+                              "; only square systems can be solved");
+    }
+    const auto values = matrix.values_span();
+    if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
+        throw InvalidArgument("'" + system.name +
+                              "' has no nonzeros, so it can be solved with for b = 0 alone; check "
+                              "how it was written");
+    }
+    if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {
+        std::fprintf(
+            stderr,
+            "tessera: row %d (counted from 0) of '%s' is empty, so the matrix is singular; "
+            "there is a solution only if b is 0 in empty rows\n",
+            empty, system.name.c_str());
+    }
+    if (!system.known_singular) return;
+    if (!allow_singular && system.structure) {
+        throw InvalidArgument(can_move_message(system.name, *system.structure));
+    }
+    if (!allow_singular) {
+        throw InvalidArgument("'" + system.name +
+                              "' is singular (nothing holds the body) and is meant for kernels "
+                              "and benchmarks; add --allow-singular to solve it all the same");
+    }
+    if (!quiet) {
+        std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
+                     system.name.c_str());
+    }
+}
+
+template void check_system<float>(const System<float>&, bool, bool);
+template void check_system<double>(const System<double>&, bool, bool);
+
+}  // namespace tessera::cli

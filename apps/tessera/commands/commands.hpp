@@ -1,0 +1,114 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "system/structure.hpp"
+#include "tessera/context.hpp"
+
+namespace tessera::cli {
+
+/// What the shell gets.
+enum ExitCode : int {
+    exit_converged = 0,
+    exit_internal = 1,
+    exit_slower = 1,  ///< Of compare.
+    exit_usage = 2,   ///< Wrong arguments, unreadable input, or more memory than there is.
+    exit_not_converged = 3,
+    exit_breakdown = 4,
+    exit_no_device = 5,
+    exit_interrupted = 130,
+};
+
+/// The device that was asked for is not there, or this build cannot use it.
+class DeviceUnavailable : public Error {
+  public:
+    using Error::Error;
+};
+
+struct SolveArguments {
+    std::string matrix;
+    std::string right_hand_side;  ///< Empty: the problem's own load, else ones.
+    std::string solver = "auto";
+    std::string preconditioner = "block_jacobi:32";
+    std::string format = "csr";  ///< Of the matrix in products.
+    double rtol = 1e-8;
+    double atol = 0;
+    Offset max_iterations = 10000;
+    double max_seconds = std::numeric_limits<double>::infinity();
+    Offset stagnation_window = 2000;
+    std::string side = "right";
+    std::string device = "auto";
+    int threads = 0;
+    std::string precision = "f64";
+    std::string start;
+    std::uint64_t seed = 1;
+    std::string json;
+    std::string out;
+    std::string monitor;  ///< Empty: bar on a terminal, else none.
+    bool quiet = false;
+    bool allow_singular = false;
+    bool allow_empty_rows = false;
+    MeshArguments mesh;
+    std::vector<std::string> command_line;  ///< As typed, to print a corrected one.
+};
+
+struct TuneArguments {
+    SolveArguments solve;  ///< Its preconditioner is not used.
+    std::vector<int> bounds = {16, 32, 8, 24,
+                               12, 4,  1};  ///< Block sizes, in this order; 1: jacobi.
+    double seconds = 60;
+};
+
+struct InfoArguments {
+    std::string matrix;
+    std::string json;
+    int threads = 0;
+    bool allow_empty_rows = false;
+};
+
+struct ConvertArguments {
+    std::string matrix;
+    std::string out;
+    std::string symmetry = "auto";
+    int threads = 0;
+    bool allow_empty_rows = false;
+};
+
+struct DevicesArguments {
+    std::string json;
+    bool test = false;
+};
+
+struct CompareArguments {
+    std::string before;
+    std::string after;
+};
+
+/// Each runs one subcommand and returns its exit code; errors are thrown.
+int solve(const SolveArguments& arguments);
+/// Solves the system with one preconditioner after the other, each no longer than the fastest so
+/// far took, and tells which command solves it fastest. The time is a budget for all of them.
+/// Symmetric systems get block LDL^T, too, where the diagonal is not positive or the first block
+/// Jacobi fails; with the solver that was asked for, else with sqmr and gmres:25.
+int tune(const TuneArguments& arguments);
+int info(const InfoArguments& arguments);
+/// The part of `info` for a mesh.
+int mesh_info(const InfoArguments& arguments);
+int convert(const ConvertArguments& arguments);
+int devices(const DevicesArguments& arguments);
+
+/// Two result files of tessera-bench. Rows of equal keys, those of measured values apart, are
+///   SAME     when their medians differ by at most 3 %;
+///   UNCLEAR  when they differ by more, but not by more than half the sum of the two interquartile
+///            ranges, so that the middle halves of the samples may overlap;
+///   FASTER or SLOWER otherwise.
+/// Lists them with the ratio new over old, and the rows that one file lacks. 1 when a row is
+/// slower.
+int compare(const CompareArguments& arguments);
+
+/// Becomes the program tessera-bench that lies beside this one, with these arguments.
+int bench(const std::vector<std::string>& words);
+
+}  // namespace tessera::cli

@@ -1,0 +1,35 @@
+#include <cstdio>
+
+#include "commands/commands.hpp"
+#include "report/text.hpp"
+#include "run/interrupt.hpp"
+#include "system/matrix_facts.hpp"
+#include "system/system.hpp"
+
+namespace tessera::cli {
+
+int convert(const ConvertArguments& arguments) {
+    const InterruptNote note("converting " + arguments.matrix);
+    check_ending("convert", arguments.out);
+    check_output("convert", arguments.out, {arguments.matrix});
+    const Context host = Context::cpu(arguments.threads);
+    const System<double> system =
+        load_system<double>(host, arguments.matrix, arguments.allow_empty_rows);
+    const CsrView<double> matrix = system.matrix.view();
+    // PETSc files have no symmetric form.
+    const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
+                           matrix.rows == matrix.columns && find_symmetry(matrix).exact();
+    try {
+        const WritingNote writing(arguments.out);
+        io::write_matrix(host, arguments.out, matrix,
+                         symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
+    } catch (const Error& error) {
+        throw InvalidArgument(error.what());
+    }
+    std::fprintf(stderr, "tessera: wrote %d x %d with %lld nonzeros (%s) to %s\n", matrix.rows,
+                 matrix.columns, static_cast<long long>(matrix.nonzeros),
+                 symmetric ? "symmetric" : "general", arguments.out.c_str());
+    return exit_converged;
+}
+
+}  // namespace tessera::cli

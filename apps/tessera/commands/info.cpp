@@ -1,0 +1,298 @@
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "commands/commands.hpp"
+#include "commands/refusal.hpp"
+#include "report/text.hpp"
+#include "run/interrupt.hpp"
+#include "system/matrix_facts.hpp"
+#include "system/system.hpp"
+#include "tessera/tessera.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+constexpr std::array<Index, 4> bounds = {4, 8, 16, 32};
+
+/// Sizes of the blocks of one partition and how often each occurs.
+using Histogram = std::map<Index, Offset>;
+
+Histogram histogram(const BlockPartition& blocks) {
+    Histogram sizes;
+    const Index* const offsets = blocks.block_offsets.data();
+    for (Index b = 0; b < blocks.count; ++b) ++sizes[offsets[b + 1] - offsets[b]];
+    return sizes;
+}
+
+struct BoundFacts {
+    Index bound = 0;
+    Histogram sizes;
+    Offset inverse_bytes = 0;
+    Index singular = 0;  ///< Blocks that cannot be inverted as they are.
+};
+
+/// A format that products may run in.
+struct NamedFormat {
+    std::string name;
+    FormatFacts facts;
+};
+
+/// What `tessera info` finds out about a matrix.
+struct MatrixInfo {
+    std::string name, format, field;
+    Offset rows = 0, columns = 0, nonzeros = 0, csr_bytes = 0;
+    Offset duplicates = 0;
+    RowFacts row;
+    bool square = false;
+    SymmetryFacts symmetry;
+    bool symmetric = false;  ///< Up to rounding.
+    DiagonalFacts diagonal;
+    Histogram natural;
+    std::vector<BoundFacts> agglomerated;
+    std::vector<NamedFormat> formats;
+    bool positive_definite = false;  ///< As far as can be seen at a glance.
+    bool known_singular = false;
+    std::string suggestion;
+};
+
+BoundFacts find_bound(const Context& host, const CsrView<double>& matrix, Index bound) {
+    BlockPartition blocks = find_blocks(host, matrix, bound);
+    BoundFacts facts{bound, histogram(blocks), blocks.entries * Offset(sizeof(double)), 0};
+    facts.singular = BlockJacobi<double>(host, matrix, std::move(blocks)).singular_blocks();
+    return facts;
+}
+
+/// One of each kind, with the block that suits the matrix and a GPU's slices.
+std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>& matrix) {
+    const auto facts = [&](const std::string& name) {
+        return format_facts(host, matrix, parse_format(Spec(name)));
+    };
+    const std::string block = std::to_string(facts("sbell,slice=32").block);
+    std::vector<NamedFormat> formats;
+    for (const std::string& name :
+         {std::string("csr"), std::string("ell"), std::string("sell:32,sort_window=1"),
+          "bell:" + block, "bcsr:" + block, "sbell:" + block + ",slice=32,sort_window=1",
+          "sbell:" + block + ",slice=32,sort_window=all"}) {
+        formats.push_back({name, facts(name)});
+    }
+    return formats;
+}
+
+/// Block Jacobi with the largest bound and the solver that fits the symmetry; block LDL^T where a
+/// symmetric matrix is seen to be indefinite, which an empty row alone does not say. Few right-hand
+/// sides have a solution then.
+std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
+    std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
+    const DiagonalFacts& diagonal = info.diagonal;
+    const bool indefinite =
+        diagonal.missing > info.row.empty || diagonal.zero + diagonal.negative > 0;
+    if (info.symmetric && indefinite) {
+        command += "sqmr --precond block_ldlt:8";
+    } else {
+        command += std::string(automatic_solver(info.positive_definite)) +
+                   " --precond block_jacobi:" + std::to_string(bounds.back());
+        if (info.agglomerated.back().singular > 0) command += ",singular=shift";
+    }
+    if (info.row.empty > 0) command += " --rhs solution:random";
+    if (info.known_singular) command += " --allow-singular";
+    if (arguments.allow_empty_rows) command += " --allow-empty-rows";
+    return command;
+}
+
+MatrixInfo gather(const InfoArguments& arguments) {
+    const Context host = Context::cpu(arguments.threads);
+    const System<double> system =
+        load_system<double>(host, arguments.matrix, arguments.allow_empty_rows);
+    const CsrView<double> matrix = system.matrix.view();
+    MatrixInfo info;
+    info.name = system.name;
+    info.format = system.file.format.empty() ? "generated" : system.file.format;
+    info.field = system.file.field;
+    info.duplicates = system.file.duplicates;
+    info.rows = matrix.rows;
+    info.columns = matrix.columns;
+    info.nonzeros = matrix.nonzeros;
+    info.csr_bytes =
+        Offset(matrix.row_offsets_span().size_bytes() + matrix.column_indices_span().size_bytes() +
+               matrix.values_span().size_bytes());
+    info.row = find_rows(matrix);
+    info.square = matrix.rows == matrix.columns;
+    info.known_singular = system.known_singular;
+    info.formats = find_formats(host, matrix);
+    if (!info.square) return info;
+    info.symmetry = find_symmetry(matrix);
+    info.symmetric = is_symmetric(host, matrix);
+    info.diagonal = find_diagonal(matrix);
+    info.positive_definite = looks_positive_definite(host, matrix);
+    info.natural = histogram(find_blocks(host, matrix, default_block_bound, Blocking::natural));
+    if (info.nonzeros == 0) return info;
+    for (const Index bound : bounds) {
+        info.agglomerated.push_back(find_bound(host, matrix, bound));
+    }
+    info.suggestion = suggest(arguments, info);
+    return info;
+}
+
+double mean_row(const MatrixInfo& info) {
+    return info.rows > 0 ? double(info.nonzeros) / double(info.rows) : 0;
+}
+
+Offset block_count(const Histogram& sizes) {
+    Offset count = 0;
+    for (const auto& [size, number] : sizes) count += number;
+    return count;
+}
+
+/// "1 x 12, 3 x 400": size 12 once, size 3 400 times; the ten most frequent.
+std::string histogram_text(const Histogram& sizes) {
+    std::multimap<Offset, Index, std::greater<>> frequent;
+    for (const auto& [size, number] : sizes) frequent.emplace(number, size);
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [number, size] : frequent) {
+        if (shown++ == 10) return text + ", ...";
+        text += (text.empty() ? "" : ", ") +
+                format("%lld of size %d", static_cast<long long>(number), size);
+    }
+    return text;
+}
+
+const char* yes_no(bool yes) { return yes ? "yes" : "no"; }
+
+std::string formats_table(const std::vector<NamedFormat>& formats) {
+    std::string table = format("\n  %-30s %8s %6s %14s %14s\n", "format", "padding", "index",
+                               "memory", "product reads");
+    for (const NamedFormat& one : formats) {
+        table += format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.facts.padding(),
+                        one.facts.index_bits, format_bytes(double(one.facts.bytes)).c_str(),
+                        format_bytes(double(one.facts.read_bytes)).c_str());
+    }
+    return table;
+}
+
+std::string to_table(const MatrixInfo& info) {
+    std::string table = info.name + "\n";
+    const auto line = [&](const char* name, const std::string& what) {
+        table += format("  %-16s %s\n", name, what.c_str());
+    };
+    const auto number = [](Offset value) { return std::to_string(value); };
+    line("format",
+         info.format + (info.field.empty() ? "" : ", " + info.field) +
+             (info.duplicates > 0 ? ", " + number(info.duplicates) + " duplicates summed" : ""));
+    line("size", number(info.rows) + " x " + number(info.columns) + ", " + number(info.nonzeros) +
+                     " nonzeros");
+    line("entries a row",
+         "least " + number(info.row.fewest) + ", mean " + format("%.1f", mean_row(info)) +
+             ", most " + number(info.row.most) +
+             (info.row.empty > 0 ? ", " + number(info.row.empty) + " rows empty" : ""));
+    line("bandwidth", number(info.row.lower_bandwidth) + " below, " +
+                          number(info.row.upper_bandwidth) + " above the diagonal");
+    line("memory as CSR", format_bytes(double(info.csr_bytes)));
+    if (!info.square) {
+        return table + "  not square: it cannot be solved with\n" + formats_table(info.formats);
+    }
+    std::string values = yes_no(info.symmetry.exact());
+    if (info.symmetry.pattern && !info.symmetry.exact()) {
+        values +=
+            format(" (largest difference %.1e of the largest entry)", info.symmetry.asymmetry);
+    }
+    line("symmetric",
+         std::string("pattern ") + yes_no(info.symmetry.pattern) + ", values " + values);
+    line("diagonal", number(info.diagonal.missing) + " missing, " + number(info.diagonal.zero) +
+                         " zero, " + number(info.diagonal.negative) + " negative");
+    if (info.nonzeros == 0) return table + "  no nonzeros: it cannot be solved with\n";
+    if (info.row.empty > 0) {
+        line("singular", "for its empty rows: b must be 0 in them, and x is not unique");
+    }
+    line("natural blocks", number(block_count(info.natural)) + ": " + histogram_text(info.natural));
+    table += format("\n  %-16s %10s %8s %14s %10s\n", "block_jacobi", "blocks", "largest",
+                    "inverses", "singular");
+    for (const BoundFacts& facts : info.agglomerated) {
+        table += format("  bound %-10d %10lld %8d %14s %10d\n", facts.bound,
+                        static_cast<long long>(block_count(facts.sizes)),
+                        facts.sizes.empty() ? 0 : facts.sizes.rbegin()->first,
+                        format_bytes(double(facts.inverse_bytes)).c_str(), facts.singular);
+    }
+    return table + formats_table(info.formats) + "\nTry: " + info.suggestion + "\n";
+}
+
+JsonObject histogram_json(const Histogram& sizes) {
+    JsonObject json;
+    for (const auto& [size, number] : sizes) json.add(std::to_string(size), number);
+    return json;
+}
+
+std::string to_json(const MatrixInfo& info) {
+    std::vector<JsonObject> agglomerated;
+    for (const BoundFacts& facts : info.agglomerated) {
+        agglomerated.push_back(JsonObject()
+                                   .add("bound", Offset(facts.bound))
+                                   .add("count", block_count(facts.sizes))
+                                   .add("sizes", histogram_json(facts.sizes))
+                                   .add("inverse_bytes", facts.inverse_bytes)
+                                   .add("singular", Offset(facts.singular)));
+    }
+    std::vector<JsonObject> formats;
+    for (const NamedFormat& one : info.formats) {
+        formats.push_back(JsonObject()
+                              .add("format", one.name)
+                              .add("padding", one.facts.padding())
+                              .add("index_bits", Offset(one.facts.index_bits))
+                              .add("bytes", one.facts.bytes)
+                              .add("read_bytes", one.facts.read_bytes));
+    }
+    JsonObject json;
+    json.add("schema", "tessera-info/1").add("version", version()).add("commit", commit());
+    json.add("name", info.name).add("format", info.format).add("field", info.field);
+    json.add("rows", info.rows).add("columns", info.columns).add("nonzeros", info.nonzeros);
+    json.add("duplicates", info.duplicates);
+    json.add("entries_per_row", JsonObject()
+                                    .add("least", info.row.fewest)
+                                    .add("mean", mean_row(info))
+                                    .add("most", info.row.most)
+                                    .add("empty_rows", info.row.empty));
+    json.add("bandwidth", JsonObject()
+                              .add("lower", Offset(info.row.lower_bandwidth))
+                              .add("upper", Offset(info.row.upper_bandwidth)));
+    json.add("csr_bytes", info.csr_bytes);
+    json.add("formats", formats);
+    if (info.square) {
+        const double unknown = std::numeric_limits<double>::quiet_NaN();
+        json.add("symmetry",
+                 JsonObject()
+                     .add("pattern", info.symmetry.pattern)
+                     .add("values", info.symmetry.exact())
+                     .add("asymmetry", info.symmetry.pattern ? info.symmetry.asymmetry : unknown));
+        json.add("diagonal", JsonObject()
+                                 .add("missing", info.diagonal.missing)
+                                 .add("zero", info.diagonal.zero)
+                                 .add("negative", info.diagonal.negative));
+        json.add("natural_blocks", JsonObject()
+                                       .add("count", block_count(info.natural))
+                                       .add("sizes", histogram_json(info.natural)));
+        json.add("agglomerated_blocks", agglomerated);
+        if (!info.suggestion.empty()) json.add("suggestion", info.suggestion);
+    }
+    return json.text() + "\n";
+}
+
+}  // namespace
+
+int info(const InfoArguments& arguments) {
+    const InterruptNote note("examining " + arguments.matrix);
+    check_output("--json", arguments.json, {arguments.matrix});
+    std::error_code error;
+    if (is_mesh_file(arguments.matrix) &&
+        std::filesystem::is_regular_file(arguments.matrix, error)) {
+        return mesh_info(arguments);
+    }
+    const MatrixInfo found = gather(arguments);
+    if (!arguments.json.empty()) write_text(arguments.json, to_json(found));
+    if (arguments.json != "-") write_text("-", to_table(found));
+    return exit_converged;
+}
+
+}  // namespace tessera::cli

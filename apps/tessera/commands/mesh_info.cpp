@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <limits>
+
+#include "commands/commands.hpp"
+#include "report/text.hpp"
+#include "tessera/io.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+Offset cell_count(const Cells& cells) { return Offset(cells.nodes.size()) / corners(cells.shape); }
+
+/// "400 quadrilaterals, 1 triangle".
+std::string shapes_text(const std::vector<Cells>& parts) {
+    std::string text;
+    for (const Cells& cells : parts) {
+        if (cells.nodes.empty()) continue;
+        text += (text.empty() ? "" : ", ") + std::to_string(cell_count(cells)) + " " +
+                to_string(cells.shape) + (cell_count(cells) == 1 ? "" : "s");
+    }
+    return text.empty() ? "none" : text;
+}
+
+struct Extent {
+    double low = std::numeric_limits<double>::infinity();
+    double high = -std::numeric_limits<double>::infinity();
+};
+
+std::vector<Extent> extents(const Mesh& mesh) {
+    std::vector<Extent> all(std::size_t(mesh.dimensions));
+    for (std::size_t k = 0; k < mesh.points.size(); ++k) {
+        Extent& axis = all[k % all.size()];
+        axis.low = std::min(axis.low, mesh.points[k]);
+        axis.high = std::max(axis.high, mesh.points[k]);
+    }
+    return all;
+}
+
+std::vector<Offset> region_sizes(const Mesh& mesh) {
+    std::vector<Offset> sizes(mesh.region_names.size());
+    for (const int region : mesh.regions) ++sizes[std::size_t(region)];
+    return sizes;
+}
+
+const char* kind_of(int group_dimensions) {
+    constexpr const char* kinds[] = {"points", "edges", "faces"};
+    return kinds[group_dimensions];
+}
+
+/// A command with the first groups that would do.
+std::string suggestion(const InfoArguments& arguments, const Mesh& mesh) {
+    std::vector<std::string> groups;
+    for (const MeshGroup& group : mesh.groups) {
+        if (group.dimensions == mesh.dimensions - 1) groups.push_back(group.name);
+    }
+    if (groups.size() < 2) return {};
+    return "tessera solve " + shell_word(arguments.matrix) + " --fix " +
+           shell_word(groups.front()) + " --load " +
+           shell_word(groups.back() + (mesh.dimensions == 2 ? "=0,-1" : "=0,-1,0")) +
+           " --vtu out.vtu";
+}
+
+std::string to_table(const InfoArguments& arguments, const Mesh& mesh) {
+    std::string table = arguments.matrix + "\n";
+    const auto line = [&](const char* name, const std::string& what) {
+        table += format("  %-16s %s\n", name, what.c_str());
+    };
+    line("format", std::string("Gmsh mesh, ") + (mesh.dimensions == 2 ? "plane" : "solid"));
+    line("nodes", std::to_string(mesh.node_count()));
+    line("elements", shapes_text(mesh.elements));
+    const std::vector<Extent> box = extents(mesh);
+    for (std::size_t i = 0; i < box.size(); ++i) {
+        line(std::string(1, "xyz"[i]).c_str(), format("%.6g .. %.6g", box[i].low, box[i].high));
+    }
+    const std::vector<Offset> sizes = region_sizes(mesh);
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+        line(k == 0 ? "regions" : "",
+             (mesh.region_names[k].empty() ? "(no name)" : mesh.region_names[k]) + ": " +
+                 std::to_string(sizes[k]) + " elements");
+    }
+    for (std::size_t k = 0; k < mesh.groups.size(); ++k) {
+        const MeshGroup& group = mesh.groups[k];
+        line(k == 0 ? "groups" : "",
+             group.name + ": " + kind_of(group.dimensions) + ", " + shapes_text(group.cells));
+    }
+    if (mesh.groups.empty()) {
+        line("groups", "none; name parts of the boundary as physical groups in Gmsh");
+    }
+    const std::string command = suggestion(arguments, mesh);
+    return command.empty() ? table : table + "\nTry: " + command + "\n";
+}
+
+std::string to_json(const InfoArguments& arguments, const Mesh& mesh) {
+    JsonObject json, elements;
+    for (const Cells& cells : mesh.elements) {
+        if (!cells.nodes.empty()) elements.add(to_string(cells.shape), cell_count(cells));
+    }
+    std::vector<JsonObject> regions, groups;
+    const std::vector<Offset> sizes = region_sizes(mesh);
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+        regions.push_back(JsonObject().add("name", mesh.region_names[k]).add("elements", sizes[k]));
+    }
+    for (const MeshGroup& group : mesh.groups) {
+        Offset count = 0;
+        for (const Cells& cells : group.cells) count += cell_count(cells);
+        groups.push_back(JsonObject()
+                             .add("name", group.name)
+                             .add("dimensions", Offset(group.dimensions))
+                             .add("cells", count));
+    }
+    json.add("schema", "tessera-mesh-info/1").add("version", version()).add("commit", commit());
+    json.add("name", arguments.matrix).add("dimensions", Offset(mesh.dimensions));
+    json.add("nodes", Offset(mesh.node_count())).add("elements", elements);
+    json.add("regions", regions).add("groups", groups);
+    const std::string command = suggestion(arguments, mesh);
+    if (!command.empty()) json.add("suggestion", command);
+    return json.text() + "\n";
+}
+
+}  // namespace
+
+int mesh_info(const InfoArguments& arguments) {
+    const Mesh mesh = io::read_mesh(Context::cpu(arguments.threads), arguments.matrix);
+    if (!arguments.json.empty()) write_text(arguments.json, to_json(arguments, mesh));
+    if (arguments.json != "-") write_text("-", to_table(arguments, mesh));
+    return exit_converged;
+}
+
+}  // namespace tessera::cli

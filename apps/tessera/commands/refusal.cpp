@@ -1,0 +1,72 @@
+#include "commands/refusal.hpp"
+
+#include <limits>
+
+#include "commands/commands.hpp"
+#include "report/text.hpp"
+
+namespace tessera::cli {
+
+SolveReport refusal(const PreconditionerReport& setup) {
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    SolveReport report;
+    report.status = Status::singular_block;
+    report.message =
+        setup.unusable + (setup.blocks > 0
+                              ? ", so the solve was not started; use singular=shift"
+                              : " and the solve was not started; take --solver idr --precond "
+                                "block_jacobi");
+    report.relative_residual = unknown;
+    report.true_relative_residual = unknown;
+    return report;
+}
+
+std::string refusal_text(const PreconditionerReport& setup, Offset singular,
+                         const std::vector<std::string>& command_line) {
+    if (setup.first_non_finite_row >= 0) {
+        return "tessera: row " + std::to_string(setup.first_non_finite_row) +
+               " of the matrix holds NaN or infinity; no policy for singular blocks helps\n";
+    }
+    const std::vector<SingularBlock>& first = setup.first_singular;
+    std::string text = "tessera: " + std::to_string(singular) + " singular block" +
+                       (singular == 1 ? "" : "s") +
+                       (singular > Offset(first.size()) ? "; the first ones:" : ":") + "\n";
+    for (const SingularBlock& block : first) {
+        const char* inverse = block.info == block.rows ? ", or an entry of the inverse," : "";
+        text += format("  block %d, rows %d..%d, pivot %d of %d%s is zero or not finite\n",
+                       block.block, block.first_row, block.first_row + block.rows - 1, block.info,
+                       block.rows, inverse);
+    }
+    return text + "To shift these blocks until they can be inverted, try:\n  " +
+           shifted_command(command_line) + "\n";
+}
+
+std::string shifted_command(std::vector<std::string> command_line) {
+    const std::string option = "--precond";
+    const std::string stop = ",singular=stop";
+    const auto shift = [&](std::string text) {
+        if (const auto at = text.find(stop); at != std::string::npos) text.erase(at, stop.size());
+        return text + ",singular=shift";
+    };
+    bool found = false;
+    for (std::size_t k = 0; k < command_line.size() && !found; ++k) {
+        if (command_line[k] == option && k + 1 < command_line.size()) {
+            command_line[k + 1] = shift(command_line[k + 1]);
+            found = true;
+        } else if (command_line[k].starts_with(option + "=")) {
+            command_line[k] = shift(command_line[k]);
+            found = true;
+        }
+    }
+    if (!found) {
+        command_line.push_back(option);
+        command_line.push_back(shift(SolveArguments{}.preconditioner));
+    }
+    std::string command;
+    for (const std::string& word : command_line) {
+        command += (command.empty() ? "" : " ") + shell_word(word);
+    }
+    return command;
+}
+
+}  // namespace tessera::cli

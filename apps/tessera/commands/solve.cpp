@@ -1,0 +1,326 @@
+#include <cstdio>
+#include <functional>
+
+#include "commands/checks.hpp"
+#include "commands/commands.hpp"
+#include "commands/refusal.hpp"
+#include "report/text.hpp"
+#include "run/clock.hpp"
+#include "run/interrupt.hpp"
+#include "run/monitor.hpp"
+#include "system/matrix_facts.hpp"
+#include "system/memory.hpp"
+#include "system/right_hand_side.hpp"
+#include "system/system.hpp"
+#include "tessera/tessera.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+/// Where no other method helps: what to know of a singular system that was not solved.
+std::string singular_system_message(const SolveReport& solve, bool knows_solution) {
+    return "The matrix is singular (the relative residual is " +
+           format("%.2e", solve.true_relative_residual) + "); " +
+           (knows_solution ? "b is in its range up to rounding alone: ask for less"
+                           : "most right-hand sides have no solution, one made by "
+                             "--rhs solution:random has") +
+           ".";
+}
+
+/// What the x of a solve that did not converge is, and where it went.
+void note_what_x_is(const SolveArguments& arguments) {
+    const std::string& vtu = arguments.mesh.vtu;
+    std::fprintf(stderr,
+                 "tessera: x is the better of the last iterate and where the last restart began; "
+                 "%s%s\n",
+                 arguments.out.empty() ? "it was not written (--out FILE)"
+                                       : ("it was written to " + arguments.out).c_str(),
+                 vtu.empty() ? "" : ("; " + vtu + " was not written").c_str());
+}
+
+SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
+    SolveOptions options;
+    options.rtol = arguments.rtol;
+    options.atol = arguments.atol;
+    options.max_iterations = arguments.max_iterations;
+    options.max_seconds = arguments.max_seconds;
+    options.stagnation_window = arguments.stagnation_window;
+    options.side = arguments.side == "left" ? Side::left : Side::right;
+    options.observer = [&monitor](const Progress& progress) {
+        monitor.show(progress);
+        return !interrupted();
+    };
+    return options;
+}
+
+/// One run of `tessera solve`, step by step.
+template <class T>
+class Run {
+  public:
+    Run(const SolveArguments& arguments, SolveChoice choice)
+        : arguments_(arguments),
+          choice_(std::move(choice)),
+          context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
+          host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
+        report_.device = context_.description();
+        report_.threads = context_.threads();
+    }
+
+    int operator()() {
+        load();
+        const auto matrix = make_product();
+        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, *matrix, system_.load);
+        x_ = arguments_.start.empty()
+                 ? Buffer<T>(context_, matrix_.rows)
+                 : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
+                                                                 matrix_.rows, "the start"));
+        if (arguments_.start.empty()) fill(context_, T(0), x_.view());
+        context_.reset_phases();
+        context_.time_phases();
+        if (choice_.refinement) {
+            refine(*matrix);
+        } else {
+            iterate(*matrix);
+        }
+        finish();
+        if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
+            std::fputs(refusal_text(report_.setup, report_.singular_blocks, arguments_.command_line)
+                           .c_str(),
+                       stderr);
+        }
+        return exit_code();
+    }
+
+  private:
+    void load() {
+        const Clock clock;
+        system_ = load_system<T>(host_, arguments_.matrix, arguments_.allow_empty_rows,
+                                 &arguments_.mesh, arguments_.right_hand_side.empty());
+        report_.seconds.read = clock.seconds();
+        check_system(system_, arguments_.allow_singular, arguments_.quiet);
+        matrix_ = system_.matrix.view();
+        const FormatOptions& format = choice_.format;
+        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
+        if (!choice_.config && !choice_.refinement) {
+            choice_.resolve_solver(automatic_solver(looks_positive_definite(host_, matrix_)));
+        }
+        report_.solver = choice_.solver.normalised();
+        const auto& refined = choice_.refinement;
+        MemoryNeed need =
+            estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                            refined ? *refined->inner : *choice_.config, *choice_.preconditioner);
+        if (!context_.on_gpu()) need.matrix = 0;  // It is there already.
+        if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
+        if (format.format != MatrixFormat::csr) {
+            need.matrix += format_facts(host_, matrix_, format).bytes;
+        }
+        check_memory(need, context_.free_memory(), context_.on_gpu());
+        if (context_.on_gpu()) {
+            uploaded_ = copy_to(context_, matrix_);
+            matrix_ = uploaded_.view();
+            system_.matrix = {};
+        }
+    }
+
+    std::unique_ptr<Operator<T>> make_product() {
+        FormatOptions format = choice_.format;
+        if (format.format == MatrixFormat::csr) {
+            return make_operator<T>(context_, matrix_, format);
+        }
+        auto sliced = SlicedMatrix<T>::from_csr(context_, matrix_, format);
+        format.block = sliced.options().block;
+        report_.matrix.format = to_string(format);
+        return std::make_unique<SlicedMatrix<T>>(std::move(sliced));
+    }
+
+    void iterate(const Operator<T>& matrix) {
+        precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
+            run([&](const SolveOptions& options) {
+                return choice_.config->solve(context_, matrix, preconditioner,
+                                             std::as_const(vectors_.b).view(), x_.view(), options);
+            });
+        });
+    }
+
+    /// With a preconditioner of the matrix in float.
+    void refine([[maybe_unused]] const Operator<T>& matrix) {
+        if constexpr (std::is_same_v<T, double>) {
+            const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
+            const auto product = make_operator<float>(context_, low.view(), choice_.format);
+            precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
+                run([&](const SolveOptions& options) {
+                    return refinement(context_, matrix, *product, preconditioner,
+                                      std::as_const(vectors_.b).view(), x_.view(),
+                                      *choice_.refinement, options);
+                });
+            });
+        }
+    }
+
+    /// Sets up the preconditioner of a matrix, and calls `use` with it unless it must not be used:
+    /// then says why in the report.
+    template <class P>
+    void precondition(const CsrView<P>& matrix,
+                      const std::function<void(const Operator<P>*)>& use) {
+        std::unique_ptr<Preconditioner<P>> preconditioner;
+        {
+            const InterruptNote note("setting up " + arguments_.preconditioner);
+            preconditioner = choice_.preconditioner->make(context_, matrix);
+        }
+        report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
+        if (preconditioner) describe(*preconditioner);
+        if (report_.setup.overflow) {
+            throw InvalidArgument(
+                "the inverse of a block holds a value beyond the range of the precision it was to "
+                "be stored in; take precision=adaptive, or scale the system");
+        }
+        // Nothing that is given is refused from here on.
+        note_fallback(why_not_cuda_, arguments_.quiet);
+        if (!report_.setup.unusable.empty()) {
+            report_.solve = refusal(report_.setup);
+            return;
+        }
+        use(preconditioner.get());
+        if (report_.solve.recoveries > 0) describe(*preconditioner);
+    }
+
+    template <class P>
+    void describe(const Preconditioner<P>& preconditioner) {
+        report_.setup = preconditioner.report();
+        report_.setup.partition = nullptr;  // It goes before the report does.
+        report_.singular_blocks = preconditioner.singular_blocks();
+    }
+
+    void run(const std::function<SolveReport(const SolveOptions&)>& solve) {
+        Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
+        const InterruptGuard guard;
+        report_.solve = solve(solve_options(arguments_, monitor));
+        monitor.finish();
+        solved_ = true;
+        const Status status = report_.solve.status;
+        const bool ended_by_itself = status == Status::breakdown || status == Status::stagnated ||
+                                     status == Status::accuracy_lost ||
+                                     status == Status::max_iterations;
+        if (system_.known_singular && ended_by_itself) {
+            report_.solve.message =
+                singular_system_message(report_.solve, choice_.right_hand_side.knows_solution());
+        }
+    }
+
+    /// Completes the report and writes everything that was asked for.
+    void finish() {
+        const InterruptNote note("writing the results");
+        report_.seconds.solve = report_.solve.seconds;
+        report_.phases = context_.phases();
+        for (const PhaseRecord& phase : report_.phases) {
+            if (phase.name == "find_blocks") report_.seconds.find_blocks += phase.seconds;
+            if (phase.name == "setup" || phase.name == "bounds")
+                report_.seconds.setup += phase.seconds;
+        }
+        report_.peak_memory_bytes = context_.peak_memory_bytes();
+        const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
+        std::vector<T> x;
+        if (solved_ && (choice_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
+                        system_.structure)) {
+            x = copy_to_host(context_, x_);
+        }
+        if (solved_ && choice_.right_hand_side.knows_solution()) {
+            report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
+        }
+        if (wants_report) measure_copy_rate();
+        std::string failures;
+        if (report_.solve.status == Status::converged && system_.structure) {
+            finish_body(x, failures);
+        }
+        write_results(x, failures);
+        if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
+            note_what_x_is(arguments_);
+        }
+    }
+
+    /// Stresses of what was computed; a full disk is reported with the other failures.
+    void finish_body(const std::vector<T>& x, std::string& failures) {
+        const std::vector<double> solution(x.begin(), x.end());
+        const Structure& structure = *system_.structure;
+        try {
+            report_.structure = finish_structure(host_, structure, solution, arguments_.mesh.vtu);
+        } catch (const Error& error) {
+            report_.structure = finish_structure(host_, structure, solution, "");
+            failures = error.what();
+        }
+    }
+
+    /// Stays unknown where its own buffers do not fit beside the system: the results come first.
+    void measure_copy_rate() {
+        try {
+            report_.copy_bandwidth = context_.copy_bandwidth();
+        } catch (const OutOfMemory&) {
+            report_.copy_bandwidth = 0;
+        }
+    }
+
+    /// Writes all that can be written, then throws if something could not: what took long to
+    /// compute is not lost because of one full disk.
+    void write_results(const std::vector<T>& x, std::string failures) const {
+        const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
+            if (!wanted) return;
+            try {
+                write();
+            } catch (const Error& error) {
+                failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+            }
+        };
+        attempt(!arguments_.json.empty(), [&] { write_text(arguments_.json, to_json(report_)); });
+        attempt(!arguments_.quiet && arguments_.json != "-",
+                [&] { write_text("-", to_table(report_)); });
+        attempt(solved_ && !arguments_.out.empty(), [&] {
+            const WritingNote note(arguments_.out);
+            io::write_vector<T>(host_, arguments_.out, x);
+        });
+        if (!failures.empty()) throw InvalidArgument(failures);
+    }
+
+    int exit_code() const {
+        switch (report_.solve.status) {
+            case Status::converged:
+                return exit_converged;
+            case Status::breakdown:
+            case Status::non_finite:
+            case Status::singular_block:
+                return exit_breakdown;
+            case Status::interrupted:
+                return exit_interrupted;
+            case Status::max_iterations:
+            case Status::max_seconds:
+            case Status::accuracy_lost:
+            case Status::stagnated:
+                return exit_not_converged;
+        }
+        return exit_internal;
+    }
+
+    const SolveArguments& arguments_;
+    SolveChoice choice_;
+    std::string why_not_cuda_;
+    Context context_;
+    Context host_;
+    System<T> system_;
+    CsrMatrix<T> uploaded_;
+    CsrView<T> matrix_;  ///< In the memory of context_.
+    Vectors<T> vectors_;
+    Buffer<T> x_;
+    bool solved_ = false;
+    RunReport report_;
+};
+
+}  // namespace
+
+int solve(const SolveArguments& arguments) {
+    const InterruptNote note("preparing to solve " + arguments.matrix);
+    SolveChoice choice = check_arguments(arguments);
+    return arguments.precision == "f32" ? Run<float>(arguments, std::move(choice))()
+                                        : Run<double>(arguments, std::move(choice))();
+}
+
+}  // namespace tessera::cli

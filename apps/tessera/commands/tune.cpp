@@ -1,0 +1,345 @@
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "commands/checks.hpp"
+#include "commands/commands.hpp"
+#include "report/text.hpp"
+#include "report/tune_report.hpp"
+#include "run/clock.hpp"
+#include "run/interrupt.hpp"
+#include "system/matrix_facts.hpp"
+#include "system/memory.hpp"
+#include "system/right_hand_side.hpp"
+#include "system/system.hpp"
+#include "tessera/tessera.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+std::string text_of_bound(int bound) {
+    return bound == 1 ? "jacobi" : "block_jacobi:" + std::to_string(bound);
+}
+
+bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("block_ldlt"); }
+
+/// One run of `tessera tune`, step by step.
+template <class T>
+class Tuning {
+  public:
+    Tuning(const TuneArguments& arguments, SolveChoice choice)
+        : arguments_(arguments),
+          given_(arguments.solve),
+          choice_(std::move(choice)),
+          context_(open_context(given_.device, given_.threads, why_not_cuda_)),
+          host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
+
+    int operator()() {
+        load();
+        const CsrOperator<T> matrix(context_, matrix_);
+        matrix_operator_ = &matrix;
+        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, matrix, system_.load);
+        x_ = Buffer<T>(context_, matrix_.rows);
+        note_fallback(why_not_cuda_, given_.quiet);
+        guard_.emplace();
+        clock_ = Clock();
+        try_all();
+        report();
+        if (interrupted()) return exit_interrupted;
+        return fastest() != nullptr ? exit_converged : exit_not_converged;
+    }
+
+  private:
+    void load() {
+        system_ = load_system<T>(host_, given_.matrix, given_.allow_empty_rows, &given_.mesh,
+                                 given_.right_hand_side.empty());
+        check_system(system_, given_.allow_singular, given_.quiet);
+        matrix_ = system_.matrix.view();
+        symmetric_ = is_symmetric(host_, matrix_);
+        positive_diagonal_ = find_diagonal(matrix_).positive();
+        chooses_solver_ = !choice_.config;
+        choice_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
+        solver_ = choice_.solver.normalised();
+        check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
+        rows_ = matrix_.rows;
+        nonzeros_ = matrix_.nonzeros;
+        if (context_.on_gpu()) {
+            uploaded_ = copy_to(context_, matrix_);
+            matrix_ = uploaded_.view();
+            system_.matrix = {};
+        }
+        matrix_is_there_ = true;
+    }
+
+    MemoryNeed need(const Trial& trial) const {
+        MemoryNeed memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                                            *trial.solver_config, *trial.preconditioner_config);
+        if (matrix_is_there_ || !context_.on_gpu()) memory.matrix = 0;
+        return memory;
+    }
+
+    double left() const { return arguments_.seconds - clock_.seconds(); }
+    bool time_is_up() const { return left() <= 0 || interrupted(); }
+
+    /// Of those that converged; nullptr: none did.
+    const Trial* fastest() const {
+        const Trial* best = best_of(trials_);
+        return best != nullptr && best->converged() ? best : nullptr;
+    }
+
+    /// Seconds that a run which begins now may take, its setup included. What is cut short is never
+    /// run again, so it must be slower by more than the noise, which is milliseconds at times.
+    double allowance(const Trial& trial) const {
+        const Trial* best = fastest();
+        if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
+        // Something must be left for the others, of which block_ldlt has many.
+        return left() / (is_ldlt(trial) ? 4 : 2);
+    }
+
+    SolveOptions options(double seconds) const {
+        SolveOptions options;
+        options.rtol = given_.rtol;
+        options.atol = given_.atol;
+        options.max_iterations = given_.max_iterations;
+        options.max_seconds = seconds;
+        options.stagnation_window = given_.stagnation_window;
+        options.side = given_.side == "left" ? Side::left : Side::right;
+        options.observer = [](const Progress&) { return !interrupted(); };
+        return options;
+    }
+
+    SolveReport solve(const Trial& trial, const Preconditioner<T>* preconditioner,
+                      const SolveOptions& options) {
+        fill(context_, T(0), x_.view());
+        return trial.solver_config->solve(context_, *matrix_operator_, preconditioner,
+                                          std::as_const(vectors_.b).view(), x_.view(), options);
+    }
+
+    std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
+        const std::string report = "; what was found follows";
+        guard_->promise("interrupted while setting up " + trial.preconditioner + report +
+                        " once that is done (Ctrl-C again ends it at once, without)");
+        auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
+        context_.synchronize();
+        guard_->promise("interrupted while solving with " + trial.preconditioner + report);
+        return preconditioner;
+    }
+
+    /// The first use of kernels and of memory takes longer. A setup of block_ldlt takes too long to
+    /// be done for that.
+    void warm_up(const Trial& trial) {
+        const auto first = set_up(is_ldlt(trial) ? Trial("none", trial.solver) : trial);
+        solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
+    }
+
+    /// Sets up and solves.
+    void run(Trial& trial) {
+        const double before = left();
+        const bool chasing = fastest() != nullptr;
+        const double most = allowance(trial);
+        const Clock clock;
+        const auto preconditioner = set_up(trial);
+        const double setup = clock.seconds();
+        if (trial.totals.empty()) {
+            trial.setup = setup;
+            const PreconditionerReport found = preconditioner->report();
+            trial.blocks = found.blocks;
+            trial.largest_block = found.largest_block;
+            if (found.partition != nullptr) {
+                trial.block_offsets = copy_to_host(context_, found.partition->block_offsets);
+            }
+            if (find_same(trial)) return;
+            if (!found.unusable.empty()) {
+                trial.solve.status = Status::singular_block;
+                return;
+            }
+        }
+        trial.setup = std::min(trial.setup, setup);
+        const double seconds = std::max(most - setup, 0.0);
+        trial.solve = solve(trial, preconditioner.get(), options(seconds));
+        trial.cut_short = trial.solve.status == Status::max_seconds && chasing && most < before;
+        trial.totals.push_back(setup + trial.solve.seconds);
+    }
+
+    /// Whether an earlier trial has the same blocks in the same precision.
+    bool find_same(Trial& trial) const {
+        const auto same = [&](const Trial& other) {
+            return !other.totals.empty() && !trial.block_offsets.empty() &&
+                   other.block_offsets == trial.block_offsets && other.storage == trial.storage;
+        };
+        const auto found = std::ranges::find_if(trials_, same);
+        if (found == trials_.end()) return false;
+        trial.same_as = found->preconditioner;
+        return true;
+    }
+
+    /// `storage`: options of how the inverses of the same blocks differ.
+    void try_one(const std::string& preconditioner, const std::string& solver,
+                 const std::string& storage = "") {
+        Trial trial(preconditioner + storage, solver);
+        trial.storage = storage;
+        if (time_is_up() || setup_is_too_long(trial)) {
+            untried_.push_back(trial);
+            return;
+        }
+        if (need(trial).total() > context_.free_memory()) {
+            trial.does_not_fit = true;
+            trials_.push_back(trial);
+            return;
+        }
+        if (trials_.empty()) warm_up(trial);
+        try {
+            run(trial);
+        } catch (const OutOfMemory&) {  // block_ldlt knows its need late.
+            trial.does_not_fit = true;
+        }
+        const bool again = trial.solve.status == Status::singular_block;
+        trials_.push_back(std::move(trial));
+        if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !time_is_up()) {
+            run_again(trials_.back());
+        }
+        show(trials_.back());
+        if (again) try_one(preconditioner, solver, storage + ",singular=shift");
+    }
+
+    /// Nothing interrupts a setup, and one of block_ldlt may take as long as many solves.
+    bool setup_is_too_long(const Trial& trial) const {
+        if (!is_ldlt(trial)) return false;
+        return std::ranges::any_of(
+            trials_, [&](const Trial& other) { return is_ldlt(other) && other.setup > left(); });
+    }
+
+    /// Block LDL^T without fill and with little, exact on its pattern and by sweeps.
+    void try_ldlt() {
+        tried_ldlt_ = true;
+        const auto with_all = [&](const std::string& solver) {
+            const std::string absolute = choice_.solver.name() == "minres" ? ",absolute" : "";
+            for (const char* fill : {"", ",fill=1"}) {
+                for (const char* block : {"8", "16"}) {
+                    for (const char* method : {"", ",method=level"}) {
+                        try_one(std::string("block_ldlt:") + block + fill + method + absolute,
+                                solver);
+                    }
+                }
+            }
+        };
+        if (!chooses_solver_) return with_all(solver_);
+        // sqmr takes the fewest products and vectors, but knows no left side and may break down.
+        if (given_.side == "right") with_all("sqmr");
+        const Trial* best = fastest();
+        if (best == nullptr) return with_all("gmres:25");
+        if (is_ldlt(*best)) try_one(std::string(best->preconditioner), "gmres:25");
+    }
+
+    void try_all() {
+        if (symmetric_ && !positive_diagonal_) try_ldlt();
+        for (const int bound : arguments_.bounds) {
+            try_one(text_of_bound(bound), solver_);
+            const bool failed = !trials_.empty() && fastest() == nullptr;
+            if (symmetric_ && failed && !tried_ldlt_) try_ldlt();
+        }
+        std::vector<Trial> ranked = trials_;
+        std::erase_if(ranked,
+                      [](const Trial& t) { return t.block_offsets.empty() || t.totals.empty(); });
+        std::ranges::stable_sort(ranked, {}, [](const Trial& trial) {
+            return trial.converged() ? trial.seconds() : std::numeric_limits<double>::infinity();
+        });
+        // Rounded inverses may be faster whichever bound is best.
+        for (const Trial& trial : ranked) {
+            try_one(trial.preconditioner, solver_, ",precision=adaptive");
+        }
+        repeat_the_fastest();
+    }
+
+    /// What may be the fastest, in turns: up to fifty runs each, or half a second's worth. The more
+    /// runs, the nearer the fastest of them has come to what a quiet machine takes.
+    void repeat_the_fastest() {
+        for (std::size_t runs = 2; runs <= 50; ++runs) {
+            for (Trial& trial : trials_) {
+                const Trial* best = fastest();
+                if (best == nullptr || time_is_up()) return;
+                const double bar = (1.05 + 0.6 / double(runs)) * best->seconds();
+                const auto done = trial.totals.size();
+                if (trial.converged() && trial.seconds() <= bar && done < runs &&
+                    double(done) * trial.seconds() < 0.5) {
+                    run_again(trial);
+                }
+            }
+        }
+    }
+
+    void run_again(Trial& trial) {
+        Trial again = trial;
+        run(again);
+        if (again.converged()) trial = std::move(again);
+    }
+
+    void show(const Trial& trial) const {
+        if (given_.quiet) return;
+        std::fprintf(stderr, "tessera: %s with %s: %s", trial.preconditioner.c_str(),
+                     trial.solver.c_str(), verdict(trial).c_str());
+        if (!trial.totals.empty()) {
+            std::fprintf(stderr, ", %.3f s, %lld iterations", trial.seconds(),
+                         static_cast<long long>(trial.solve.iterations));
+        }
+        std::fputc('\n', stderr);
+    }
+
+    void report() {
+        TuneReport found{given_,
+                         system_.name,
+                         rows_,
+                         nonzeros_,
+                         context_.description(),
+                         arguments_.seconds,
+                         clock_.seconds(),
+                         trials_,
+                         untried_,
+                         interrupted()};
+        if (!given_.json.empty()) write_text(given_.json, to_json(found));
+        if (!given_.quiet && given_.json != "-") write_text("-", to_table(found));
+    }
+
+    const TuneArguments& arguments_;
+    const SolveArguments& given_;
+    SolveChoice choice_;
+    std::string why_not_cuda_;
+    Context context_;
+    Context host_;
+    System<T> system_;
+    CsrMatrix<T> uploaded_;
+    CsrView<T> matrix_;  ///< In the memory of context_.
+    const Operator<T>* matrix_operator_ = nullptr;
+    Index rows_ = 0;
+    Offset nonzeros_ = 0;
+    bool matrix_is_there_ = false;
+    bool symmetric_ = false;
+    bool positive_diagonal_ = false;
+    bool chooses_solver_ = false;
+    bool tried_ldlt_ = false;
+    std::string solver_;  ///< Of block Jacobi; normalised.
+    Vectors<T> vectors_;
+    Buffer<T> x_;
+    std::optional<InterruptGuard> guard_;  ///< From the first trial on.
+    Clock clock_;
+    std::vector<Trial> trials_;
+    std::vector<Trial> untried_;
+};
+
+}  // namespace
+
+int tune(const TuneArguments& arguments) {
+    const InterruptNote note("preparing to tune " + arguments.solve.matrix);
+    SolveChoice choice = check_arguments(arguments.solve);
+    if (choice.refinement) {
+        throw InvalidArgument(
+            "tune does not try --solver refinement: give another solver or leave it out");
+    }
+    return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(choice))()
+                                              : Tuning<double>(arguments, std::move(choice))();
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/krylov.hpp"
+
+namespace tessera::cli {
+
+/// Everything one run of `tessera solve` says; to_json writes the schema "tessera-run/1".
+struct RunReport {
+    std::string solver, preconditioner, device;  ///< Normalised texts; device as described.
+    int threads = 0;
+    struct Matrix {
+        std::string name;
+        Offset rows = 0;
+        Offset nonzeros = 0;
+        std::string format = "csr";  ///< Of its products, normalised.
+    } matrix;
+    Offset singular_blocks = 0;
+    PreconditionerReport setup;
+    SolveReport solve;
+    /// Of the body that a mesh describes.
+    struct Structure {
+        Offset nodes = 0;  ///< 0: the system is of no mesh.
+        Offset elements = 0;
+        double largest_displacement = 0;  ///< Of a node, its length.
+        double largest_von_mises = 0;     ///< At the centre of an element.
+    } structure;
+    struct Seconds {
+        double read = 0;
+        double find_blocks = 0;
+        double setup = 0;
+        double solve = 0;
+    } seconds;
+    std::vector<PhaseRecord> phases;
+    double copy_bandwidth = 0;  ///< Bytes a second; phases are reported as fractions of it.
+    Offset peak_memory_bytes = 0;
+    double forward_error = -1;  ///< ||x - x*|| / ||x*|| where the solution is known, else negative.
+};
+
+/// JSON text of a report; non-finite numbers are null.
+std::string to_json(const RunReport& report);
+
+/// The same as a table for people.
+std::string to_table(const RunReport& report);
+
+}  // namespace tessera::cli

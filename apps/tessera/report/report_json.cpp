@@ -1,0 +1,101 @@
+#include <cmath>
+#include <functional>
+
+#include "report/facts.hpp"
+#include "report/report.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+Json value_of(const Fact& fact) {
+    if (const auto* text = std::get_if<std::string>(&fact.value)) return *text;
+    if (const auto* whole = std::get_if<Offset>(&fact.value)) return *whole;
+    if (const auto* real = std::get_if<double>(&fact.value)) return number(*real);
+    return to_json(std::get<std::vector<Fact>>(fact.value));
+}
+
+Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
+    const bool known = phase.bytes > 0 && phase.seconds > 0 && copy_bandwidth > 0;
+    return {{"name", phase.name},
+            {"calls", phase.calls},
+            {"seconds", number(phase.seconds)},
+            {"bytes", number(phase.bytes)},
+            {"fraction_of_copy",
+             known ? number(phase.bytes / phase.seconds / copy_bandwidth) : Json(nullptr)},
+            {"sampled", phase.sampled}};
+}
+
+}  // namespace
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json to_json(const std::vector<Fact>& facts) {
+    Json named = Json::object(), list = Json::array();
+    for (const Fact& fact : facts) {
+        if (fact.name.empty()) {
+            list.push_back(value_of(fact));
+        } else {
+            named[fact.name] = value_of(fact);
+        }
+    }
+    return named.empty() && !facts.empty() ? list : named;
+}
+
+std::string to_json(const RunReport& report) {
+    const SolveReport& solve = report.solve;
+    Json residuals = Json::array();
+    for (const double residual : solve.residuals) residuals.push_back(number(residual));
+    Json phases = Json::array();
+    for (const PhaseRecord& phase : report.phases) {
+        phases.push_back(phase_json(phase, report.copy_bandwidth));
+    }
+    Json json = {
+        {"schema", "tessera-run/1"},
+        {"version", version()},
+        {"commit", commit()},
+        {"status", to_string(solve.status)},
+        {"message", solve.message},
+        {"solver", report.solver},
+        {"preconditioner", report.preconditioner},
+        {"device", report.device},
+        {"threads", report.threads},
+        {"matrix",
+         {{"name", report.matrix.name},
+          {"rows", report.matrix.rows},
+          {"nonzeros", report.matrix.nonzeros},
+          {"format", report.matrix.format}}},
+        {"blocks",
+         {{"count", report.setup.blocks},
+          {"largest", report.setup.largest_block},
+          {"singular", report.singular_blocks}}},
+        {"iterations", solve.iterations},
+        {"operator_applications", solve.operator_applications},
+        {"relative_residual", number(solve.relative_residual)},
+        {"true_relative_residual", number(solve.true_relative_residual)},
+        {"residuals", std::move(residuals)},
+        {"restarts", solve.restarts},
+        {"seconds",
+         {{"read", number(report.seconds.read)},
+          {"find_blocks", number(report.seconds.find_blocks)},
+          {"setup", number(report.seconds.setup)},
+          {"solve", number(report.seconds.solve)}}},
+        {"phases", std::move(phases)},
+        {"peak_memory_bytes", report.peak_memory_bytes},
+        {"copy_bytes_per_second",
+         report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr)},
+        {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
+    const Json groups = to_json(report.setup.facts);
+    for (const auto& [group, facts] : groups.items()) json[group].update(facts);
+    if (report.structure.nodes > 0) {
+        json["structure"] = {
+            {"nodes", report.structure.nodes},
+            {"elements", report.structure.elements},
+            {"largest_displacement", number(report.structure.largest_displacement)},
+            {"largest_von_mises", number(report.structure.largest_von_mises)}};
+    }
+    // Names of files need not be UTF-8; what is not is replaced.
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "report/facts.hpp"
+#include "report/report.hpp"
+#include "report/text.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+std::string plural(Offset count, const char* word) {
+    return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+std::string status_sentence(const SolveReport& solve) {
+    const std::string iterations = plural(solve.iterations, "iteration");
+    if (solve.status == Status::converged) return "converged in " + iterations;
+    std::string sentence = "NOT CONVERGED (" + std::string(to_string(solve.status)) + ")";
+    if (solve.status != Status::singular_block) sentence += " after " + iterations;
+    return solve.message.empty() ? sentence : sentence + ": " + solve.message;
+}
+
+std::string blocks_text(const RunReport& report) {
+    if (report.setup.blocks == 0) return {};
+    std::string result = " (" + plural(report.setup.blocks, "block") + ", largest " +
+                         std::to_string(report.setup.largest_block);
+    if (report.singular_blocks > 0) {
+        result += ", " + std::to_string(report.singular_blocks) + " singular";
+    }
+    return result + ")";
+}
+
+/// Not a number where JSON says null.
+double real(const Json& value) {
+    return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// "f16 120, f64 3; 12.3 MB, 70 % less than in full".
+std::string storage_text(const Json& blocks) {
+    std::string result;
+    for (const auto& [format_name, count] : blocks["formats"].items()) {
+        if (count == 0) continue;
+        result += (result.empty() ? "" : ", ") + format_name + " " + count.dump();
+    }
+    const double stored = blocks["stored_bytes"], working = blocks["working_bytes"];
+    result += "; " + format_bytes(stored);
+    if (stored < working)
+        result += format(", %.0f %% less than in full", 100 - 100 * stored / working);
+    return result;
+}
+
+/// "1e0 120, 1e3 4; worst 3.1e+03 in rows 12..17".
+std::string condition_text(const Json& blocks) {
+    std::string result;
+    int decade = 0;
+    for (const Json& count : blocks["condition_decades"]) {
+        if (count != 0) {
+            result += format("%s1e%d %d", result.empty() ? "" : ", ", decade, count.get<int>());
+        }
+        ++decade;
+    }
+    if (!blocks["worst"].empty()) {
+        const Json& worst = blocks["worst"][0];
+        const Index first = worst["first_row"], rows = worst["rows"];
+        const double condition = worst["condition"].is_null()
+                                     ? std::numeric_limits<double>::infinity()
+                                     : worst["condition"].get<double>();
+        result += format("%sworst %.1e in rows %d..%d", result.empty() ? "" : "; ", condition,
+                         first, first + rows - 1);
+    }
+    return result;
+}
+
+/// "degree 6 on [0, 2.31]", and what happened to its upper end.
+std::string polynomial_text(const Json& polynomial) {
+    std::string result = format("degree %d on [%.4g, %.4g]", polynomial["degree"].get<int>(),
+                                real(polynomial["lower"]), real(polynomial["upper"]));
+    if (const Offset raised = polynomial["mends"]; raised > 0) {
+        result += "; its bound was raised " + plural(raised, "time") +
+                  ", as it was not positive definite";
+    }
+    return result;
+}
+
+/// "2,500 block rows in 87 levels (rcm), 12,345 blocks (0.20 % of dense), 310 pairs, 62.1 MB".
+std::string factor_text(const Json& ldlt) {
+    return plural(ldlt["block_rows"], "block row") + " in " + plural(ldlt["levels"], "level") +
+           " (" + ldlt["ordering"].get<std::string>() + "), " +
+           plural(ldlt["stored_blocks"], "stored block") +
+           format(" (%.2f %% of dense), ", 100 * real(ldlt["stored_share"])) +
+           plural(ldlt["pairs"], "pair") + ", " + format_bytes(ldlt["bytes"]);
+}
+
+/// "jacobi, sweep 8 of 8, epsilon 0.07, 12 pivots raised, reconstruction error 2.1e-02".
+std::string stage_text(const Json& ldlt) {
+    std::string result = ldlt["stage"];
+    if (result == "none") return result;
+    const bool swept = result == "jacobi";
+    if (swept) {
+        result +=
+            format(", sweep %d of %d", ldlt["best_sweep"].get<int>(), ldlt["sweeps"].get<int>());
+    }
+    result += format(", epsilon %.2g, ", real(ldlt["epsilon"])) +
+              plural(ldlt["perturbed"], "pivot") + " raised";
+    std::vector<double> errors;
+    for (const Json& error : ldlt["reconstruction"]) errors.push_back(real(error));
+    if (!errors.empty()) {
+        result += format(", reconstruction error %.1e",
+                         swept ? *std::ranges::min_element(errors) : errors.back());
+    }
+    return result;
+}
+
+/// "degree 6, lower 0.1": of a preconditioner that has no line of its own here.
+std::string plain_text(const Json& facts) {
+    std::string result;
+    for (const auto& [name, value] : facts.items()) {
+        result += (result.empty() ? "" : ", ") + name + " " +
+                  (value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    return result;
+}
+
+std::string phase_table(const RunReport& report) {
+    if (report.phases.empty()) return {};
+    std::size_t width = 5;
+    for (const PhaseRecord& phase : report.phases) width = std::max(width, phase.name.size());
+    std::string table = format("\n  %-*s %10s %11s %10s %7s\n", int(width), "phase", "calls",
+                               "seconds", "bytes", "copy");
+    bool sampled = false;
+    for (const PhaseRecord& phase : report.phases) {
+        table += format("  %-*s %10lld %11.6f", int(width), phase.name.c_str(),
+                        static_cast<long long>(phase.calls), phase.seconds);
+        if (phase.bytes > 0) {
+            table += format(" %10s", format_bytes(phase.bytes).c_str());
+            if (phase.seconds > 0 && report.copy_bandwidth > 0) {
+                table +=
+                    format(" %5.1f %%", 100 * phase.bytes / phase.seconds / report.copy_bandwidth);
+            }
+        }
+        table += '\n';
+        sampled = sampled || phase.sampled;
+    }
+    if (report.copy_bandwidth > 0) {
+        table += "  copy: share of the measured copy rate, " + format_bytes(report.copy_bandwidth) +
+                 "/s\n";
+    }
+    if (sampled) table += "  calls and seconds are samples: replayed graphs are not timed\n";
+    return table;
+}
+
+}  // namespace
+
+std::string to_table(const RunReport& report) {
+    const SolveReport& solve = report.solve;
+    std::string table = status_sentence(solve) + "\n";
+    const auto line = [&](const char* name, const std::string& what) {
+        table += format("  %-15s %s\n", name, what.c_str());
+    };
+    line("matrix", report.matrix.name + ", " + plural(report.matrix.rows, "row") + ", " +
+                       plural(report.matrix.nonzeros, "nonzero") +
+                       (report.matrix.format == "csr" ? "" : ", as " + report.matrix.format));
+    line("solver", report.solver);
+    line("preconditioner", report.preconditioner + blocks_text(report));
+    const Json facts = to_json(report.setup.facts);
+    for (const auto& [group, found] : facts.items()) {
+        if (group == "blocks" && report.setup.blocks > 0) {
+            line("stored blocks", storage_text(found));
+            line("conditions", condition_text(found));
+        } else if (group == "polynomial") {
+            line("polynomial", polynomial_text(found));
+        } else if (group == "block_ldlt") {
+            line("factor", factor_text(found));
+            line("stage", stage_text(found));
+            line("safeguard", found["outcome"]);
+        } else {
+            line(group.c_str(), plain_text(found));
+        }
+    }
+    line("device", report.device);
+    line("iterations", std::to_string(solve.iterations) + " (" +
+                           plural(solve.operator_applications, "product") + " with A, " +
+                           plural(solve.restarts, "restart") + ")");
+    if (!std::isnan(solve.true_relative_residual)) {
+        line("residual", format("%.3e (recursive %.3e)", solve.true_relative_residual,
+                                solve.relative_residual));
+    }
+    if (report.structure.nodes > 0) {
+        line("mesh", plural(report.structure.nodes, "node") + ", " +
+                         plural(report.structure.elements, "element"));
+        line("displacement", format("at most %.6g", report.structure.largest_displacement));
+        line("von Mises",
+             format("at most %.6g (centres of elements)", report.structure.largest_von_mises));
+    }
+    if (report.forward_error >= 0) line("forward error", format("%.3e", report.forward_error));
+    line("seconds",
+         format("read %.3f, find blocks %.3f, setup %.3f, solve %.3f", report.seconds.read,
+                report.seconds.find_blocks, report.seconds.setup, report.seconds.solve));
+    line("peak memory", format_bytes(double(report.peak_memory_bytes)));
+    return table + phase_table(report);
+}
+
+}  // namespace tessera::cli

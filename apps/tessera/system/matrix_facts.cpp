@@ -1,0 +1,85 @@
+#include "system/matrix_facts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::cli {
+
+template <class T>
+SymmetryFacts find_symmetry(const CsrView<T>& matrix) {
+    SymmetryFacts facts;
+    // Rows are walked in order, so the partners of the entries (i, j) of column j come in order,
+    // too: one cursor a row finds them all.
+    std::vector<Offset> cursor(matrix.row_offsets, matrix.row_offsets + matrix.rows);
+    double largest = 0;
+    double difference = 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const Index j = matrix.column_indices[k];
+            const Offset partner = cursor[std::size_t(j)]++;
+            if (partner >= matrix.row_offsets[j + 1] || matrix.column_indices[partner] != i) {
+                return facts;
+            }
+            const double value = double(matrix.values[k]);
+            largest = std::max(largest, std::abs(value));
+            difference = std::max(difference, std::abs(value - double(matrix.values[partner])));
+        }
+    }
+    facts.pattern = true;
+    facts.asymmetry = largest > 0 ? difference / largest : 0;
+    return facts;
+}
+
+template <class T>
+DiagonalFacts find_diagonal(const CsrView<T>& matrix) {
+    DiagonalFacts facts;
+    for (Index i = 0; i < std::min(matrix.rows, matrix.columns); ++i) {
+        const Index* const begin = matrix.column_indices + matrix.row_offsets[i];
+        const Index* const end = matrix.column_indices + matrix.row_offsets[i + 1];
+        const Index* const found = std::lower_bound(begin, end, i);
+        if (found == end || *found != i) {
+            ++facts.missing;
+            continue;
+        }
+        const T value = matrix.values[found - matrix.column_indices];
+        facts.zero += value == T(0);
+        facts.negative += value < T(0);
+    }
+    return facts;
+}
+
+template <class T>
+RowFacts find_rows(const CsrView<T>& matrix) {
+    RowFacts facts;
+    facts.fewest = matrix.rows > 0 ? matrix.columns : 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        const Offset begin = matrix.row_offsets[i];
+        const Offset end = matrix.row_offsets[i + 1];
+        facts.fewest = std::min(facts.fewest, end - begin);
+        facts.most = std::max(facts.most, end - begin);
+        if (begin == end) {
+            ++facts.empty;
+            continue;
+        }
+        facts.lower_bandwidth = std::max(facts.lower_bandwidth, i - matrix.column_indices[begin]);
+        facts.upper_bandwidth = std::max(facts.upper_bandwidth, matrix.column_indices[end - 1] - i);
+    }
+    return facts;
+}
+
+template <class T>
+bool looks_positive_definite(const Context& host, const CsrView<T>& matrix) {
+    return is_symmetric(host, matrix) && find_diagonal(matrix).positive();
+}
+
+const char* automatic_solver(bool positive_definite) { return positive_definite ? "cg" : "idr:4"; }
+
+#define TESSERA_INSTANTIATE(T)                                  \
+    template SymmetryFacts find_symmetry<T>(const CsrView<T>&); \
+    template DiagonalFacts find_diagonal<T>(const CsrView<T>&); \
+    template RowFacts find_rows<T>(const CsrView<T>&);          \
+    template bool looks_positive_definite<T>(const Context&, const CsrView<T>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::cli

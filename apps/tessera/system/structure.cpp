@@ -1,0 +1,305 @@
+#include "system/structure.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "run/interrupt.hpp"
+#include "tessera/io.hpp"
+#include "tessera/spec.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+using elasticity::Vector;
+
+/// "GROUP=VALUE" cut at the last '='; names of groups may hold anything.
+struct Assignment {
+    std::string name, value;
+};
+
+Assignment split(const std::string& text) {
+    const auto at = text.rfind('=');
+    if (at == std::string::npos) return {text, {}};
+    return {text.substr(0, at), text.substr(at + 1)};
+}
+
+double number(const std::string& option, const std::string& given, const std::string& text) {
+    double value = 0;
+    const std::string reason = parse_real(text, value);
+    if (reason.empty()) return value;
+    throw InvalidArgument(option + " " + given + ": '" + text + "' is " + reason);
+}
+
+std::vector<std::string> items(const std::string& text) {
+    std::vector<std::string> all(1);
+    for (const char c : text) {
+        if (c == ',') {
+            all.emplace_back();
+        } else {
+            all.back() += c;
+        }
+    }
+    return all;
+}
+
+/// Components of a vector, some of which may be free.
+struct Components {
+    int count = 0;
+    Vector values{};
+    std::array<bool, 3> given{};
+};
+
+Components components(const std::string& option, const std::string& given, const std::string& text,
+                      bool may_be_free) {
+    const std::vector<std::string> words = items(text);
+    if (words.size() < 2 || words.size() > 3) {
+        throw InvalidArgument(option + " " + given + ": give two or three components, such as " +
+                              (may_be_free ? "0,free" : "0,-1"));
+    }
+    Components result;
+    for (const std::string& word : words) {
+        const std::size_t i = std::size_t(result.count++);
+        result.given[i] = !(may_be_free && word == "free");
+        if (result.given[i]) result.values[i] = number(option, given, word);
+    }
+    return result;
+}
+
+void check_count(const std::string& option, const std::string& given, const Components& components,
+                 int dimensions) {
+    if (components.count == dimensions) return;
+    throw InvalidArgument(option + " " + given + " has " + std::to_string(components.count) +
+                          " components, but the mesh has " + std::to_string(dimensions) +
+                          " dimensions");
+}
+
+struct NamedVector {
+    std::string option, text, group;
+    Components vector;
+};
+
+NamedVector named_vector(const std::string& option, const std::string& text) {
+    const Assignment assignment = split(text);
+    if (assignment.name.empty() || assignment.value.empty()) {
+        throw InvalidArgument(option + " " + text + ": write " + option + " GROUP=X,Y[,Z]");
+    }
+    return {option, text, assignment.name, components(option, text, assignment.value, false)};
+}
+
+bool has_group(const Mesh& mesh, const std::string& name) {
+    return std::any_of(mesh.groups.begin(), mesh.groups.end(),
+                       [&](const MeshGroup& group) { return group.name == name; });
+}
+
+/// The whole text may be the name of a group of the mesh, where there is one.
+NamedVector fixing(const std::string& text, const Mesh* mesh = nullptr) {
+    const Assignment assignment = split(text);
+    if (assignment.name.empty()) {
+        throw InvalidArgument("--fix " + text + ": name a group of the mesh");
+    }
+    const bool is_group = mesh != nullptr && has_group(*mesh, text);
+    const bool may_be_group = mesh == nullptr && assignment.value.find(',') == std::string::npos;
+    if (is_group || may_be_group || text.rfind('=') == std::string::npos) {
+        return {"--fix", text, text, {0, {}, {true, true, true}}};
+    }
+    return {"--fix", text, assignment.name, components("--fix", text, assignment.value, true)};
+}
+
+/// A number for all regions, or for one.
+struct NamedNumber {
+    std::string region;
+    double value = 0;
+};
+
+NamedNumber named_number(const std::string& option, const std::string& text) {
+    const Assignment assignment = split(text);
+    const bool all = text.rfind('=') == std::string::npos;
+    return {all ? "" : assignment.name,
+            number(option, text, all ? assignment.name : assignment.value)};
+}
+
+/// Materials of the regions that have one, on top of that of all others.
+void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
+    using Member = double elasticity::Material::*;
+    const auto for_numbers = [&](auto&& visit) {
+        for (const std::string& text : arguments.young) {
+            visit(named_number("--young", text), Member(&elasticity::Material::young_modulus));
+        }
+        for (const std::string& text : arguments.poisson) {
+            visit(named_number("--poisson", text), Member(&elasticity::Material::poisson_ratio));
+        }
+    };
+    for_numbers([&](const NamedNumber& given, Member member) {
+        if (given.region.empty()) model.material.*member = given.value;
+    });
+    for_numbers([&](const NamedNumber& given, Member member) {
+        if (given.region.empty()) return;
+        model.materials.try_emplace(given.region, model.material).first->second.*member =
+            given.value;
+    });
+}
+
+bool moves(const elasticity::Model& model, const MeshArguments& arguments) {
+    const auto prescribed = [&](const std::string& text) {
+        const NamedVector fix = fixing(text, &model.mesh);
+        return std::any_of(fix.vector.values.begin(), fix.vector.values.end(),
+                           [](double value) { return value != 0; });
+    };
+    return !model.tractions.empty() || !model.forces.empty() || model.body_force ||
+           std::any_of(arguments.fix.begin(), arguments.fix.end(), prescribed);
+}
+
+std::string group_names(const Mesh& mesh) {
+    std::string names;
+    for (const MeshGroup& group : mesh.groups) names += (names.empty() ? "" : ", ") + group.name;
+    return names.empty() ? "none: name parts of the boundary as physical groups in Gmsh" : names;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> MeshArguments::typed() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    const auto add = [&](const char* option, const std::vector<std::string>& texts) {
+        for (const std::string& text : texts) all.emplace_back(option, text);
+    };
+    const auto add_one = [&](const char* option, const std::string& text) {
+        if (!text.empty()) all.emplace_back(option, text);
+    };
+    add("--fix", fix);
+    add("--load", load);
+    add("--traction", traction);
+    add_one("--body-force", body_force);
+    add("--young", young);
+    add("--poisson", poisson);
+    add_one("--thickness", thickness);
+    return all;
+}
+
+std::string MeshArguments::first_given() const {
+    const auto all = typed();
+    return all.empty() ? (vtu.empty() ? "" : "--vtu") : all.front().first;
+}
+
+bool is_mesh_file(const std::string& path) {
+    std::string lower = path;
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+    if (lower.ends_with(".msh") || lower.ends_with(".msh.gz")) return true;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return false;  // A pipe is read only once.
+    constexpr std::string_view start = "$MeshFormat";
+    std::string head(start.size(), ' ');
+    return std::ifstream(path).read(head.data(), std::streamsize(head.size())) && head == start;
+}
+
+void check_mesh_arguments(const MeshArguments& arguments) {
+    for (const std::string& text : arguments.fix) fixing(text);
+    for (const std::string& text : arguments.load) named_vector("--load", text);
+    for (const std::string& text : arguments.traction) named_vector("--traction", text);
+    for (const std::string& text : arguments.young) named_number("--young", text);
+    for (const std::string& text : arguments.poisson) named_number("--poisson", text);
+    if (!arguments.body_force.empty()) {
+        components("--body-force", arguments.body_force, arguments.body_force, false);
+    }
+    if (!arguments.thickness.empty()) {
+        number("--thickness", arguments.thickness, arguments.thickness);
+    }
+    if (!arguments.vtu.empty() && !arguments.vtu.ends_with(".vtu")) {
+        throw InvalidArgument("--vtu: '" + arguments.vtu + "' must end in .vtu");
+    }
+}
+
+elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool needs_load) {
+    elasticity::Model model;
+    model.mesh = std::move(mesh);
+    const int d = model.mesh.dimensions;
+    for (const std::string& text : arguments.fix) {
+        const NamedVector fix = fixing(text, &model.mesh);
+        if (fix.vector.count > 0) check_count(fix.option, text, fix.vector, d);
+        model.mesh.group(fix.group);
+        // What is said of a group last counts, so that a component can be let go again.
+        std::erase_if(model.holds, [&](const auto& hold) { return hold.group == fix.group; });
+        model.holds.push_back(
+            {fix.group, fix.vector.given, elasticity::constant(fix.vector.values)});
+    }
+    for (const std::string& text : arguments.load) {
+        const NamedVector load = named_vector("--load", text);
+        check_count(load.option, text, load.vector, d);
+        model.forces.push_back({model.mesh.group(load.group).name, load.vector.values});
+    }
+    for (const std::string& text : arguments.traction) {
+        const NamedVector load = named_vector("--traction", text);
+        check_count(load.option, text, load.vector, d);
+        model.tractions.push_back(
+            {model.mesh.group(load.group).name, elasticity::constant(load.vector.values)});
+    }
+    if (!arguments.body_force.empty()) {
+        const Components force =
+            components("--body-force", arguments.body_force, arguments.body_force, false);
+        check_count("--body-force", arguments.body_force, force, d);
+        model.body_force = elasticity::constant(force.values);
+    }
+    if (!arguments.thickness.empty()) {
+        if (d == 3) throw InvalidArgument("--thickness is for plane meshes; this one is solid");
+        model.thickness = number("--thickness", arguments.thickness, arguments.thickness);
+    }
+    add_materials(arguments, model);
+    if (needs_load && !moves(model, arguments)) {
+        throw InvalidArgument(
+            "nothing loads the body: add --load GROUP=X,Y[,Z], --traction, --body-force, or --fix "
+            "with a displacement that is not zero; the groups are " +
+            group_names(model.mesh));
+    }
+    return model;
+}
+
+std::string can_move_message(const std::string& name, const Structure& structure) {
+    const bool held = !structure.model.holds.empty();
+    return std::string(held ? "what --fix holds of '" : "nothing holds '") + name +
+           (held ? "' leaves it, or a part that does not hang together with the rest, free to move "
+                   "as a rigid body"
+                 : "'") +
+           "; add --fix GROUP (the groups are " + group_names(structure.model.mesh) +
+           "), or --allow-singular to solve it all the same";
+}
+
+RunReport::Structure finish_structure(const Context& host, const Structure& structure,
+                                      const std::vector<double>& solution, const std::string& vtu) {
+    const elasticity::Model& model = structure.model;
+    const Mesh& mesh = model.mesh;
+    const int d = mesh.dimensions;
+    const int tensor = elasticity::tensor_components(d);
+    const std::vector<double> displacements = structure.system.displacements(solution);
+    const std::vector<double> stresses = elasticity::element_stresses(host, model, displacements);
+    const std::vector<double> means = elasticity::node_means(host, mesh, stresses, tensor);
+    const std::vector<double> element_mises = elasticity::von_mises(d, stresses);
+    const std::vector<double> node_mises = elasticity::von_mises(d, means);
+
+    RunReport::Structure found;
+    found.nodes = mesh.node_count();
+    found.elements = mesh.element_count();
+    for (std::size_t node = 0; node < displacements.size() / std::size_t(d); ++node) {
+        double square = 0;
+        for (int i = 0; i < d; ++i) {
+            square += displacements[node * d + i] * displacements[node * d + i];
+        }
+        found.largest_displacement = std::max(found.largest_displacement, std::sqrt(square));
+    }
+    for (const double stress : element_mises) {
+        found.largest_von_mises = std::max(found.largest_von_mises, stress);
+    }
+    if (vtu.empty()) return found;
+    const WritingNote note(vtu);
+    io::write_vtu(host, vtu, mesh,
+                  {{"displacement", d, displacements},
+                   {"stress", tensor, means},
+                   {"von_mises", 1, node_mises}},
+                  {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
+    return found;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,121 @@
+#include "system/system.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "run/interrupt.hpp"
+#include "tessera/problems.hpp"
+#include "tessera/spec.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+std::vector<std::string> files_in(const std::filesystem::path& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+         at.increment(error)) {
+        if (at->is_regular_file(error)) names.push_back(at->path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// One sentence for a text that is neither a file nor a problem.
+std::string nothing_there(const std::string& text, const std::vector<std::string>& problems) {
+    const std::filesystem::path path(text);
+    const std::filesystem::path folder = path.parent_path();
+    const std::string file =
+        nearest_word(path.filename().string(), files_in(folder.empty() ? "." : folder));
+    const std::size_t colon = std::min({text.find(':'), text.find(','), text.size()});
+    const std::string problem = nearest_word(text.substr(0, colon), problems);
+    std::string message = "there is no file or problem '" + text + "'";
+    if (!problem.empty()) return message + "; did you mean '" + problem + text.substr(colon) + "'?";
+    if (!file.empty()) return message + "; did you mean '" + (folder / file).string() + "'?";
+    message += "; give a matrix file, a mesh (.msh) or one of the problems";
+    char separator = ' ';
+    for (const std::string& name : problems) {
+        message += separator + name;
+        separator = ',';
+    }
+    return message;
+}
+
+/// The matrix in the type of the solve, taken out of `from`.
+template <class T>
+CsrMatrix<T> take(const Context& host, CsrMatrix<double>& from) {
+    if constexpr (std::is_same_v<T, double>) {
+        return std::exchange(from, CsrMatrix<double>());
+    } else {
+        CsrMatrix<T> to(host, from.rows(), from.columns(), from.nonzeros());
+        to.row_offsets() = std::move(from.row_offsets());
+        to.column_indices() = std::move(from.column_indices());
+        std::copy_n(from.values().data(), from.nonzeros(), to.values().data());
+        from = {};
+        return to;
+    }
+}
+
+template <class T>
+System<T> load_structure(const Context& host, const std::string& text,
+                         const MeshArguments* arguments, bool needs_load) {
+    if (arguments == nullptr) {
+        throw InvalidArgument("'" + text +
+                              "' is a mesh, not a matrix; solve, tune and info take meshes");
+    }
+    System<T> system;
+    system.structure = std::make_shared<Structure>();
+    Structure& structure = *system.structure;
+    structure.model = make_model(io::read_mesh(host, text), *arguments, needs_load);
+    structure.system = elasticity::assemble(host, structure.model);
+    system.load.assign(structure.system.load.begin(), structure.system.load.end());
+    system.known_singular = structure.system.known_singular;
+    system.matrix = take<T>(host, structure.system.matrix);
+    system.name = text;
+    return system;
+}
+
+}  // namespace
+
+template <class T>
+System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
+                      const MeshArguments* mesh, bool needs_load) {
+    System<T> system;
+    std::error_code error;
+    if (std::filesystem::is_directory(text, error)) {
+        throw InvalidArgument("'" + text + "' is a folder; name a file in it");
+    }
+    if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_given().empty()) {
+        throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +
+                              ".msh.gz; '" + text + "' is none");
+    }
+    const bool there = std::filesystem::exists(text, error);
+    const InterruptNote note((there ? "reading " : "generating ") + text);
+    if (there) {
+        if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
+        system.matrix =
+            io::read_matrix<T>(host, text, {.allow_empty_rows = allow_empty_rows}, &system.file);
+        system.name = text;
+        return system;
+    }
+    const std::vector<std::string> problems = problems::names();
+    const std::string name = text.substr(0, std::min(text.find(':'), text.find(',')));
+    if (std::find(problems.begin(), problems.end(), name) == problems.end()) {
+        throw InvalidArgument(nothing_there(text, problems));
+    }
+    auto problem = problems::generate<T>(host, Spec(text));
+    system.matrix = std::move(problem.matrix);
+    system.load = std::move(problem.load);
+    system.known_singular = problem.known_singular;
+    system.name = std::move(problem.name);
+    return system;
+}
+
+template System<float> load_system<float>(const Context&, const std::string&, bool,
+                                          const MeshArguments*, bool);
+template System<double> load_system<double>(const Context&, const std::string&, bool,
+                                            const MeshArguments*, bool);
+
+}  // namespace tessera::cli

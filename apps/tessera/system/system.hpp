@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "system/structure.hpp"
+#include "tessera/csr.hpp"
+#include "tessera/io.hpp"
+
+namespace tessera::cli {
+
+/// A matrix from a file or a generator, in host memory.
+template <class T>
+struct System {
+    CsrMatrix<T> matrix;
+    std::vector<T> load;  ///< The generator's own right-hand side; may be empty.
+    bool known_singular = false;
+    std::string name;
+    io::FileFacts file;                    ///< Empty format: generated.
+    std::shared_ptr<Structure> structure;  ///< Of a mesh.
+};
+
+/// Reads the file `text`, or generates the problem it names; a file wins. Where there is neither,
+/// throws InvalidArgument with the nearest of both. A mesh is a system with what `mesh` says, and
+/// without it (nullptr) refused; `needs_load`: see make_model.
+template <class T>
+System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
+                      const MeshArguments* mesh = nullptr, bool needs_load = true);
+
+}  // namespace tessera::cli

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tessera/csr.hpp"
+
+/// What is done to a symmetric indefinite matrix A on the host before it is factorised in blocks of
+/// k rows: large entries are matched and A is scaled by them, matched rows become pairs (candidates
+/// for 2x2 pivots), the graph of the pairs is ordered, and the rows are packed into blocks so that
+/// no pair is cut. All of it works in host memory with a CPU context, and gives the same result for
+/// every number of threads.
+namespace tessera {
+
+/// A scaling and pairs of rows for a symmetric matrix.
+struct SymmetricMatching {
+    /// s: |s_i a_ij s_j| <= 1, and for every row i that is matched some j with = 1, up to rounding.
+    /// Kept within 2^-1000 .. 2^1000. 1 for rows without nonzero entries.
+    std::vector<double> scaling;
+    /// The other row of the pair of row i; i itself where it is in none.
+    std::vector<Index> partner;
+    Index pairs = 0;
+    Index structural_rank = 0;  ///< Stored zeros do not count.
+};
+
+/// From a matching of rows and columns with the largest product of |a_ij|, and exponents with
+/// |a_ij| 2^(r_i + c_j) <= 1, = 1 for matched entries (where A is structurally singular: of A
+/// restricted to the rows that a first matching could match), s_i = 2^((r_i + c_i) / 2); rows left
+/// over get 1 / max_k |a_ik| s_k. The matching is a permutation of the rows; its cycles are cut:
+/// one row stays alone, an even cycle is cut into pairs in the one of two ways that has the larger
+/// product of |a_ii a_jj - a_ij^2| (scaled), of an odd one the row with the largest |a_ii| stays
+/// alone (zero, where the whole diagonal of the cycle is). About O(nonzeros log rows) on most
+/// matrices. The matrix must be symmetric (check_symmetry), which is not checked.
+/// Source: I. S. Duff, S. Pralet, "Strategies for scaling and pivoting for sparse symmetric
+/// indefinite problems", SIAM J. Matrix Anal. Appl. 27 (2005), pp. 313-340.
+template <class T>
+TESSERA_API SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix);
+
+/// How pairs (and single rows) are ordered: as they are, by the first row of each; reverse
+/// Cuthill-McKee, with those that have more than 10 sqrt(vertices) neighbours last; approximate
+/// minimum degree (SuiteSparse), which puts these last as well.
+enum class OrderingMethod : std::uint8_t { natural, rcm, amd };
+TESSERA_API const char* to_string(OrderingMethod method);
+
+/// The row in each slot of a grid of blocks of `block` rows, -1: empty. Orders the graph whose
+/// vertices are the pairs (`partner` as in SymmetricMatching, or empty: all rows alone) and single
+/// rows, then packs them into blocks: where a pair would straddle the end of a block, the next
+/// single row among the 64 vertices that follow takes the slot, else it stays empty. With blocks of
+/// one row pairs only stay adjacent. The matrix is square with a symmetric pattern. Throws
+/// InvalidArgument on a bad block size, partners that are no pairs, and more than 2^31 - 1 slots.
+/// Source: pairs as vertices: O. Schenk, A. Wächter, M. Hagemann, "Matching-based preprocessing
+/// algorithms to the solution of saddle-point problems in large-scale nonconvex interior-point
+/// optimization", Comput. Optim. Appl. 36 (2007), pp. 321-341.
+template <class T>
+TESSERA_API std::vector<Index> order_blocks(const Context& cpu, const CsrView<T>& matrix,
+                                            std::span<const Index> partner, Index block,
+                                            OrderingMethod method = OrderingMethod::amd);
+
+}  // namespace tessera

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tessera/types.hpp"
+
+namespace tessera {
+
+/// Concatenates texts and numbers (in decimal).
+template <class... Parts>
+std::string concat(const Parts&... parts) {
+    std::string text;
+    const auto append = [&text](const auto& part) {
+        using Part = std::remove_cvref_t<decltype(part)>;
+        if constexpr (std::is_arithmetic_v<Part> && !std::is_same_v<Part, char>) {
+            text += std::to_string(part);
+        } else {
+            text += part;
+        }
+    };
+    (append(parts), ...);
+    return text;
+}
+
+/// "a, b, c", or `none` where the list is empty.
+inline std::string list_of(const std::vector<std::string>& names, const char* none = "none") {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list.empty() ? none : list;
+}
+
+/// Throws InvalidArgument with the parts as its message unless the condition is true.
+template <class... Parts>
+void require(bool condition, const Parts&... parts) {
+    if (!condition) throw InvalidArgument(concat(parts...));
+}
+
+}  // namespace tessera

@@ -1,0 +1,195 @@
+#include "base/context_state.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/dispatch.hpp"
+#include "base/parallel.hpp"
+#include "base/phases.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// More than any machine has cores; tens of thousands crash the OpenMP runtime.
+constexpr int max_threads = 1024;
+
+constexpr std::size_t huge_page = std::size_t(1) << 21;
+
+InstructionSet choose_instruction_set() {
+    const auto sets = instruction_sets();
+    require(!sets.empty(), "this CPU lacks SSE4.2 and POPCNT (x86-64-v2), which Tessera needs");
+    const char* requested = std::getenv("TESSERA_ISA");
+    if (requested == nullptr || *requested == '\0') return sets.back();
+    std::string message = std::string("TESSERA_ISA=") + requested + ": this CPU has";
+    for (const InstructionSet set : sets) {
+        if (std::strcmp(requested, to_string(set)) == 0) return set;
+        message += std::string(" ") + to_string(set);
+    }
+    throw InvalidArgument(message);
+}
+
+/// Builds without OpenMP (the fuzz targets) run on one thread.
+int available_threads() {
+#ifdef _OPENMP
+    return std::clamp(omp_get_max_threads(), 1, max_threads);
+#else
+    return 1;
+#endif
+}
+
+}  // namespace
+
+ContextState::ContextState(int threads_requested) {
+    require(threads_requested >= 0 && threads_requested <= max_threads,
+            "threads must be within 0 (all) and 1024");
+    threads = threads_requested > 0 ? threads_requested : available_threads();
+    instruction_set = choose_instruction_set();
+    const char* wanted = std::getenv("TESSERA_POISON");
+    poison = wanted != nullptr && std::strcmp(wanted, "1") == 0;
+}
+
+ContextState::~ContextState() { release_reductions(); }
+
+/// Large arrays are in huge pages where the system has them, against misses of the TLB
+/// (docs/decisions/sliced-formats.md), and each page is first touched by the thread that will
+/// mostly use it.
+void* ContextState::allocate(Offset bytes) {
+    const bool large = std::size_t(bytes) >= 4 * huge_page;
+    const std::size_t alignment = large ? huge_page : 64;
+    void* const memory =
+        std::aligned_alloc(alignment, (std::size_t(bytes) + alignment - 1) / alignment * alignment);
+    if (memory == nullptr) {
+        throw OutOfMemory("out of memory: " + std::to_string(bytes >> 20) + " MiB requested");
+    }
+    if (large) madvise(memory, std::size_t(bytes), MADV_HUGEPAGE);  // A hint only.
+    parallel_ranges(
+        threads, bytes,
+        [&](Offset first, Offset last) {
+            char* const begin = static_cast<char*>(memory);
+            if (poison) {
+                std::memset(begin + first, 0xff, std::size_t(last - first));
+            } else {
+                for (Offset at = first; at < last; at += 4096) begin[at] = 0;
+            }
+        },
+        Offset(1) << 22);
+    return memory;
+}
+
+void ContextState::release(void* memory) noexcept { std::free(memory); }
+
+void ContextState::fill_bytes(void* memory, int byte, Offset bytes) {
+    std::memset(memory, byte, std::size_t(bytes));
+}
+
+void ContextState::copy_bytes(const void* from, void* to, Offset bytes) {
+    parallel_ranges(
+        threads, bytes,
+        [&](Offset first, Offset last) {
+            std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first,
+                        std::size_t(last - first));
+        },
+        Offset(1) << 18);
+}
+
+/// Memory available without swapping. It includes the page cache, which is large right after a
+/// large file was read.
+Offset ContextState::free_memory() {
+    std::ifstream file("/proc/meminfo");
+    std::string key, unit;
+    for (Offset kibibytes = 0; file >> key >> kibibytes >> unit;) {
+        if (key == "MemAvailable:") return kibibytes * 1024;
+    }
+    return Offset(sysconf(_SC_AVPHYS_PAGES)) * Offset(sysconf(_SC_PAGESIZE));
+}
+
+void ContextState::release_reductions() noexcept {
+    for (const auto& [memory, bytes] : reductions) release(memory);
+    reductions.clear();
+}
+
+void* reduction_scratch(const Context& context, Offset bytes) {
+    ContextState& state = context.state();
+    if (state.reductions.empty() || state.reductions.back().second < bytes) {
+        require(!state.capturing, "reduction_scratch: must not grow inside a capture");
+        bytes = std::max<Offset>(2 * bytes, 65536);
+        state.reductions.emplace_back(state.allocate(bytes), bytes);
+        state.fill_bytes(state.reductions.back().first, 0, bytes);
+        ++state.allocations;
+    }
+    return state.reductions.back().first;
+}
+
+void ContextState::add_phase(const char* name, double seconds, double bytes) {
+    auto sum = std::ranges::find(phases, name, &PhaseRecord::name);
+    if (sum == phases.end()) sum = phases.insert(sum, PhaseRecord{.name = name});
+    sum->calls += 1;
+    sum->seconds += seconds;
+    sum->bytes += bytes;
+}
+
+void ContextState::begin_phase(const char* name, double bytes) {
+    open_name_ = timed ? name : nullptr;
+    open_bytes_ = bytes;
+    open_start_ = now();
+}
+
+void ContextState::end_phase() noexcept {
+    if (open_name_ != nullptr) add_phase(open_name_, now() - open_start_, open_bytes_);
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+Phase::Phase(const Context& context, const char* name, double bytes) : state_(context.state()) {
+    outermost_ = state_.phase_depth == 0 && !state_.capturing;
+    if (outermost_) state_.begin_phase(name, bytes);
+    ++state_.phase_depth;
+}
+
+Phase::~Phase() {
+    --state_.phase_depth;
+    if (outermost_) state_.end_phase();
+}
+
+namespace detail {
+
+Memory::Memory(const Context& context, Offset bytes)
+    : state_(context.state_), bytes_(bytes), allocated_(bytes) {
+    require(bytes >= 0, "Buffer: negative size");
+    if (bytes > 0) data_ = state_->allocate(bytes);
+    ++state_->allocations;
+    state_->memory_bytes += bytes;
+    state_->peak_memory_bytes = std::max(state_->peak_memory_bytes, state_->memory_bytes);
+}
+
+Memory::~Memory() {
+    if (!state_) return;
+    state_->memory_bytes -= allocated_;
+    if (data_ != nullptr) state_->release(data_);
+}
+
+void Memory::truncate(Offset bytes) {
+    require(bytes >= 0 && bytes <= bytes_, "Buffer::truncate: the buffer is smaller");
+    bytes_ = bytes;
+}
+
+void copy_bytes(const Context& context, const void* from, void* to, Offset bytes, bool wait) {
+    if (bytes > 0) context.state().copy_bytes(from, to, bytes);
+    if (wait) context.synchronize();
+}
+
+}  // namespace detail
+
+}  // namespace tessera

@@ -1,0 +1,140 @@
+#pragma once
+
+#include "gpu/pack.cuh"
+#include "gpu/tiles/contiguous_tile.cuh"
+#include "gpu/tiles/factor_tile.cuh"
+
+namespace tessera::cuda {
+
+namespace {
+
+/// A matrix of 8 rows in the registers of one lane. In shared memory the 32 of a warp lie so far
+/// apart that lanes read their own ones in units of 16 bytes without conflicts.
+template <class T>
+struct LaneMatrix : ContiguousTile<T, 8, 32, 1, pack_width<T>> {
+    static constexpr int n = 8;
+    static constexpr int lanes = 1;
+    static constexpr int rows = n;
+    static constexpr int matrices = 32;  ///< A warp.
+    static constexpr int width = pack_width<T>;
+    static constexpr int stride = n * n + width;
+    static constexpr int bytes = matrices * stride * int(sizeof(T));  ///< A warp.
+
+    T a[n * n];
+    int row[n];  ///< The row in each position.
+    T* staged;
+
+    __device__ __forceinline__ LaneMatrix(T* memory, int m) : staged(memory + m * stride) {
+#pragma unroll
+        for (int k = 0; k < n * n; k += width) {
+            const auto pack = *reinterpret_cast<const Pack16<T>*>(staged + k);
+#pragma unroll
+            for (int e = 0; e < width; ++e) a[k + e] = pack.value[e];
+        }
+    }
+    /// Where value e of matrix m is in shared memory.
+    static __device__ __forceinline__ int place(int m, int e) { return m * stride + e; }
+    __device__ __forceinline__ int original_row(int s) const { return row[s]; }
+    /// Writes the factors to shared memory.
+    __device__ __forceinline__ void put() {
+#pragma unroll
+        for (int k = 0; k < n * n; k += width) {
+            Pack16<T> pack;
+#pragma unroll
+            for (int e = 0; e < width; ++e) pack.value[e] = a[k + e];
+            *reinterpret_cast<Pack16<T>*>(staged + k) = pack;
+        }
+    }
+};
+
+/// A matrix of 16 rows in the registers of a group of `Lanes` lanes, `rows` of them each.
+/// Eliminations write the factors to shared memory as they go.
+template <class T, int Lanes>
+struct GroupMatrix {
+    static constexpr int n = 16;
+    static constexpr int lanes = Lanes;
+    static constexpr int rows = n / Lanes;                   ///< A lane.
+    static constexpr int width = pack_width<T>;              ///< Adjacent rows of a lane.
+    static constexpr int turn = width * Lanes;               ///< Rows that all lanes have of these.
+    static constexpr int matrices = 32 / Lanes;              ///< A warp.
+    static constexpr int chunks = n * n / width;             ///< Of 16 bytes, a matrix.
+    static constexpr int column_chunks = n / width;          ///< A column.
+    static constexpr int pitch_chunks = chunks + Lanes % 8;  ///< From matrix to matrix.
+    static constexpr int bytes = matrices * pitch_chunks * 16;  ///< A warp.
+    static_assert(rows % width == 0);
+
+    T a[rows][n];
+    unsigned long long order;  ///< The rows in this lane's positions, four bits each, at the end.
+    T* staged;
+    int lane;
+
+    __device__ __forceinline__ GroupMatrix(T* memory, int m)
+        : staged(memory + m * pitch_chunks * width), lane(int(threadIdx.x) % Lanes) {
+        const auto* const packs = reinterpret_cast<const Pack16<T>*>(staged);
+#pragma unroll
+        for (int j = 0; j < n; ++j) {
+#pragma unroll
+            for (int i = 0; i < rows; i += width) {
+                const int c = (lane + i / width * Lanes) ^ swap(j);
+                const auto pack = packs[j * column_chunks + c];
+#pragma unroll
+                for (int e = 0; e < width; ++e) a[i + e][j] = pack.value[e];
+            }
+        }
+    }
+    /// Row i of a lane.
+    static __device__ __forceinline__ int row_of(int lane, int i) {
+        return width * lane + i % width + turn * (i / width);
+    }
+    /// Whose row r is, and which one there.
+    static __device__ __forceinline__ constexpr unsigned owner(unsigned r) {
+        return r / width % Lanes;
+    }
+    static constexpr int index(int r) { return r % width + width * (r / turn); }
+    /// Chunks of column j are exchanged, so that lanes that write one row meet in fewer banks.
+    static __device__ __forceinline__ constexpr int swap(unsigned j) { return int(j % Lanes); }
+    /// Value (i, j) of a matrix.
+    static __device__ __forceinline__ int place_of(int i, int j) {
+        return n * j + (i ^ (width * swap(j)));
+    }
+    static __device__ __forceinline__ int place(int m, int e) {
+        return m * pitch_chunks * width + place_of(e % n, e / n);
+    }
+    __device__ __forceinline__ int original_row(int s) const { return int(order >> 4 * s) & 15; }
+    __device__ __forceinline__ void put() {}
+    static __device__ __forceinline__ void load(const T* from, int here, T* memory) {
+        for_chunks(here, [&](int chunk, int at) {
+            copy_to_shared<16>(reinterpret_cast<int4*>(memory) + at,
+                               reinterpret_cast<const int4*>(from) + chunk);
+        });
+    }
+    static __device__ __forceinline__ void store(T* to, int here, const T* memory) {
+        for_chunks(here, [&](int chunk, int at) {
+            reinterpret_cast<int4*>(to)[chunk] = reinterpret_cast<const int4*>(memory)[at];
+        });
+    }
+
+  private:
+    /// copy(chunk of the run, its place in shared memory) for what this lane copies of `here`
+    /// matrices.
+    template <class Copy>
+    static __device__ __forceinline__ void for_chunks(int here, Copy&& copy) {
+        const int thread = int(threadIdx.x) % 32;
+        constexpr int columns = 32 / column_chunks;  // That a warp copies at once.
+        static_assert(columns % Lanes == 0 || Lanes % columns == 0);
+#pragma unroll
+        for (int m = 0; m < matrices; ++m) {
+#pragma unroll
+            for (int c = 0; c < chunks; c += 32) {
+                const int column = (c + thread) / column_chunks;
+                if (m < here) {
+                    copy(m * chunks + c + thread, m * pitch_chunks + ((c + thread) ^ swap(column)));
+                }
+            }
+        }
+    }
+};
+
+}  // namespace
+
+}  // namespace tessera::cuda

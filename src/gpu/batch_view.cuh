@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/host_device.hpp"
+#include "tessera/batched.hpp"
+
+/// Where the matrices of a batch lie.
+namespace tessera::cuda {
+
+/// Element 0 of matrix b, or of its vectors.
+template <class View>
+__device__ __forceinline__ auto start_of(const View& view, Offset b) {
+    if (view.starts != nullptr) return view.starts[b];
+    return view.values + (view.offsets != nullptr ? view.offsets[b] : b * view.stride);
+}
+
+/// The leading dimension of a matrix of n rows.
+template <class T>
+__device__ __forceinline__ Offset leading_dimension_of(const batched::BatchView<T>& view, int n) {
+    return view.sizes != nullptr ? n : view.leading_dimension;
+}
+
+/// Whether matrices of n rows are column-major without gaps between their columns.
+template <class T>
+TESSERA_HOST_DEVICE bool is_packed(const batched::BatchView<T>& view, int n) {
+    return view.layout == batched::Layout::column_major &&
+           (view.sizes != nullptr || view.leading_dimension == n);
+}
+
+/// Whether matrices of one size are packed and follow each other without gaps.
+template <class T>
+TESSERA_HOST_DEVICE bool is_contiguous(const batched::BatchView<T>& view) {
+    return view.sizes == nullptr && view.starts == nullptr && view.offsets == nullptr &&
+           is_packed(view, view.size) && view.stride == Offset(view.size) * view.size;
+}
+
+/// The same, from a multiple of 16 bytes on.
+template <class T>
+bool is_contiguous_aligned(const batched::BatchView<T>& view) {
+    return is_contiguous(view) && reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
+}
+
+/// Matrix b of n rows, of either layout.
+template <class T>
+struct StridedMatrix {
+    T* start;
+    Offset row_stride;
+    Offset column_stride;
+
+    __device__ __forceinline__ StridedMatrix(const batched::BatchView<T>& view, Offset b, int n)
+        : start(start_of(view, b)) {
+        const Offset line = leading_dimension_of(view, n);
+        const bool by_columns = view.layout == batched::Layout::column_major;
+        row_stride = by_columns ? 1 : line;
+        column_stride = by_columns ? line : 1;
+    }
+    __device__ __forceinline__ T& operator()(int i, int j) const {
+        return start[i * row_stride + j * column_stride];
+    }
+};
+
+}  // namespace tessera::cuda

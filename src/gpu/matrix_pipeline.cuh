@@ -1,0 +1,292 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "base/check_cuda.hpp"
+#include "gpu/batch_view.cuh"
+#include "gpu/bulk_copy.cuh"
+#include "gpu/launch.cuh"
+#include "gpu/pack.cuh"
+#include "gpu/tiles/tile_sizes.cuh"
+#include "gpu/tuning/batched_h200.hpp"
+#include "gpu/warp.cuh"
+
+/// Contiguous batches of one size, read once: a warp takes tiles of some matrices through a
+/// pipeline of stages in its shared memory, so that bulk copies of the next tiles are always under
+/// way.
+namespace tessera::cuda {
+
+/// What a run of so many bytes takes in a stage. Copies are faster where both addresses are equally
+/// far into a line of 128 bytes.
+constexpr bool is_shifted_run(int bytes) { return bytes % 128 != 0; }
+constexpr int staged_run_bytes(int bytes) {
+    return (bytes + 127) / 128 * 128 + (is_shifted_run(bytes) ? 128 : 0);
+}
+
+/// How matrices of N rows, and up to `Vectors` vectors of N values with each of them, are read.
+template <class T, int N, int Vectors>
+struct PipelineShape {
+    static constexpr int n = N;
+    static constexpr int lanes = pipeline_lanes[N - 1][sizeof(T) == 8 ? 0 : 1];
+    static constexpr int together = 32 / lanes;  ///< Matrices that a warp works on at once.
+    /// Without vectors tiles have 4 KiB at least: each costs some instructions.
+    static constexpr int turns =
+        Vectors == 0 ? std::clamp(4096 / (together * N * N * int(sizeof(T))), 1, 4) : 1;
+    static constexpr int matrices = turns * together;     ///< A tile.
+    static constexpr int rows = (N + lanes - 1) / lanes;  ///< A lane.
+    static constexpr int matrix_bytes = staged_run_bytes(matrices * N * N * int(sizeof(T)));
+    static constexpr int vector_bytes = staged_run_bytes(matrices * N * int(sizeof(T)));
+    static constexpr int stage_bytes(int vectors) { return matrix_bytes + vectors * vector_bytes; }
+    static constexpr int stages = pipeline_stages(stage_bytes(Vectors));
+    static constexpr int warps = pipeline_warps(stages * stage_bytes(Vectors));
+    static constexpr int threads = 32 * warps;
+    static constexpr int blocks = pipeline_sm_warps / warps;
+
+    /// Rows that a lane reads with one instruction.
+    static constexpr int rows_a_read() {
+        int width = 16 / int(sizeof(T));
+        while (rows % width != 0 || N % width != 0) width /= 2;
+        return width;
+    }
+    /// The first row of this lane; where rows do not come out even some are taken twice.
+    static __device__ __forceinline__ int first_row() {
+        return min(int(threadIdx.x) % lanes * rows, N - rows);
+    }
+    // Where a column has 16, 32 or 64 bytes, lanes that are served together would read the same
+    // banks; so some matrices are some columns behind.
+    static constexpr int column_chunks = N * int(sizeof(T)) / 16;
+    static constexpr bool skewed =
+        (N & (N - 1)) == 0 && N * int(sizeof(T)) >= 16 && column_chunks == lanes && lanes < 8;
+    static constexpr int matrices_a_line = skewed ? std::max(8 / (N * column_chunks), 1) : 1;
+    static constexpr int skews = skewed ? 8 / lanes / matrices_a_line : 1;
+    /// Columns that this lane is behind, below `skews`.
+    static __device__ __forceinline__ int skew() {
+        return int(threadIdx.x) % 32 / lanes / matrices_a_line % skews;
+    }
+};
+
+/// visit(column, row of this lane, element) in ascending order of the columns.
+template <class Shape, class T, class Visit>
+__device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
+    constexpr int width = Shape::rows_a_read();
+    using Read = Pack<T, width>;
+    const int skew = Shape::skew();
+    const T* const entry = matrix + Shape::first_row() - skew * Shape::n;
+#pragma unroll
+    for (int step = 0; step < Shape::n + Shape::skews - 1; ++step) {
+        const int column = step - skew;
+        if (Shape::skews > 1 && (column < 0 || column >= Shape::n)) continue;
+#pragma unroll
+        for (int r = 0; r < Shape::rows; r += width) {
+            const Read read = *reinterpret_cast<const Read*>(entry + step * Shape::n + r);
+#pragma unroll
+            for (int k = 0; k < width; ++k) visit(column, r + k, read.value[k]);
+        }
+    }
+}
+
+/// An array of `Each` values a matrix, of which a tile of `Matrices` is one run; as a warp sees it.
+template <class T, int Each, int Matrices>
+class TileRun {
+  public:
+    static constexpr int bytes = Matrices * Each * int(sizeof(T));
+    static_assert(bytes % 16 == 0, "all tiles start aligned as the first does");
+    static constexpr bool shifted = is_shifted_run(bytes);
+
+    /// `values` is 16 bytes aligned, or null: not read. Tiles begin `offset` bytes into a stage.
+    __device__ __forceinline__ TileRun(const T* values, int offset)
+        : next_(values), offset_(offset), present_(values != nullptr) {}
+    /// Tiles are `step` matrices apart, from `first` on.
+    __device__ __forceinline__ void begin(Index first, Index step) {
+        next_ += Offset(first) * Each;
+        step_ = Offset(step) * Each;
+        shift_ = unsigned(reinterpret_cast<unsigned long long>(next_));
+    }
+    /// Bytes of `here` matrices that are copied in chunks of 16.
+    __device__ __forceinline__ int in_chunks(int here) const {
+        return present_ ? here * Each * int(sizeof(T)) / 16 * 16 : 0;
+    }
+    /// Starts to copy the next tile to a stage; by lane 0.
+    __device__ __forceinline__ void copy(CopyBarrier barrier, unsigned char* stage, int here) {
+        const int count = in_chunks(here);
+        const unsigned shift = shifted ? unsigned(reinterpret_cast<unsigned long long>(next_)) : 0;
+        if (count > 0) barrier.copy(next_, stage + offset_ + shift % 128, count);
+    }
+    __device__ __forceinline__ void advance_copies() { next_ += step_; }
+    /// The values of the tile to work on.
+    __device__ __forceinline__ T* staged(unsigned char* stage) const {
+        return reinterpret_cast<T*>(stage + offset_ + (shifted ? shift_ % 128 : 0));
+    }
+    /// Copies the values that chunks left over, `tiles_before` the next to copy; by the warp.
+    __device__ __forceinline__ void copy_rest(T* staged, int here, int tiles_before) const {
+        if constexpr (Each * sizeof(T) % 16 != 0) {
+            const int i = in_chunks(here) / int(sizeof(T)) + int(threadIdx.x) % 32;
+            if (present_ && i < here * Each) staged[i] = (next_ - tiles_before * step_)[i];
+        }
+    }
+    __device__ __forceinline__ void advance() { shift_ += unsigned(step_ * sizeof(T)); }
+
+  private:
+    const T* next_;
+    int offset_;
+    bool present_;
+    Offset step_ = 0;
+    unsigned shift_ = 0;
+};
+
+/// Writes the first `count` of `Most` values from shared memory, both 16 bytes aligned; by a warp.
+template <int Most, class T>
+__device__ __forceinline__ void store_run(const T* from, T* to, int count) {
+    constexpr int width = 16 / int(sizeof(T));
+    using Chunk = Pack<T, width>;
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int k = 0; k < (Most / width + 31) / 32; ++k) {
+        const int i = (32 * k + lane) * width;
+        if (i + width <= count) {
+            *reinterpret_cast<Chunk*>(to + i) = *reinterpret_cast<const Chunk*>(from + i);
+        } else {
+            for (int j = i; j < count; ++j) to[j] = from[j];
+        }
+    }
+}
+
+/// The stages of a warp for tiles, and the barriers that tell when they are filled.
+template <int Stages>
+class WarpPipeline {
+  public:
+    /// By a warp, which has Stages stages of `memory` and as many barriers of its own.
+    __device__ __forceinline__ WarpPipeline(unsigned char* memory, int stage_bytes,
+                                            unsigned long long* barriers)
+        : memory_(memory), barriers_(barriers), stage_bytes_(stage_bytes) {
+        const int lane = int(threadIdx.x) % 32;
+        if (lane < Stages) CopyBarrier(barriers_ + lane).init();
+        __syncwarp();
+    }
+    __device__ __forceinline__ unsigned char* stage() const {
+        return memory_ + stage_ * stage_bytes_;
+    }
+    __device__ __forceinline__ CopyBarrier barrier() const {
+        return CopyBarrier(barriers_ + stage_);
+    }
+    /// For what is copied to this stage.
+    __device__ __forceinline__ void wait() const { barrier().wait(phase_); }
+    __device__ __forceinline__ void advance() {
+        if (++stage_ < Stages) return;
+        stage_ = 0;
+        phase_ ^= 1;
+    }
+    /// Once a copy was started to each stage, back to the first.
+    __device__ __forceinline__ void rewind() { phase_ = 0; }
+
+  private:
+    unsigned char* memory_;
+    unsigned long long* barriers_;
+    int stage_bytes_;
+    int stage_ = 0;
+    int phase_ = 0;
+};
+
+/// work(first, here, release, values ...) for each tile of this warp: `here` matrices from number
+/// `first` on, whose values of each of the runs are in shared memory until the warp calls
+/// release().
+template <class Shape, class Work, class... Runs>
+__device__ __forceinline__ void for_tiles(Index count, int stage_bytes, Work&& work, Runs... runs) {
+    extern __shared__ __align__(128) unsigned char pipeline_memory[];
+    __shared__ unsigned long long barriers[Shape::warps * Shape::stages];
+    const int lane = int(threadIdx.x) % 32;
+    const int warp = int(threadIdx.x) / 32;
+    const Index step = Index(gridDim.x) * (Shape::warps * Shape::matrices);
+    Index first = (Index(blockIdx.x) * Shape::warps + warp) * Shape::matrices;
+    Index to_copy = count - first;
+    (runs.begin(first, step), ...);
+    WarpPipeline<Shape::stages> pipeline(pipeline_memory + warp * Shape::stages * stage_bytes,
+                                         stage_bytes, barriers + warp * Shape::stages);
+    const auto start = [&] {
+        const int here = min(to_copy, Shape::matrices);
+        if (here > 0 && lane == 0) {
+            const CopyBarrier barrier = pipeline.barrier();
+            barrier.expect((runs.in_chunks(here) + ...));
+            (runs.copy(barrier, pipeline.stage(), here), ...);
+        }
+        (runs.advance_copies(), ...);
+        to_copy -= step;
+    };
+    begin_dependent();
+#pragma unroll
+    for (int s = 0; s < Shape::stages; ++s) {
+        start();
+        pipeline.advance();
+    }
+    pipeline.rewind();
+#pragma unroll 1
+    for (; first < count; first += step) {
+        const int here = min(count - first, Shape::matrices);
+        unsigned char* const stage = pipeline.stage();
+        pipeline.wait();
+        if (here < Shape::matrices) {
+            (runs.copy_rest(runs.staged(stage), here, Shape::stages), ...);
+        }
+        __syncwarp();
+        const auto release = [&] {
+            __syncwarp();
+            start();
+        };
+        work(first, here, release, runs.staged(stage)...);
+        (runs.advance(), ...);
+        pipeline.advance();
+    }
+}
+
+/// Whether a batch can be read so: contiguous matrices of 1 to 32 rows that start aligned, and
+/// every GPU that this is compiled for has bulk copies. (Below 2^30 of them no number of a tile
+/// after the last overflows.)
+template <class T>
+bool takes_pipeline(const batched::BatchView<T>& a) {
+    return supports_bulk_copies() && is_contiguous_aligned(a) && a.size >= 1 && a.size <= 32 &&
+           a.count < (1 << 30);
+}
+
+/// launch(std::integral_constant<int, n>()) for 1 <= n <= 32; false where n is not compiled.
+template <class Launch>
+bool with_exact_size(int n, Launch&& launch) {
+    bool found = false;
+    for_exact_sizes<1, 32>([&](auto size) {
+        if (n != size()) return;
+        launch(size);
+        found = true;
+    });
+    return found;
+}
+
+/// Launches a kernel made of for_tiles with `vectors` of the `Vectors` vectors a matrix, in as many
+/// thread blocks as fill the GPU: with fewer, which overlap the kernel before them, some
+/// multiprocessors would get more of them than others. The occupancy is queried once, which takes
+/// some microseconds.
+template <class T, int N, int Vectors, class... Parameters, class... Arguments>
+void launch_pipeline(const Context& context, PipelineShape<T, N, Vectors>, int vectors, Index count,
+                     void (*kernel)(Parameters...), Arguments&&... arguments) {
+    using Shape = PipelineShape<T, N, Vectors>;
+    const auto bytes = [](int v) { return Shape::warps * Shape::stages * Shape::stage_bytes(v); };
+    const cudaStream_t stream = stream_of(context);
+    static const auto filling = [&] {
+        std::array<unsigned, Vectors + 1> blocks{};
+        int multiprocessors = 0;
+        TESSERA_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
+                                            context.device()));
+        for (int v = 0; v <= Vectors; ++v) {
+            int each = 0;
+            TESSERA_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                &each, kernel, Shape::threads, std::size_t(bytes(v))));
+            blocks[std::size_t(v)] = unsigned(multiprocessors * std::max(each, 1));
+        }
+        return blocks;
+    }();
+    const unsigned blocks =
+        std::min(blocks_for(count, Shape::warps * Shape::matrices), filling[std::size_t(vectors)]);
+    launch_dependent(kernel, blocks, Shape::threads, bytes(vectors), stream,
+                     std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace tessera::cuda

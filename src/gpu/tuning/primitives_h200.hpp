@@ -1,0 +1,19 @@
+#pragma once
+
+/// Launch shapes of prefix sums, reductions and element-wise kernels (gpu/scan.cuh, gpu/sums.cuh,
+/// gpu/for_each.cuh) on an H200. Threads are those of a thread block.
+namespace tessera::cuda {
+
+inline constexpr int scan_threads = 256;
+inline constexpr int scan_items = 4;            ///< Consecutive items of a thread.
+inline constexpr int scan_sums_threads = 1024;  ///< Of the one block that scans the sums of tiles.
+
+inline constexpr int sum_threads = 256;
+inline constexpr int sum_loads = 8;  ///< Of a thread at a time.
+
+inline constexpr int for_each_threads = 128;
+/// Items of a thread; `work`: about how many numbers one reads.
+template <int work>
+inline constexpr int for_each_items = work > 100 ? 1 : 4;
+
+}  // namespace tessera::cuda

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "io/formats.hpp"
+#include "io/text.hpp"
+
+/// Gmsh's .msh files, first as they are written, then as a Mesh.
+namespace tessera::io {
+
+/// Where something is in a file, for messages: a line of a text file, a byte of a binary one.
+using GmshLocation = Offset;
+
+struct GmshNodes {
+    std::vector<Offset> tags;
+    std::vector<double> points;  ///< x, y, z of each.
+    std::vector<GmshLocation> locations;
+};
+
+/// Elements of one shape.
+struct GmshElements {
+    std::vector<Offset> tags;
+    std::vector<Offset> nodes;    ///< Tags of corners(shape) nodes each.
+    std::vector<Index> entities;  ///< Of each element, an index of GmshFile::entities.
+    std::vector<GmshLocation> locations;
+};
+
+/// A part of the geometry with the tags of its physical groups; a negative tag belongs to the same
+/// group and says that the elements are reversed in it. Version 2.2 has physical groups only.
+struct GmshEntity {
+    int dimensions = 0;
+    int tag = 0;
+    std::vector<int> groups;
+    bool listed = false;  ///< By $Entities.
+};
+
+struct GmshGroupName {
+    std::string name;
+    GmshLocation location = 0;
+};
+
+inline constexpr int shape_count = 6;
+
+/// The sections of a file.
+struct GmshFile {
+    std::string name;
+    bool binary = false;
+    GmshNodes nodes;
+    GmshElements elements[shape_count];  ///< By CellShape.
+    std::vector<GmshEntity> entities;
+    bool has_entities = false;
+    std::map<std::pair<int, int>, GmshGroupName> group_names;  ///< By dimensions and tag.
+
+    /// Throws ParseError; location 0 stands for the whole file.
+    template <class... Parts>
+    [[noreturn]] void fail(GmshLocation location, const Parts&... message) const {
+        if (!binary) throw ParseError(name, location, concat(message...));
+        throw ParseError(name, 0, concat("byte ", location, ": ", message...));
+    }
+};
+
+/// Reads the sections; `name` is for messages. Throws ParseError. Allocates at most a small
+/// multiple of `bytes`.
+GmshFile parse_gmsh_sections(std::string_view bytes, const std::string& name);
+
+}  // namespace tessera::io

@@ -1,0 +1,414 @@
+#include <cmath>
+#include <limits>
+
+#include "io/gmsh/gmsh.hpp"
+
+namespace tessera::io {
+
+namespace {
+
+constexpr int min_int = std::numeric_limits<int>::min();
+constexpr int max_int = std::numeric_limits<int>::max();
+
+/// Gmsh's number of a CellShape.
+constexpr int gmsh_types[shape_count] = {15, 1, 2, 3, 4, 5};
+
+/// Reads a Gmsh file word by word or number by number; numbers are words or binary, as the file
+/// is. `what` names a number in messages.
+class GmshInput {
+  public:
+    explicit GmshInput(std::string_view bytes) : bytes_(bytes) {}
+
+    /// Of what was read last.
+    GmshLocation location() const { return binary ? GmshLocation(begin_) : begin_line_; }
+
+    /// Skips blanks and empty lines; false at the end of the file.
+    bool more() {
+        for (; position_ < bytes_.size() && is_space(bytes_[position_]); ++position_) {
+            line_ += bytes_[position_] == '\n';
+        }
+        begin();
+        return position_ < bytes_.size();
+    }
+
+    std::string_view word(const char* what) {
+        expect(more(), "the file ends where ", what, " should be");
+        while (position_ < bytes_.size() && !is_space(bytes_[position_])) ++position_;
+        return bytes_.substr(begin_, position_ - begin_);
+    }
+
+    std::string_view rest_of_line() {
+        begin();
+        position_ = std::min(bytes_.find('\n', position_), bytes_.size());
+        return trimmed(bytes_.substr(begin_, position_ - begin_));
+    }
+
+    /// Moves past the end of the line, where binary numbers may start.
+    void end_line() {
+        expect(rest_of_line().empty(), "expected nothing else in this line");
+        if (position_ == bytes_.size()) return;
+        ++position_;
+        ++line_;
+    }
+
+    Offset text_integer(const char* what, Offset low, Offset high) {
+        const std::string_view text = word(what);
+        expect(!text.starts_with('$'), "expected ", what, ", found ", Quoted{text},
+               ": the section is shorter than its counts say");
+        const Offset number = integer_of(text, what);
+        expect(number <= high, what, " ", Quoted{text}, " is too large");
+        expect(number >= low, what, " ", Quoted{text}, low == 0 ? " is negative" : " is too small");
+        return number;
+    }
+
+    template <class Word>
+    Word binary_number(const char* what) {
+        begin_ = position_;
+        expect(bytes_.size() - position_ >= sizeof(Word), "the file ends where ", what,
+               " should be");
+        position_ += sizeof(Word);
+        return load_number<Word>(bytes_.data() + begin_, swapped);
+    }
+
+    /// An int of the file: a word or 4 bytes.
+    int integer(const char* what) {
+        return binary ? binary_number<std::int32_t>(what)
+                      : int(text_integer(what, min_int, max_int));
+    }
+
+    /// A size_t of the file: a word or 8 bytes, not negative.
+    Offset size(const char* what) {
+        if (!binary) return text_integer(what, 0, std::numeric_limits<Offset>::max());
+        return not_negative(what, binary_number<std::int64_t>(what));
+    }
+
+    /// A tag of a node or element: an int in version 2.2, a size_t in 4.1.
+    Offset tag(const char* what) { return newer ? size(what) : not_negative(what, integer(what)); }
+
+    /// Finite.
+    double real(const char* what) {
+        if (!binary) return real_of<double>(word(what), what);
+        const double number = binary_number<double>(what);
+        expect(std::isfinite(number), what, " is not finite");
+        return number;
+    }
+
+    /// A number of items, each of so many ints (4 bytes) and others (8 bytes), that can follow.
+    Offset checked(Offset count, const char* what, Offset ints, Offset others) const {
+        // A number in a text takes two bytes at least, a digit and a blank.
+        const Offset bytes = binary ? 4 * ints + 8 * others : 2 * (ints + others);
+        const Offset left = Offset(bytes_.size() - position_) + 1;
+        expect(count >= 0, count, " ", what, ": a count cannot be negative");
+        expect(count <= left / bytes, count, " ", what, " are claimed, but only ", left - 1,
+               " bytes follow");
+        return count;
+    }
+
+    void expect_end(std::string_view section) {
+        const std::string end = concat("$End", section);
+        const std::string_view found = word(end.c_str());
+        expect(found == end, "expected ", end, ", found ", Quoted{found},
+               ": the section is longer than its counts say");
+    }
+
+    /// Moves to the end of a section that is not read.
+    void skip_section(std::string_view section) {
+        const std::string end = concat("\n$End", section);
+        std::size_t found = bytes_.find(end, position_ - 1);
+        expect(found != std::string_view::npos, "the section has no $End", section);
+        found = std::max(found, position_);
+        if (!binary) line_ += std::ranges::count(bytes_.substr(0, found).substr(position_), '\n');
+        position_ = found;
+    }
+
+  protected:
+    bool binary = false;
+    bool swapped = false;  ///< Binary numbers are in the other byte order.
+    bool newer = false;    ///< Version 4.1.
+
+  private:
+    static bool is_space(char c) { return is_blank(c) || c == '\n'; }
+
+    static Offset not_negative(const char* what, Offset number) {
+        expect(number >= 0, what, " ", number, " is negative");
+        return number;
+    }
+
+    void begin() {
+        begin_ = position_;
+        begin_line_ = line_;
+    }
+
+    std::string_view bytes_;
+    std::size_t begin_ = 0;     ///< Of what was read last.
+    std::size_t position_ = 0;  ///< After it.
+    Offset begin_line_ = 1;
+    Offset line_ = 1;
+};
+
+class GmshReader : GmshInput {
+  public:
+    GmshReader(std::string_view bytes, const std::string& name) : GmshInput(bytes) {
+        file_.name = name;
+    }
+
+    GmshFile read() {
+        try {
+            read_format();
+            while (more()) read_section();
+        } catch (const InputError& error) {
+            file_.fail(location(), error.message);
+        }
+        return std::move(file_);
+    }
+
+  private:
+    int dimension() {
+        const int dimensions = integer("the dimension of an entity");
+        expect(dimensions >= 0 && dimensions <= 3, "the dimension ", dimensions,
+               " is not within 0..3");
+        return dimensions;
+    }
+
+    CellShape shape() {
+        const int type = integer("the type of an element");
+        const auto found = std::ranges::find(gmsh_types, type);
+        if (found != std::end(gmsh_types)) return CellShape(found - gmsh_types);
+        reject("element type ", type,
+               type == 6   ? " (prism)"
+               : type == 7 ? " (pyramid)"
+                           : "",
+               " is not supported; ",
+               type == 6 || type == 7 ? "mesh with tetrahedra or hexahedra alone"
+                                      : "only elements of first order are (Mesh.ElementOrder = 1, "
+                                        "or gmsh -order 1)");
+    }
+
+    /// The index of an entity, which is added where it is new.
+    Index entity(int dimensions, int tag) {
+        const auto [found, is_new] =
+            entity_numbers_.try_emplace(std::pair(dimensions, tag), Index(file_.entities.size()));
+        if (is_new) file_.entities.push_back({dimensions, tag, {}, false});
+        return found->second;
+    }
+
+    void read_format() {
+        expect(word("$MeshFormat") == "$MeshFormat", "expected $MeshFormat");
+        const std::string_view version = word("the version");
+        newer = version == "4.1";
+        expect(newer || version == "2.2", "version ", Quoted{version},
+               " of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format msh41)");
+        const Offset kind = text_integer("the file type", 0, 1);
+        const Offset bytes = text_integer("the data size", 1, 64);
+        if (kind == 1) {
+            expect(bytes == 8, "binary numbers of ", bytes, " bytes are not supported, only of 8");
+            file_.binary = binary = true;
+            end_line();
+            const auto one = binary_number<std::int32_t>("the number that gives the byte order");
+            swapped = one == 1 << 24;
+            expect(one == 1 || swapped, "expected the number 1, which gives the byte order");
+        }
+        expect_end("MeshFormat");
+    }
+
+    void read_section() {
+        const std::string_view marker = word("a section");
+        expect(marker.starts_with('$') && !marker.starts_with("$End"),
+               "expected a section such as $Nodes, found ", Quoted{marker});
+        const std::string_view section = marker.substr(1);
+        end_line();
+        if (section == "PhysicalNames") {
+            read_names();
+        } else if (section == "Entities" && newer) {
+            read_entities();
+        } else if (section == "Nodes" && newer) {
+            each_block("nodes", [&] { return read_node_block(); });
+        } else if ((section == "Nodes" || section == "ParametricNodes") && !newer) {
+            read_nodes_22(section == "ParametricNodes");
+        } else if (section == "Elements" && newer) {
+            each_block("elements", [&] { return read_element_block(); });
+        } else if (section == "Elements") {
+            read_elements_22();
+        } else {
+            skip_section(section);
+        }
+        expect_end(section);
+    }
+
+    /// Text also in binary files.
+    void read_names() {
+        const Offset count = text_integer("the number of names", 0, max_int);
+        for (Offset k = 0; k < count; ++k) {
+            const int dimensions = int(text_integer("the dimension of a group", 0, 3));
+            const int tag = int(text_integer("the tag of a group", 0, max_int));
+            const GmshLocation at = location();
+            const std::string_view quoted = rest_of_line();
+            expect(quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"',
+                   "expected a name in quotes, found ", Quoted{quoted});
+            const GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), at};
+            expect(file_.group_names.emplace(std::pair(dimensions, tag), name).second,
+                   "the group of dimension ", dimensions, " with the tag ", tag, " has two names");
+        }
+    }
+
+    /// The geometry of version 4.1, for its physical groups.
+    void read_entities() {
+        file_.has_entities = true;
+        Offset counts[4];
+        for (Offset& count : counts) count = size("the number of entities");
+        for (int dimensions = 0; dimensions < 4; ++dimensions) {
+            for (Offset k = 0; k < counts[dimensions]; ++k) read_entity(dimensions);
+        }
+    }
+
+    void read_entity(int dimensions) {
+        const int tag = integer("the tag of an entity");
+        GmshEntity& read = file_.entities[std::size_t(entity(dimensions, tag))];
+        expect(!read.listed, "the entity of dimension ", dimensions, " with the tag ", tag,
+               " is listed twice");
+        read.listed = true;
+        skip_reals(dimensions == 0 ? 3 : 6, "a bound of an entity");
+        const Offset groups =
+            checked(size("the number of physical groups"), "physical groups", 1, 0);
+        for (Offset g = 0; g < groups; ++g) {
+            const int group = integer("the tag of a group");
+            expect(group != 0 && group != min_int, "a physical group cannot have the tag ", group);
+            read.groups.push_back(group);
+        }
+        if (dimensions == 0) return;
+        const Offset bounding =
+            checked(size("the number of bounding entities"), "bounding entities", 1, 0);
+        for (Offset b = 0; b < bounding; ++b) integer("the tag of a bounding entity");
+    }
+
+    void add_node_tag() {
+        file_.nodes.tags.push_back(tag("the tag of a node"));
+        file_.nodes.locations.push_back(location());
+    }
+
+    void add_point() {
+        for (const char* axis : {"x", "y", "z"}) file_.nodes.points.push_back(real(axis));
+    }
+
+    void skip_reals(int count, const char* what) {
+        for (int k = 0; k < count; ++k) real(what);
+    }
+
+    /// Version 4.1: read_block() for each block of a section; it returns how many items there were.
+    template <class ReadBlock>
+    void each_block(const std::string& what, ReadBlock&& read_block) {
+        const Offset blocks = size("the number of blocks");
+        const Offset claimed = size(("the number of " + what).c_str());
+        size("the least tag");
+        size("the greatest tag");
+        Offset found = 0;
+        for (Offset block = 0; block < blocks; ++block) found += read_block();
+        expect(found == claimed, "the blocks hold ", found, " ", what, ", the section claims ",
+               claimed);
+    }
+
+    Offset read_node_block() {
+        const int dimensions = dimension();
+        integer("the tag of an entity");
+        const int parametric = integer("the parametric flag");
+        expect(parametric == 0 || parametric == 1, "expected 0 or 1 (parametric), found ",
+               parametric);
+        const int parameters = parametric == 1 ? dimensions : 0;
+        const Offset count = checked(size("the number of nodes"), "nodes", 0, 4 + parameters);
+        for (Offset k = 0; k < count; ++k) add_node_tag();
+        for (Offset k = 0; k < count; ++k) {
+            add_point();
+            skip_reals(parameters, "a parameter of a node");
+        }
+        return count;
+    }
+
+    /// The counts of version 2.2 are lines of text, also before binary numbers.
+    Offset line_count(const char* what) {
+        const Offset count = text_integer(what, 0, max_int);
+        end_line();
+        return count;
+    }
+
+    void read_nodes_22(bool parametric) {
+        const Offset count =
+            checked(line_count("the number of nodes"), "nodes", parametric ? 3 : 1, 3);
+        for (Offset k = 0; k < count; ++k) {
+            add_node_tag();
+            add_point();
+            if (!parametric) continue;
+            const int dimensions = dimension();
+            integer("the tag of an entity");
+            skip_reals(dimensions == 3 ? 0 : dimensions, "a parameter of a node");
+        }
+    }
+
+    void add_element(CellShape shape, Offset tag, GmshLocation at, Index entity) {
+        GmshElements& elements = file_.elements[int(shape)];
+        elements.tags.push_back(tag);
+        elements.locations.push_back(at);
+        elements.entities.push_back(entity);
+        for (int c = 0; c < corners(shape); ++c) {
+            elements.nodes.push_back(this->tag("the tag of a node"));
+        }
+    }
+
+    Offset read_element_block() {
+        const int dimensions = dimension();
+        const Index owner = entity(dimensions, integer("the tag of an entity"));
+        const CellShape kind = shape();
+        expect(tessera::dimensions(kind) == dimensions, "a ", to_string(kind),
+               " in an entity of dimension ", dimensions);
+        const Offset count =
+            checked(size("the number of elements"), "elements", 0, 1 + corners(kind));
+        for (Offset k = 0; k < count; ++k) {
+            const Offset number = tag("the tag of an element");
+            add_element(kind, number, location(), owner);
+        }
+        return count;
+    }
+
+    /// The first tag of an element is that of its physical group, 0 for none.
+    void read_element_22(CellShape shape, Offset tag, Offset tags) {
+        const GmshLocation at = location();
+        int group = 0;
+        for (Offset t = 0; t < tags; ++t) {
+            const int number = integer("a tag of an element");
+            if (t == 0) group = number;
+        }
+        expect(group != min_int, "the tag of a group is too small");
+        const Index owner = entity(dimensions(shape), group);
+        if (group != 0) file_.entities[std::size_t(owner)].groups = {group};
+        add_element(shape, tag, at, owner);
+    }
+
+    void read_elements_22() {
+        const Offset count = checked(line_count("the number of elements"), "elements", 4, 0);
+        const auto read_tag = [&] { return tag("the tag of an element"); };
+        for (Offset k = 0; k < count;) {
+            // In text each element is a block of its own, and its tag comes first.
+            const Offset first = binary ? 0 : read_tag();
+            const CellShape kind = shape();
+            const int together = binary ? integer("the number of elements") : 1;
+            expect(together >= 1 && together <= count - k, "a block of ", together,
+                   " elements where ", count - k, " are left of ", count);
+            const Offset tags = checked(integer("the number of tags"), "tags", 1, 0);
+            for (int e = 0; e < together; ++e, ++k) {
+                read_element_22(kind, binary ? read_tag() : first, tags);
+            }
+        }
+    }
+
+    GmshFile file_;
+    std::map<std::pair<int, int>, Index> entity_numbers_;  ///< By dimensions and tag.
+};
+
+}  // namespace
+
+bool is_gmsh(std::string_view bytes) { return bytes.starts_with("$MeshFormat"); }
+
+GmshFile parse_gmsh_sections(std::string_view bytes, const std::string& name) {
+    return GmshReader(bytes, name).read();
+}
+
+}  // namespace tessera::io

@@ -1,0 +1,194 @@
+#include <bit>
+#include <filesystem>
+
+#include "io/gmsh/test_gmsh.hpp"
+
+namespace tessera::io {
+namespace {
+
+std::string mesh_file(const std::string& name) {
+    return (std::filesystem::path(__FILE__).parent_path() / "../../tests/meshes" / name).string();
+}
+
+/// What gmsh made of tests/meshes/NAME.geo.
+class gmsh : public ::testing::Test {
+  protected:
+    void expect_all_kinds(const std::string& name, const std::string& expected) {
+        const std::string kinds[] = {"_22", "_22_binary", "_41", "_41_binary"};
+        for (const std::string& kind : kinds) {
+            const std::string path = mesh_file(name + kind + ".msh");
+            if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+            EXPECT_EQ(outcome([&] { return described(read_mesh(test::host(), path)); }), expected)
+                << path;
+        }
+    }
+};
+
+TEST_F(gmsh, reads_what_gmsh_writes_in_the_plane) {
+    expect_all_kinds(
+        "plate",
+        "2d 0,0 1,0 2,0 3,0.25 3,1 2,1 1,1 0,1; triangle 0-1-7 7-1-6 quadrilateral "
+        "2-5-6-1 2-3-4-5; regions 1100: 'rubber, glued' 'steel'; 'corner'(0) point 3; "
+        "'left'(1) segment 7-0; 'bottom'(1) segment 0-1 1-2 2-3; 'middle of bottom'(1) "
+        "segment 2-1; 'curve6'(1) segment 3-4");
+}
+
+TEST_F(gmsh, reads_what_gmsh_writes_in_space) {
+    expect_all_kinds(
+        "solid",
+        "3d 0,0,0 1,0,0 0,1,0 1,1,0 0,0,1 1,0,1 1,1,1 0,1,1 4,0,0 6,0,0 4,1,0 6,1,0 4,0,1 6,0,1 "
+        "6,1,1 4,1,1; tetrahedron 8-9-11-14 13-12-14-9 9-12-14-8 8-11-10-15 14-12-15-8 11-8-14-15 "
+        "hexahedron 0-1-3-2-4-5-6-7; regions 1111110: 'box' 'wedges'; 'edge'(1) segment 0-1; "
+        "'floor'(2) triangle 10-8-11 8-9-11 quadrilateral 0-1-3-2");
+}
+
+TEST_F(gmsh, files_cut_at_any_byte_give_the_mesh_or_an_error) {
+    for (const char* name : {"plate_22", "plate_22_binary", "plate_41", "plate_41_binary"}) {
+        const std::string path = mesh_file(std::string(name) + ".msh");
+        if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+        const std::string bytes = read_text(path);
+        const std::string whole = read(bytes);
+        for (std::size_t length = 0; length < bytes.size(); ++length) {
+            const std::string cut = read(bytes.substr(0, length));
+            const bool complete = length + 1 == bytes.size();  // But for the last end of line.
+            EXPECT_TRUE(complete ? cut == whole : cut.starts_with("f:")) << name << " " << length;
+        }
+    }
+}
+
+TEST_F(gmsh, reads_zipped_files_and_refuses_others) {
+    const std::string folder = test::scratch_folder();
+    const std::string unzipped = write_text(folder + "/a.msh", format_22 + nodes_22);
+    EXPECT_EQ(outcome([&] { return described(read_mesh(test::host(), unzipped)); }),
+              unzipped +
+                  ": the mesh has no triangles, quadrilaterals, tetrahedra or hexahedra; where "
+                  "there are physical groups Gmsh saves nothing else, so that the material needs "
+                  "one too (or set Mesh.SaveAll = 1)");
+    const std::string old = write_text(folder + "/b.msh", "$NOD\n1\n1 0 0 0\n$ENDNOD\n");
+    EXPECT_EQ(outcome([&] { return described(read_mesh(test::host(), old)); }),
+              old +
+                  ":1: the format is not known; files that can be read: Gmsh .msh of the "
+                  "versions 4.1 and 2.2 (first word $MeshFormat). The file starts with '$NOD'");
+    const std::string zipped = folder + "/c.msh.gz";
+    write_sections(test::host(), zipped, true,
+                   {text_section(format_22 + nodes_22 + section("Elements", "1\n1 3 0 1 2 3 4"))});
+    EXPECT_EQ(described(read_mesh(test::host(), zipped)), square + " quadrilateral 0-1-2-3");
+}
+
+TEST_F(gmsh, tags_may_have_gaps_and_any_order) {
+    const std::string nodes = section("Nodes", "3\n900000 0 1 0\n5 0 0 0\n77 1 0 0");
+    EXPECT_EQ(read_22("1\n3 2 0 5 77 900000", nodes), "2d 0,0 1,0 0,1; triangle 0-1-2");
+    const std::string newer =
+        section("Nodes",
+                "2 3 5 9000000000000000000\n0 1 0 1\n9000000000000000000\n0 1 0\n"
+                "2 1 1 2\n77\n5\n1 0 0 0.5 0.5\n0 0 0 1 1");
+    EXPECT_EQ(read_41("1 1 3 3\n2 1 2 1\n3 5 77 9000000000000000000", newer),
+              "2d 0,0 1,0 0,1; triangle 0-1-2");
+}
+
+TEST_F(gmsh, nodes_that_no_element_has_are_dropped) {
+    EXPECT_EQ(read_22("1\n1 2 0 2 3 4"), "2d 1,0 1,1 0,1; triangle 0-1-2");
+}
+
+TEST_F(gmsh, reads_parametric_nodes) {
+    const std::string text =
+        section("ParametricNodes", "3\n1 0 0 0 0 1\n2 1 0 0 1 3 0.25\n3 0 1 0 2 4 0.5 0.75");
+    EXPECT_EQ(read_22("1\n1 2 0 1 2 3", text), "2d 0,0 1,0 0,1; triangle 0-1-2");
+    const std::string in_volume = section("ParametricNodes", "1\n4 0 0 1 3 1");
+    EXPECT_EQ(read_22("1\n1 4 0 1 2 3 4", text + in_volume),
+              "3d 0,0,0 1,0,0 0,1,0 0,0,1; tetrahedron 0-1-2-3");
+    const std::string newer =
+        section("Nodes",
+                "1 4 1 4\n3 1 1 4\n1 2 3 4\n0 0 0 9 9 9\n1 0 0 9 9 9\n0 1 0 9 9 9\n"
+                "0 0 1 9 9 9");
+    EXPECT_EQ(read_41("1 1 1 1\n3 1 4 1\n1 1 2 3 4", newer),
+              "3d 0,0,0 1,0,0 0,1,0 0,0,1; tetrahedron 0-1-2-3");
+}
+
+TEST_F(gmsh, reads_binary_numbers_in_either_byte_order) {
+    const std::string expected =
+        "2d 0,0 1,0 1,1 0,1; triangle 0-1-2 0-2-3; regions 01: 'a' 'surface8'";
+    for (const bool swapped : {false, true}) {
+        Bytes older(swapped);
+        older.text("$MeshFormat\n2.2 1 8\n").ints({1}).text("\n$EndMeshFormat\n$Nodes\n4\n");
+        older.ints({1}).reals({0, 0, 0}).ints({2}).reals({1, 0, 0}).ints({3}).reals({1, 1, 0});
+        older.ints({4}).reals({0, 1, 0}).text("\n$EndNodes\n$Elements\n2\n");
+        older.ints({2, 2, 2, 1, 7, 1, 1, 2, 3, 2, 8, 1, 1, 3, 4}).text("\n$EndElements\n");
+        older.text(section("PhysicalNames", "1\n2 7 \"a\""));
+        EXPECT_EQ(read(older.all()), expected) << swapped;
+
+        Bytes newer(swapped);
+        newer.text("$MeshFormat\n4.1 1 8\n").ints({1}).text("\n$EndMeshFormat\n");
+        newer.text(section("PhysicalNames", "1\n2 7 \"a\"")).text("$Entities\n");
+        newer.sizes({0, 0, 2, 0}).ints({1}).reals({0, 0, 0, 1, 1, 0}).sizes({1}).ints({7});
+        newer.sizes({2}).ints({1, -2}).ints({2}).reals({0, 0, 0, 1, 1, 0}).sizes({1});
+        newer.ints({8}).sizes({0}).text("\n$EndEntities\n$Nodes\n");
+        newer.sizes({1, 4, 1, 4}).ints({2, 1, 0}).sizes({4, 1, 2, 3, 4});
+        newer.reals({0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0}).text("\n$EndNodes\n$Elements\n");
+        newer.sizes({2, 2, 1, 2}).ints({2, 1, 2}).sizes({1, 1, 1, 2, 3});
+        newer.ints({2, 2, 2}).sizes({1, 2, 1, 3, 4}).text("\n$EndElements\n");
+        EXPECT_EQ(read(newer.all()), expected) << swapped;
+    }
+}
+
+TEST_F(gmsh, elements_that_stand_wrong_are_turned_round) {
+    EXPECT_EQ(read_points("2", {"0 0 0", "0 1 0", "1 0 0"}), "2d 0,0 0,1 1,0; triangle 0-2-1");
+    EXPECT_EQ(read_points("3", {"0 0 1", "0 1 1", "1 1 1", "1 0 1"}),
+              "2d 0,0 0,1 1,1 1,0; quadrilateral 0-3-2-1");
+    EXPECT_EQ(read_points("4", {"0 0 0", "0 1 0", "1 0 0", "0 0 1"}),
+              "3d 0,0,0 0,1,0 1,0,0 0,0,1; tetrahedron 0-2-1-3");
+    EXPECT_EQ(
+        read_points("5", {"0 0 0", "0 1 0", "1 1 0", "1 0 0", "0 0 1", "0 1 1", "1 1 1", "1 0 1"}),
+        "3d 0,0,0 0,1,0 1,1,0 1,0,0 0,0,1 0,1,1 1,1,1 1,0,1; hexahedron 0-3-2-1-4-7-6-5");
+    EXPECT_EQ(read_points("2", {"0 0 0", "1 0 0", "2 0 0"}),
+              "f:12: element 7, a triangle, is degenerate or folds over");
+    EXPECT_EQ(read_points("2", {"0 0 0", "0.1 0.1 0", "0.3 0.3 0"}),
+              "f:12: element 7, a triangle, is degenerate or folds over");
+    EXPECT_EQ(read_points("3", {"0 0 0", "1 1 0", "1 0 0", "0 1 0"}),
+              "f:13: element 7, a quadrilateral, is degenerate or folds over");
+    EXPECT_EQ(read_points("3", {"0 0 0", "1 0 0", "0.2 0.2 0", "0 1 0"}),
+              "f:13: element 7, a quadrilateral, is degenerate or folds over");
+    EXPECT_EQ(read_points("4", {"0 0 0", "0 1 0", "1 0 0", "1 1 0"}),
+              "f:13: element 7, a tetrahedron, is degenerate or folds over");
+    EXPECT_EQ(
+        read_points("5", {"0 0 0", "1 0 0", "1 1 0", "0 1 0", "1 1 1", "0 1 1", "0 0 1", "1 0 -1"}),
+        "f:17: element 7, a hexahedron, is degenerate or folds over");
+}
+
+TEST_F(gmsh, a_mesh_of_two_dimensions_is_plane) {
+    EXPECT_EQ(read_points("2", {"0 0 5", "1 0 5.00000000001", "0 1 5"}),
+              "2d 0,0 1,0 0,1; triangle 0-1-2");
+    EXPECT_EQ(read_points("2", {"0 0 0", "0 1 0", "0 0 1"}),
+              "f: the mesh has no tetrahedra or hexahedra, and its elements do not lie in a plane "
+              "z = constant: z reaches from 0.000000 to 1.000000");
+}
+
+TEST_F(gmsh, elements_without_physical_groups) {
+    EXPECT_EQ(read_22("2\n1 1 2 0 1 1 2\n2 3 2 0 1 1 2 3 4"), square + " quadrilateral 0-1-2-3");
+    EXPECT_EQ(read_41("2 2 1 2\n1 1 1 1\n1 1 2\n2 1 3 1\n2 1 2 3 4"),
+              square + " quadrilateral 0-1-2-3");
+    EXPECT_EQ(read_22("3\n1 1 1 5 1 2\n2 2 2 0 1 1 2 3\n3 2 2 4 1 1 3 4"),
+              square + " triangle 0-1-2 0-2-3; regions 01: '' 'surface4'; 'curve5'(1) segment 0-1");
+}
+
+TEST_F(gmsh, a_curve_may_be_in_several_groups) {
+    const std::string entities =
+        section("Entities", "0 1 1 0\n3 0 0 0 1 0 0 3 4 -5 6 2 1 -2\n1 0 0 0 1 1 0 0 1 3");
+    EXPECT_EQ(read_41("2 2 1 2\n1 3 1 1\n1 1 2\n2 1 3 1\n2 1 2 3 4", entities + nodes_41),
+              square +
+                  " quadrilateral 0-1-2-3; 'curve4'(1) segment 0-1; 'curve5'(1) segment 1-0; "
+                  "'curve6'(1) segment 0-1");
+}
+
+TEST_F(gmsh, other_sections_are_skipped) {
+    const std::string other = section("Comments", "$Nodes\n4.1 $EndNodes\n");
+    EXPECT_EQ(read(format_22 + other + nodes_22 + section("Elements", "1\n1 3 0 1 2 3 4") + "\n" +
+                   section("NodeData", "1\n\"x\"")),
+              square + " quadrilateral 0-1-2-3");
+    EXPECT_EQ(read(format_22 + other + "$Periodic\n1\n"), "f:9: the section has no $EndPeriodic");
+    EXPECT_EQ(read(format_22 + other + "$Nodes 4\n"), "f:9: expected nothing else in this line");
+    EXPECT_EQ(read(format_22 + other + "7\n"), "f:9: expected a section such as $Nodes, found '7'");
+}
+
+}  // namespace
+}  // namespace tessera::io

@@ -1,0 +1,231 @@
+#include "io/matrices/assemble.hpp"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include "base/parallel.hpp"
+
+namespace tessera::io {
+
+namespace {
+
+Index checked_size(const char* what, Offset size, const InputFile& file) {
+    constexpr Offset max_size = std::numeric_limits<Index>::max();
+    expect(size >= 0, size, " ", what, ": a size cannot be negative");
+    expect(size <= max_size, size, " ", what, ": a matrix has at most ", max_size, " ", what);
+    const Offset believed = std::max(Offset(1) << 20, Offset(file.bytes.size()) * 16);
+    expect(size <= believed || file.options.allow_empty_rows, size, " ", what,
+           " are claimed by a file of only ", file.bytes.size(),
+           " bytes; allow empty rows (--allow-empty-rows) if that is right");
+    return Index(size);
+}
+
+}  // namespace
+
+void MatrixHeader::set_sizes(Offset row_count, Offset column_count, const InputFile& file) {
+    rows = checked_size("rows", row_count, file);
+    columns = checked_size("columns", column_count, file);
+    expect(symmetry == Symmetry::general || rows == columns,
+           symmetry == Symmetry::symmetric ? "a symmetric" : "a skew-symmetric",
+           " matrix must be square, not ", rows, " x ", columns);
+}
+
+void MatrixHeader::check_pattern() const {
+    expect(field != Field::pattern || symmetry != Symmetry::skew_symmetric,
+           "a pattern has no signs and cannot be skew-symmetric");
+}
+
+RowBuckets row_buckets(Index rows, Offset entries) {
+    constexpr Offset entries_a_bucket = 1 << 16;
+    const Offset wanted = std::clamp<Offset>(entries / entries_a_bucket, 1, 1024);
+    RowBuckets buckets;
+    const Offset last = std::max<Offset>(rows, 1) - 1;
+    while ((last >> buckets.shift) + 1 > wanted) ++buckets.shift;
+    buckets.count = Index((last >> buckets.shift) + 1);
+    return buckets;
+}
+
+template <class T>
+EntryChunk<T>::EntryChunk(std::span<const Entry<T>> in_file_order, RowBuckets buckets)
+    : entries(std::make_unique_for_overwrite<Entry<T>[]>(in_file_order.size())),
+      bucket_starts(std::size_t(buckets.count) + 1) {
+    for (const Entry<T>& entry : in_file_order) {
+        ++bucket_starts[std::size_t(entry.row >> buckets.shift) + 1];
+    }
+    std::partial_sum(bucket_starts.begin(), bucket_starts.end(), bucket_starts.begin());
+    std::vector<Offset> next(bucket_starts.begin(), bucket_starts.end() - 1);
+    for (const Entry<T>& entry : in_file_order) {
+        entries[std::size_t(next[std::size_t(entry.row >> buckets.shift)]++)] = entry;
+    }
+}
+
+namespace {
+
+/// Sorts one row by column, keeping the order of equal columns.
+template <class T>
+void sort_row(Index* columns, T* values, Offset count,
+              std::vector<std::tuple<Index, Offset, T>>& scratch) {
+    scratch.clear();
+    for (Offset k = 0; k < count; ++k) scratch.emplace_back(columns[k], k, values[k]);
+    std::ranges::sort(scratch);
+    for (Offset k = 0; k < count; ++k) {
+        std::tie(columns[k], std::ignore, values[k]) = scratch[std::size_t(k)];
+    }
+}
+
+struct Repeats {
+    Offset all = 0;      ///< Entries of the expanded matrix that repeat the one before.
+    Offset in_file = 0;  ///< Those that are no images.
+};
+
+/// Rows [first, first + offsets.size()) of the matrix: their entries placed from `base` on, sorted.
+template <class T>
+Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks, Index bucket,
+                     Index first, Index rows, Offset base, bool mirrored) {
+    const std::size_t b = std::size_t(bucket);
+    std::vector<Offset> next(std::size_t(rows) + 1);
+    const auto each_entry = [&](auto&& f) {
+        for (const EntryChunk<T>& chunk : chunks) {
+            const Entry<T>* const end = chunk.entries.get() + chunk.bucket_starts[b + 1];
+            for (const Entry<T>* e = chunk.entries.get() + chunk.bucket_starts[b]; e != end; ++e) {
+                f(*e);
+            }
+        }
+    };
+    each_entry([&](const Entry<T>& entry) { ++next[std::size_t(entry.row - first) + 1]; });
+    Offset* const offsets = matrix.row_offsets().data() + first;
+    next[0] = base;
+    for (Index i = 0; i < rows; ++i) {
+        offsets[i] = next[std::size_t(i)];
+        next[std::size_t(i) + 1] += next[std::size_t(i)];
+    }
+    Index* const columns = matrix.column_indices().data();
+    T* const values = matrix.values().data();
+    each_entry([&](const Entry<T>& entry) {
+        const Offset at = next[std::size_t(entry.row - first)]++;
+        columns[at] = entry.column;
+        values[at] = entry.value;
+    });
+    Repeats repeats;
+    std::vector<std::tuple<Index, Offset, T>> scratch;
+    for (Index i = 0; i < rows; ++i) {
+        const Offset begin = offsets[i];
+        const Offset end = next[std::size_t(i)];  // after placing: where the row ends
+        if (!std::is_sorted(columns + begin, columns + end)) {
+            sort_row(columns + begin, values + begin, end - begin, scratch);
+        }
+        for (Offset k = begin + 1; k < end; ++k) {
+            if (columns[k] != columns[k - 1]) continue;
+            ++repeats.all;
+            if (!mirrored || columns[k] <= first + i) ++repeats.in_file;
+        }
+    }
+    return repeats;
+}
+
+/// The matrix with repeated columns of a row summed from left to right.
+template <class T>
+CsrMatrix<T> sum_repeats(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
+    CsrMatrix<T> to(file.cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
+    const CsrView<T> source = from.view();
+    Offset at = 0;
+    for (Index i = 0; i < source.rows; ++i) {
+        to.row_offsets().data()[i] = at;
+        for (Offset k = source.row_offsets[i]; k < source.row_offsets[i + 1]; ++k) {
+            const Index column = source.column_indices[k];
+            if (k > source.row_offsets[i] && column == source.column_indices[k - 1]) {
+                T& sum = to.values().data()[at - 1];
+                sum += source.values[k];
+                if (!std::isfinite(sum)) {
+                    throw ParseError(file.name, 0,
+                                     concat("the entries of row ", i + 1, ", column ", column + 1,
+                                            " sum to a number that is not finite"));
+                }
+                continue;
+            }
+            to.column_indices().data()[at] = column;
+            to.values().data()[at++] = source.values[k];
+        }
+    }
+    to.row_offsets().data()[source.rows] = at;
+    return to;
+}
+
+}  // namespace
+
+template <class T>
+CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
+                      std::span<const EntryChunk<T>> chunks) {
+    const bool mirrored = header.symmetry != Symmetry::general;
+    std::vector<Offset> bases(std::size_t(buckets.count) + 1);
+    for (const EntryChunk<T>& chunk : chunks) {
+        for (std::size_t b = 0; b + 1 < bases.size(); ++b) {
+            bases[b + 1] += chunk.bucket_starts[b + 1] - chunk.bucket_starts[b];
+        }
+    }
+    std::partial_sum(bases.begin(), bases.end(), bases.begin());
+    CsrMatrix<T> matrix(file.cpu, header.rows, header.columns, bases.back());
+    std::vector<Repeats> repeats(std::size_t(buckets.count));
+    parallel_tasks(file.cpu.threads(), buckets.count, [&](Offset b) {
+        const Offset first = b << buckets.shift;
+        const Offset end = std::min<Offset>(header.rows, (b + 1) << buckets.shift);
+        repeats[std::size_t(b)] = place_bucket(matrix, chunks, Index(b), Index(first),
+                                               Index(end - first), bases[std::size_t(b)], mirrored);
+    });
+    matrix.row_offsets().data()[header.rows] = bases.back();
+    Repeats total;
+    for (const auto& [all, in_file] : repeats) {
+        total.all += all;
+        total.in_file += in_file;
+    }
+    if (total.all > 0) matrix = sum_repeats(file, matrix, total.all);
+    constexpr const char* fields[] = {"real", "integer", "pattern"};
+    if (file.facts != nullptr) {
+        *file.facts = {header.format, fields[int(header.field)], header.symmetry, header.entries,
+                       total.in_file};
+    }
+    return matrix;
+}
+
+template <class T>
+CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header,
+                      std::span<const Entry<T>> entries) {
+    const RowBuckets buckets = row_buckets(header.rows, Offset(entries.size()));
+    const EntryChunk<T> chunk(entries, buckets);
+    return assemble<T>(file, header, buckets, {&chunk, 1});
+}
+
+template <class T>
+CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
+                            std::span<const T> values, bool by_rows) {
+    const auto entries = std::make_unique_for_overwrite<Entry<T>[]>(2 * values.size());
+    Entry<T>* out = entries.get();
+    const T* value = values.data();
+    const Index lines = by_rows ? header.rows : header.columns;
+    const Index length = by_rows ? header.columns : header.rows;
+    const bool triangle = header.symmetry != Symmetry::general;
+    const int skipped = header.symmetry == Symmetry::skew_symmetric ? 1 : 0;
+    for (Index line = 0; line < lines; ++line) {
+        for (Index at = triangle ? line + skipped : 0; at < length; ++at, ++value) {
+            if (*value == 0) continue;
+            const Entry<T> entry{by_rows ? line : at, by_rows ? at : line, *value};
+            out = put_entry(out, entry, header.symmetry);
+        }
+    }
+    return assemble<T>(file, header, {entries.get(), out});
+}
+
+#define TESSERA_INSTANTIATE(T)                                                           \
+    template struct EntryChunk<T>;                                                       \
+    template CsrMatrix<T> assemble<T>(const InputFile&, const MatrixHeader&, RowBuckets, \
+                                      std::span<const EntryChunk<T>>);                   \
+    template CsrMatrix<T> assemble<T>(const InputFile&, const MatrixHeader&,             \
+                                      std::span<const Entry<T>>);                        \
+    template CsrMatrix<T> assemble_dense<T>(const InputFile&, const MatrixHeader&,       \
+                                            std::span<const T>, bool);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::io

@@ -1,0 +1,311 @@
+#include <fast_float/fast_float.h>
+
+#include <cmath>
+
+#include "io/formats.hpp"
+#include "io/matrices/assemble.hpp"
+#include "io/matrices/line_chunks.hpp"
+#include "tessera/spec.hpp"
+
+namespace tessera::io {
+
+namespace {
+
+constexpr std::string_view banner_word = "%%matrixmarket";
+constexpr const char* banner_example = "'%%MatrixMarket matrix coordinate real general'";
+
+struct MarketHeader : MatrixHeader {
+    bool array = false;
+    Offset line = 1;        ///< Of the sizes.
+    std::string_view body;  ///< The text after that line.
+};
+
+/// Some editors put a byte order mark at the beginning of a text.
+std::string_view without_mark(std::string_view text) {
+    return text.substr(text.starts_with("\xef\xbb\xbf") ? 3 : 0);
+}
+
+void check_word(const char* what, std::string_view word, const std::vector<std::string>& valid) {
+    if (std::ranges::find(valid, word) != valid.end()) return;
+    const std::string text = concat(Quoted{word});  // Quotes that the message adds itself.
+    reject(unknown_word_message(what, std::string_view(text).substr(1, text.size() - 2), valid));
+}
+
+void parse_banner(std::string_view line, MarketHeader& header) {
+    const std::string lower = lower_case(line);
+    const auto banner = words(lower);
+    const std::string_view found = trimmed(line);
+    expect(!banner.empty() && banner[0] == banner_word, "expected a banner such as ",
+           banner_example, ", found ", Quoted{found});
+    expect(banner.size() == 5, "the banner needs five words, as in ", banner_example, ", found ",
+           Quoted{found});
+    check_word("object", banner[1], {"matrix"});
+    check_word("format", banner[2], {"coordinate", "array"});
+    expect(banner[3] != "complex", complex_message);
+    check_word("field", banner[3], {"real", "double", "integer", "pattern"});
+    expect(banner[4] != "hermitian", hermitian_message);
+    check_word("symmetry", banner[4], {"general", "symmetric", "skew-symmetric"});
+    header.array = banner[2] == "array";
+    header.field = banner[3] == "pattern"   ? Field::pattern
+                   : banner[3] == "integer" ? Field::integer
+                                            : Field::real;
+    header.symmetry = banner[4] == "general"     ? Symmetry::general
+                      : banner[4] == "symmetric" ? Symmetry::symmetric
+                                                 : Symmetry::skew_symmetric;
+    expect(!header.array || header.field != Field::pattern,
+           "an array file holds numbers; only coordinate files can be pattern");
+    header.check_pattern();
+}
+
+void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& header) {
+    const auto numbers = words(line);
+    const std::size_t expected = header.array ? 2 : 3;
+    expect(numbers.size() == expected, "expected the sizes 'rows columns",
+           header.array ? "" : " entries", "', found ", Quoted{line});
+    Offset sizes[3] = {};
+    constexpr const char* what[3] = {"number of rows", "number of columns", "number of entries"};
+    for (std::size_t k = 0; k < expected; ++k) sizes[k] = integer_of(numbers[k], what[k]);
+    header.set_sizes(sizes[0], sizes[1], file);
+    const Offset n = sizes[0];
+    header.entries = !header.array                            ? sizes[2]
+                     : header.symmetry == Symmetry::general   ? n * sizes[1]
+                     : header.symmetry == Symmetry::symmetric ? n * (n + 1) / 2
+                                                              : n * (n - 1) / 2;
+    const std::string shape = concat(sizes[0], " x ", sizes[1]);
+    expect(header.entries >= 0, "a number of entries cannot be negative");
+    expect(header.entries == 0 || (header.rows > 0 && header.columns > 0), "a matrix of ", shape,
+           " has no room for ", header.entries, " entries");
+    // "i j\n", "i j v\n" or "v\n" at the least; the last line may lack its end.
+    const Offset line_bytes = header.array ? 2 : header.field == Field::pattern ? 4 : 6;
+    const Offset capacity = Offset(header.body.size()) + 1;
+    expect(header.entries <= capacity / line_bytes, header.entries, " entries are claimed",
+           header.array ? " (" + shape + ")" : "", ", but only ", capacity - 1,
+           " bytes follow; the file is truncated or its sizes are wrong");
+}
+
+MarketHeader parse_header(const InputFile& file) {
+    MarketHeader header;
+    header.format = "Matrix Market";
+    const std::string_view text = without_mark(file.bytes);
+    Lines lines(text);
+    return with_line(file.name, lines.number(), [&] {
+        std::string_view line;
+        expect(lines.next(line), "the text is empty");
+        parse_banner(line, header);
+        while (lines.next(line)) {
+            line = trimmed(line);
+            if (line.empty() || line[0] == '%') continue;
+            header.line = lines.number();
+            header.body = text.substr(lines.position());
+            parse_sizes(line, file, header);
+            return header;
+        }
+        reject("the file ends before its line of sizes, 'rows columns",
+               header.array ? "'" : " entries'");
+    });
+}
+
+// Each line is first read by code that knows only the usual form and checks everything about it;
+// whatever it does not recognise goes to the fallback, which knows all forms and names what
+// is wrong. Every text ends in '\n' (see TextChunks).
+
+const char* skip_blanks(const char* p) {
+    while (is_blank(*p)) ++p;
+    return p;
+}
+
+/// An unsigned number of at most `max_digits` digits; nullptr if there is none.
+const char* fast_digits(const char* p, int max_digits, std::uint64_t& number) {
+    unsigned digit = unsigned(*p) - unsigned('0');
+    if (digit > 9) return nullptr;
+    const char* const begin = p;
+    number = 0;
+    do {
+        number = 10 * number + digit;
+        digit = unsigned(*++p) - unsigned('0');
+    } while (digit <= 9);
+    return p - begin <= max_digits ? p : nullptr;
+}
+
+template <class T, Field field>
+const char* fast_value(const char* p, const char* end, T& value) {
+    if constexpr (field == Field::integer) {
+        constexpr int max_digits = 18;
+        const bool negative = *p == '-';
+        std::uint64_t number = 0;
+        p = fast_digits(p + negative, max_digits, number);
+        value = negative ? T(-std::int64_t(number)) : T(std::int64_t(number));
+        return p;
+    } else {
+        const auto result = fast_float::from_chars(p, end, value);
+        return result.ec == std::errc{} && std::isfinite(value) ? result.ptr : nullptr;
+    }
+}
+
+/// After the line `p` is in, if only blanks are left of it; else nullptr.
+const char* fast_line_end(const char* p) {
+    if (*p == '\n') return p + 1;
+    if (!is_blank(*p)) return nullptr;
+    p = skip_blanks(p);
+    return *p == '\n' ? p + 1 : nullptr;
+}
+
+template <class T, Field field>
+const char* fast_entry(const char* p, const char* end, const MarketHeader& header,
+                       Entry<T>& entry) {
+    constexpr int max_digits = 10;
+    std::uint64_t row = 0;
+    std::uint64_t column = 0;
+    p = fast_digits(skip_blanks(p), max_digits, row);
+    if (p == nullptr || !is_blank(*p)) return nullptr;
+    p = fast_digits(skip_blanks(p), max_digits, column);
+    if (p == nullptr) return nullptr;
+    if (row - 1 >= std::uint64_t(header.rows) || column - 1 >= std::uint64_t(header.columns)) {
+        return nullptr;
+    }
+    entry = {Index(row - 1), Index(column - 1), 1};
+    if constexpr (field != Field::pattern) {
+        if (!is_blank(*p)) return nullptr;
+        p = fast_value<T, field>(skip_blanks(p), end, entry.value);
+        if (p == nullptr) return nullptr;
+        if (header.symmetry == Symmetry::skew_symmetric && row == column && entry.value != 0) {
+            return nullptr;
+        }
+    }
+    return fast_line_end(p);
+}
+
+Index fallback_index(std::string_view word, const char* what, Index size) {
+    const Offset number = integer_of(word, what);
+    expect(number != 0, what, " 0: indices start at 1");
+    expect(number >= 1 && number <= size, what, " ", number, " is not within 1..", size);
+    return Index(number - 1);
+}
+
+template <class T>
+void fallback_entry(std::string_view line, const MarketHeader& header, Entry<T>& entry) {
+    const auto parts = words(line);
+    const bool pattern = header.field == Field::pattern;
+    expect(parts.size() == (pattern ? 2 : 3), "expected 'row column",
+           pattern ? "' (the banner says pattern)" : " value'", ", found ", Quoted{line});
+    entry.row = fallback_index(parts[0], "row", header.rows);
+    entry.column = fallback_index(parts[1], "column", header.columns);
+    entry.value = 1;
+    if (pattern) return;
+    entry.value = value_of<T>(parts[2], header.field);
+    check_diagonal(entry, header.symmetry, parts[2]);
+}
+
+template <class T, Field field>
+ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& header,
+                                    RowBuckets buckets, Offset limit, EntryChunk<T>& chunk) {
+    const std::size_t shortest_line = field == Field::pattern ? 4 : 6;
+    const std::size_t images = header.symmetry == Symmetry::general ? 1 : 2;
+    const auto entries =
+        std::make_unique_for_overwrite<Entry<T>[]>(text.size() / shortest_line * images);
+    Entry<T>* out = entries.get();
+    ChunkOutcome outcome = parse_lines<Entry<T>>(
+        text, limit, header.entries,
+        [&](const char* p, const char* end, Entry<T>& entry) {
+            return fast_entry<T, field>(p, end, header, entry);
+        },
+        [&](std::string_view line, Entry<T>& entry) { fallback_entry(line, header, entry); },
+        [&](const Entry<T>& entry) { out = put_entry(out, entry, header.symmetry); });
+    chunk = EntryChunk<T>({entries.get(), out}, buckets);
+    return outcome;
+}
+
+template <class T, Field field>
+ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header, RowBuckets,
+                               Offset limit, std::vector<T>& values) {
+    values.clear();
+    return parse_lines<T>(
+        text, limit, header.entries,
+        [&](const char* p, const char* end, T& value) {
+            p = fast_value<T, field>(skip_blanks(p), end, value);
+            return p == nullptr ? nullptr : fast_line_end(p);
+        },
+        [&](std::string_view line, T& value) {
+            const auto parts = words(line);
+            expect(parts.size() == 1, "expected one value, found ", Quoted{line});
+            value = value_of<T>(parts[0], header.field);
+        },
+        [&](const T& value) { values.push_back(value); });
+}
+
+/// The chunks of the body, read by parse(text, header, buckets, limit, chunk).
+template <class Chunk, class Parse>
+std::vector<Chunk> parse_body(const InputFile& file, const MarketHeader& header, RowBuckets buckets,
+                              std::size_t chunk_bytes, Parse parse) {
+    return parse_chunks<Chunk>(file.cpu.threads(), header.body, chunk_bytes, header.entries,
+                               file.name, header.line,
+                               [&](std::string_view text, Offset limit, Chunk& chunk) {
+                                   return parse(text, header, buckets, limit, chunk);
+                               });
+}
+
+template <class T>
+std::vector<T> parse_array(const InputFile& file, const MarketHeader& header,
+                           std::size_t chunk_bytes) {
+    const auto parse = header.field == Field::integer ? &parse_array_chunk<T, Field::integer>
+                                                      : &parse_array_chunk<T, Field::real>;
+    const auto chunks = parse_body<std::vector<T>>(file, header, {}, chunk_bytes, parse);
+    std::vector<T> all;
+    all.reserve(std::size_t(header.entries));
+    for (const std::vector<T>& values : chunks) all.insert(all.end(), values.begin(), values.end());
+    return all;
+}
+
+}  // namespace
+
+bool is_matrix_market(std::string_view text) {
+    text = without_mark(text);
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    return lower_case(text.substr(0, banner_word.size())) == banner_word;
+}
+
+template <class T>
+CsrMatrix<T> parse_matrix_market(const InputFile& file, std::size_t chunk_bytes) {
+    const MarketHeader header = parse_header(file);
+    if (header.array) {
+        const std::vector<T> values = parse_array<T>(file, header, chunk_bytes);
+        return assemble_dense<T>(file, header, values, false);
+    }
+    const RowBuckets buckets =
+        row_buckets(header.rows, header.entries * (header.symmetry == Symmetry::general ? 1 : 2));
+    const auto parse = header.field == Field::pattern   ? &parse_coordinate_chunk<T, Field::pattern>
+                       : header.field == Field::integer ? &parse_coordinate_chunk<T, Field::integer>
+                                                        : &parse_coordinate_chunk<T, Field::real>;
+    const auto chunks = parse_body<EntryChunk<T>>(file, header, buckets, chunk_bytes, parse);
+    return assemble<T>(file, header, buckets, chunks);
+}
+
+template <class T>
+std::vector<T> parse_matrix_market_vector(const InputFile& file) {
+    const MarketHeader header = parse_header(file);
+    if (header.rows != 1 && header.columns != 1) {
+        throw ParseError(file.name, header.line,
+                         concat("expected a vector (one row or one column), found a matrix of ",
+                                header.rows, " x ", header.columns));
+    }
+    if (header.array && header.symmetry == Symmetry::general) {
+        return parse_array<T>(file, header, default_chunk_bytes);
+    }
+    const CsrMatrix<T> matrix = parse_matrix_market<T>(file);
+    const CsrView<T> view = matrix.view();
+    std::vector<T> vector(std::size_t(header.rows) * std::size_t(header.columns));
+    for (Index i = 0; i < view.rows; ++i) {
+        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+            vector[std::size_t(i + view.column_indices[k])] = view.values[k];
+        }
+    }
+    return vector;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                   \
+    template CsrMatrix<T> parse_matrix_market<T>(const InputFile&, std::size_t); \
+    template std::vector<T> parse_matrix_market_vector<T>(const InputFile&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::io

@@ -1,0 +1,82 @@
+#include "precond/block_ldlt/symbolic/gpu_schedule.hpp"
+
+namespace tessera::block_ldlt {
+
+namespace {
+
+/// Products of 8 x 8 blocks that a batched level has at most, and what the factorisation of a
+/// diagonal block counts for. Measured: see docs/decisions/block-ldlt.md.
+constexpr Offset max_products = 512;
+constexpr Offset row_products = 16;
+
+/// f(begin, end) for the pieces of a list.
+template <class F>
+void split(Offset begin, Offset end, F&& f) {
+    for (; begin < end; begin += longest_piece) f(begin, std::min(begin + longest_piece, end));
+}
+
+}  // namespace
+
+std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k) {
+    std::vector<LevelGroup> groups;
+    const Offset tile = std::max(1, k / 8);
+    for (Index l = 0; l < pattern.levels(); ++l) {
+        const Offset first = pattern.level_offsets[l], last = pattern.level_offsets[l + 1];
+        const Offset begin = pattern.column_offsets[first], end = pattern.column_offsets[last];
+        Offset products = (last - first) * row_products + end - begin, longest = 0;
+        const auto add_lists = [&](const std::vector<Offset>& offsets, Offset from, Offset to) {
+            products += offsets[to] - offsets[from];
+            for (Offset i = from; i < to; ++i) {
+                longest = std::max(longest, offsets[i + 1] - offsets[i]);
+            }
+        };
+        add_lists(pattern.row_offsets, first, last);
+        add_lists(pattern.triple_offsets, begin, end);
+        const bool batched = products * tile * tile <= max_products && longest <= longest_piece;
+        if (groups.empty() || groups.back().batched != batched) groups.push_back({l, l, batched});
+        groups.back().last = l + 1;
+    }
+    return groups;
+}
+
+SplitSums::SplitSums(const Context& context, const std::vector<Offset>& offsets) {
+    const auto count = Offset(offsets.size()) - 1;
+    limit = std::max(longest_piece, 16 * offsets.back() / std::max<Offset>(1, count));
+    std::vector<Offset> split_items;
+    std::vector<Index> first;
+    std::vector<SumPiece> all;
+    for (Offset i = 0; i < count; ++i) {
+        if (offsets[i + 1] - offsets[i] <= limit) continue;
+        split_items.push_back(i);
+        first.push_back(Index(all.size()));
+        split(offsets[i], offsets[i + 1], [&](Offset begin, Offset end) {
+            all.push_back({i, begin, end});
+        });
+    }
+    first.push_back(Index(all.size()));
+    items = copy_to_buffer(context, split_items);
+    first_piece = copy_to_buffer(context, first);
+    pieces = copy_to_buffer(context, all);
+}
+
+SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offsets,
+                       bool descending) {
+    const Index rows = Index(offsets.size()) - 1;
+    std::vector<SolveTask> all;
+    all.reserve(std::size_t(rows));
+    for (Index place = 0; place < rows; ++place) {
+        const Index i = descending ? rows - 1 - place : place;
+        Offset first_left = offsets[i];
+        const Index first = pieces;
+        if (offsets[i + 1] - offsets[i] > longest_piece) {
+            split(offsets[i], offsets[i + 1], [&](Offset begin, Offset end) {
+                all.push_back({i, pieces++, -1, begin, end});
+            });
+            first_left = offsets[i + 1];
+        }
+        all.push_back({i, first, pieces - first, first_left, offsets[i + 1]});
+    }
+    if (pieces > 0) tasks = copy_to_buffer(context, all);
+}
+
+}  // namespace tessera::block_ldlt

@@ -1,0 +1,186 @@
+#include <numeric>
+
+#include "problems/elasticity/elements.hpp"
+
+namespace tessera::elasticity {
+
+namespace {
+
+/// Nodes whose rows one thread gathers at a time.
+constexpr Offset nodes_a_range = 256;
+
+/// The rows of one node before anything is held: a block of d x d, row by row, for each node it
+/// shares an element with; and the force on it.
+struct NodeRows {
+    std::vector<Index> neighbours;  ///< Ascending, the node itself among them.
+    std::vector<double> blocks;
+    Vector force{};
+
+    void find_neighbours(const Elements& elements, std::span<const Index> at_node) {
+        neighbours.clear();
+        for (const Index element : at_node) {
+            const std::span<const Index> nodes = elements.nodes(element);
+            neighbours.insert(neighbours.end(), nodes.begin(), nodes.end());
+        }
+        std::ranges::sort(neighbours);
+        neighbours.erase(std::ranges::unique(neighbours).begin(), neighbours.end());
+    }
+
+    /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) takes the same
+    /// products in the same order as (b, j; a, i), whence the symmetry in every bit.
+    template <CellShape S>
+    void add(const Mesh& mesh, std::span<const Index> nodes, int a, const Stiffness::Lame& lame,
+             const Field& body_force, double thickness) {
+        constexpr int d = dimensions(S);
+        constexpr int corners = tessera::corners(S);
+        constexpr int count = point_count(S);
+        double points[corners][d];
+        gather<S>(mesh, nodes, points);
+        const auto& reference = reference_points<S>();
+        Geometry geometry(reference, points);
+        for (double& volume : geometry.volumes) volume *= thickness;
+        for (int b = 0; b < corners; ++b) {
+            double integrals[d][d]{};  // of (dN_a / dx_i) (dN_b / dx_j)
+            for (int p = 0; p < count; ++p) {
+                for (int i = 0; i < d; ++i) {
+                    for (int j = 0; j < d; ++j) {
+                        integrals[i][j] += geometry.volumes[p] * (geometry.gradients[p][a][i] *
+                                                                  geometry.gradients[p][b][j]);
+                    }
+                }
+            }
+            double laplacian = 0;
+            for (int k = 0; k < d; ++k) laplacian += integrals[k][k];
+            const auto at = std::lower_bound(neighbours.begin(), neighbours.end(), nodes[b]);
+            double* block = blocks.data() + (at - neighbours.begin()) * d * d;
+            for (int i = 0; i < d; ++i) {
+                for (int j = 0; j < d; ++j) {
+                    block[i * d + j] += lame.lambda * integrals[i][j] + lame.mu * integrals[j][i] +
+                                        (i == j ? lame.mu * laplacian : 0);
+                }
+            }
+        }
+        if (!body_force) return;
+        for (int p = 0; p < count; ++p) {
+            const Vector value = body_force(position<S>(reference, p, points));
+            const double weight = geometry.volumes[p] * reference.values[p][a];
+            for (int i = 0; i < d; ++i) force[i] += weight * value[i];
+        }
+    }
+
+    /// Sums over the elements of the node, in ascending order.
+    void gather_elements(const Elements& elements, Index node, std::span<const Index> at_node,
+                         const Stiffness& stiffness, const Field& body_force, double thickness) {
+        find_neighbours(elements, at_node);
+        const int d = elements.mesh().dimensions;
+        blocks.assign(neighbours.size() * d * d, 0);
+        force = {};
+        for (const Index element : at_node) {
+            const std::span<const Index> nodes = elements.nodes(element);
+            const int a = int(std::find(nodes.begin(), nodes.end(), node) - nodes.begin());
+            elements.with_shape(element, [&](auto shape) {
+                add<decltype(shape)::value>(elements.mesh(), nodes, a, stiffness[element],
+                                            body_force, thickness);
+            });
+        }
+    }
+};
+
+/// The first entry of each row, by counting the neighbours' unknowns.
+std::vector<Offset> count_entries(const Context& cpu, const Elements& elements,
+                                  const NodeElements& node_elements, const System& system,
+                                  Index rows) {
+    const int d = elements.mesh().dimensions;
+    std::vector<Offset> row_offsets(std::size_t(rows) + 1, 0);
+    const auto count = [&](Offset first, Offset last) {
+        NodeRows scratch;
+        for (Index node = Index(first); node < last; ++node) {
+            scratch.find_neighbours(elements, node_elements[node]);
+            Offset length = 0;
+            for (const Index neighbour : scratch.neighbours) {
+                for (int j = 0; j < d; ++j) {
+                    length += system.unknowns[std::size_t(neighbour) * d + j] >= 0;
+                }
+            }
+            for (int i = 0; i < d; ++i) {
+                const Index row = system.unknowns[std::size_t(node) * d + i];
+                if (row >= 0) row_offsets[row + 1] = length;
+            }
+        }
+    };
+    parallel_ranges(cpu.threads(), elements.mesh().node_count(), count, nodes_a_range);
+    std::partial_sum(row_offsets.begin(), row_offsets.end(), row_offsets.begin());
+    return row_offsets;
+}
+
+/// Writes the rows of one node; `load` holds the tractions on all nodes.
+void write_rows(const NodeRows& gathered, Index node, int d, std::span<const double> tractions,
+                System& system) {
+    for (int i = 0; i < d; ++i) {
+        const std::size_t displacement = std::size_t(node) * d + i;
+        const Index row = system.unknowns[displacement];
+        if (row < 0) continue;
+        Offset at = system.matrix.row_offsets().data()[row];
+        double load = gathered.force[i] + tractions[displacement];
+        for (std::size_t k = 0; k < gathered.neighbours.size(); ++k) {
+            const double* values = gathered.blocks.data() + (k * d + i) * d;
+            for (int j = 0; j < d; ++j) {
+                const std::size_t other = std::size_t(gathered.neighbours[k]) * d + j;
+                const Index column = system.unknowns[other];
+                if (column < 0) {
+                    load -= values[j] * system.held[other];
+                    continue;
+                }
+                system.matrix.column_indices().data()[at] = column;
+                system.matrix.values().data()[at++] = values[j];
+            }
+        }
+        system.load[row] = load;
+    }
+}
+
+}  // namespace
+
+System assemble(const Context& cpu, const Model& model) {
+    require(
+        !cpu.on_gpu(),
+        "elasticity::assemble works in host memory: give it a CPU context, then copy_to the GPU");
+    const Elements elements(model.mesh);
+    elements.check_geometry(cpu);
+    const Stiffness stiffness(model);
+    const double thickness = checked_thickness(model);
+    const NodeElements node_elements(elements);
+    System system;
+    const Index rows = number_unknowns(model, elements, system);
+    std::vector<double> tractions(system.held.size(), 0);
+    add_surface_loads(model, node_elements, tractions);
+
+    const std::vector<Offset> row_offsets =
+        count_entries(cpu, elements, node_elements, system, rows);
+    system.matrix = CsrMatrix<double>(cpu, rows, rows, row_offsets.back());
+    std::ranges::copy(row_offsets, system.matrix.row_offsets().data());
+    system.load.resize(std::size_t(rows));
+    const int d = model.mesh.dimensions;
+    const auto fill = [&](Offset first, Offset last) {
+        NodeRows gathered;
+        for (Index node = Index(first); node < last; ++node) {
+            gathered.gather_elements(elements, node, node_elements[node], stiffness,
+                                     model.body_force, thickness);
+            write_rows(gathered, node, d, tractions, system);
+        }
+    };
+    parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_a_range);
+    return system;
+}
+
+std::vector<double> System::displacements(std::span<const double> solution) const {
+    require(solution.size() == load.size(), "the solution has ", solution.size(),
+            " entries and the system ", load.size());
+    std::vector<double> all = held;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        if (unknowns[k] >= 0) all[k] = solution[unknowns[k]];
+    }
+    return all;
+}
+
+}  // namespace tessera::elasticity

@@ -1,0 +1,181 @@
+#include <limits>
+
+#include "problems/elasticity/elasticity_test.hpp"
+
+namespace tessera {
+namespace {
+
+using elasticity::Model;
+
+Model good_model() {
+    Model model;
+    model.mesh = test::unit_mesh(CellShape::quadrilateral, 2, 0);
+    model.holds.push_back({"left"});
+    return model;
+}
+
+std::string refusal(const Model& model) {
+    try {
+        elasticity::assemble(test::host(), model);
+    } catch (const InvalidArgument& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+void expect_in(const std::string& part, const std::string& whole) {
+    EXPECT_NE(whole.find(part), std::string::npos) << "'" << part << "' is not in: " << whole;
+}
+
+TEST(model_errors, good_model_is_accepted) { EXPECT_EQ(refusal(good_model()), "accepted"); }
+
+TEST(model_errors, inverted_and_flat_elements_are_named) {
+    for (const CellShape shape : test::element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        const std::size_t n = std::size_t(corners(shape));
+        Model model;
+        model.mesh = test::unit_mesh(shape, 2, 0.5);
+        std::vector<Index>& nodes = model.mesh.elements[0].nodes;
+        const std::vector<Index> before = nodes;
+        for (const std::size_t element : {3u, 1u}) {  // later the first of two is named
+            std::swap(nodes[element * n + 1], nodes[element * n + 2]);
+            const std::string message = refusal(model);
+            expect_in("element " + std::to_string(element) + " (" + to_string(shape) + ")",
+                      message);
+            expect_in("is inverted or flat", message);
+            expect_in(" with nodes " + std::to_string(nodes[element * n]) + " at (", message);
+        }
+        nodes = before;
+        // All corners on one line.
+        const int d = model.mesh.dimensions;
+        for (std::size_t c = 0; c < n; ++c) {
+            for (int i = 0; i < d; ++i) model.mesh.points[nodes[n + c] * d + i] = double(c);
+        }
+        expect_in("is inverted or flat", refusal(model));
+        model.mesh.points[nodes[n] * d] = std::numeric_limits<double>::quiet_NaN();
+        expect_in("is inverted or flat", refusal(model));
+    }
+}
+
+TEST(model_errors, flat_is_measured_against_the_edges) {
+    const auto triangle = [](double height) {
+        Model model;
+        model.mesh.points = {0, 0, 1, 0, 0.5, height};
+        model.mesh.elements = {{CellShape::triangle, {0, 1, 2}}};
+        return refusal(model);
+    };
+    EXPECT_EQ(triangle(1e-10), "accepted");
+    expect_in("is inverted or flat", triangle(0x1p-50));
+    expect_in("is inverted or flat", triangle(0));
+    const auto tiny = [](double scale) {
+        Model model;
+        model.mesh = test::unit_mesh(CellShape::hexahedron, 1, 0);
+        for (double& x : model.mesh.points) x *= scale;
+        return refusal(model);
+    };
+    EXPECT_EQ(tiny(1e-30), "accepted");
+    EXPECT_EQ(tiny(1e30), "accepted");
+}
+
+/// The fourth corner of a square moves along its diagonal: a corner of 180 degrees is allowed, a
+/// concave one is not, though all Gauss points are still upright.
+TEST(model_errors, quadrilaterals_are_convex) {
+    const auto square = [](double x) {
+        Model model;
+        model.mesh.points = {0, 0, 1, 0, x, x, 0, 1};
+        model.mesh.elements = {{CellShape::quadrilateral, {0, 1, 2, 3}}};
+        return refusal(model);
+    };
+    EXPECT_EQ(square(1), "accepted");
+    EXPECT_EQ(square(0.5), "accepted");
+    expect_in("is inverted or flat", square(0.45));
+    expect_in("is inverted or flat", square(0));
+}
+
+TEST(model_errors, wrong_nodes_and_shapes_are_refused) {
+    Model model = good_model();
+    std::vector<Index>& nodes = model.mesh.elements[0].nodes;
+    nodes[5] = 9;
+    expect_in("element 1 (quadrilateral) names node 9; the mesh has 9 nodes, counted from 0",
+              refusal(model));
+    nodes[5] = -1;
+    expect_in("names node -1", refusal(model));
+    nodes[5] = nodes[7];
+    expect_in("element 1 (quadrilateral) names node " + std::to_string(nodes[7]) + " twice",
+              refusal(model));
+    model = good_model();
+    model.mesh.elements.push_back({CellShape::tetrahedron, {0, 1, 2, 3}});
+    expect_in("a mesh of 2 dimensions has no elements of shape tetrahedron", refusal(model));
+    model = good_model();
+    model.mesh.elements[0].nodes.pop_back();
+    expect_in("elements of shape quadrilateral name 15 nodes, no multiple of 4", refusal(model));
+    model = good_model();
+    model.mesh.points.pop_back();
+    expect_in("17 coordinates, no whole number of points", refusal(model));
+    model = good_model();
+    model.mesh.groups[0].cells[0].nodes.pop_back();
+    expect_in("cells of group 'left' of shape segment name 3 nodes", refusal(model));
+    model = good_model();
+    model.mesh.dimensions = 4;
+    expect_in("2 or 3 dimensions", refusal(model));
+}
+
+TEST(model_errors, wrong_groups_are_refused) {
+    Model model = good_model();
+    model.holds.push_back({"lid"});
+    expect_in("the mesh has no group 'lid'; it has left, right, bottom, top", refusal(model));
+    model = good_model();
+    model.tractions.push_back({"lid", elasticity::constant({1, 0, 0})});
+    expect_in("the mesh has no group 'lid'", refusal(model));
+    model = good_model();
+    model.mesh.groups.push_back({"corner", 0, {{CellShape::point, {0}}}});
+    model.tractions.push_back({"corner", elasticity::constant({1, 0, 0})});
+    expect_in("group 'corner' has a cell of shape point; a traction needs segments",
+              refusal(model));
+    model = good_model();
+    model.mesh.groups[1].cells[0].nodes[0] = 50;
+    model.holds.push_back({"right"});
+    expect_in("group 'right' names node 50; the mesh has 9 nodes", refusal(model));
+    model = good_model();
+    model.mesh.points.insert(model.mesh.points.end(), {5, 5});
+    model.mesh.groups[1].cells[0].nodes[0] = 9;
+    model.tractions.push_back({"right", elasticity::constant({1, 0, 0})});
+    expect_in("the load on 'right' is on node 9, which belongs to no element", refusal(model));
+}
+
+TEST(model_errors, wrong_materials_are_refused) {
+    Model model = good_model();
+    model.material.young_modulus = 0;
+    expect_in("the material: Young's modulus 0 is not a positive number", refusal(model));
+    model.material = {1, 0.5};
+    EXPECT_EQ(refusal(model), "accepted");  // plane stress
+    model.material = {1, 0.51};
+    expect_in("Poisson's ratio 0.51 is not in (-1, 0.5]", refusal(model));
+    model.mesh = test::unit_mesh(CellShape::tetrahedron, 1, 0);
+    model.material = {1, 0.5};
+    expect_in("Poisson's ratio 0.5 is not in (-1, 0.5)", refusal(model));
+    model = good_model();
+    model.mesh.region_names = {"steel", "brass"};
+    model.mesh.regions = {0, 1, 1, 0};
+    EXPECT_EQ(refusal(model), "accepted");
+    model.materials["brass"] = {-1, 0};
+    expect_in("brass: Young's modulus -1", refusal(model));
+    model.materials = {{"lead", {}}};
+    expect_in("the mesh has no region 'lead'; it has steel, brass", refusal(model));
+    model.materials.clear();
+    model.mesh.regions[3] = 2;
+    expect_in("an element is of region 2, counted from 0; the mesh has 2", refusal(model));
+    model.mesh.regions.pop_back();
+    expect_in("the mesh gives regions for 3 elements and has 4", refusal(model));
+}
+
+TEST(model_errors, wrong_displacements_are_refused) {
+    const Model model = good_model();
+    const std::vector<double> few(4);
+    EXPECT_THROW(elasticity::element_strains(test::host(), model, few), InvalidArgument);
+    EXPECT_THROW(elasticity::element_stresses(test::host(), model, few), InvalidArgument);
+    EXPECT_THROW(elasticity::strain_energy(test::host(), model, few), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,193 @@
+#include <cmath>
+
+#include "problems/elasticity/elasticity_test.hpp"
+
+namespace tessera {
+namespace {
+
+using elasticity::Model;
+using elasticity::Vector;
+
+TEST(stress, von_mises_of_plain_states) {
+    const auto expect = [](int dimensions, const std::vector<double>& stress, double expected) {
+        EXPECT_DOUBLE_EQ(elasticity::von_mises(dimensions, stress).at(0), expected);
+    };
+    expect(2, {-3, 0, 0}, 3);                          // one axis
+    expect(2, {0, 0, 2}, 2 * std::sqrt(3.));           // shear
+    expect(2, {2, 2, 0}, 2);                           // plane, the third stress is 0
+    expect(3, {0, 5, 0, 0, 0, 0}, 5);                  // one axis
+    expect(3, {4, 4, 4, 0, 0, 0}, 0);                  // pressure
+    expect(3, {0, 0, 0, 1, 2, 2}, 3 * std::sqrt(3.));  // shears
+    expect(3, {1, 2, 3, 1, 1, 1}, std::sqrt(3. + 9.));
+    EXPECT_EQ(elasticity::von_mises(2, std::vector<double>(12)).size(), 4u);
+    EXPECT_THROW(elasticity::von_mises(2, std::vector<double>(4)), InvalidArgument);
+    EXPECT_THROW(elasticity::von_mises(1, std::vector<double>(3)), InvalidArgument);
+}
+
+TEST(stress, node_means_are_weighted_by_size) {
+    Mesh mesh;  // a square of area 1 and a triangle of area 3 at its right edge
+    mesh.points = {0, 0, 1, 0, 1, 1, 0, 1, 7, 0, 9, 9};
+    mesh.elements = {{CellShape::quadrilateral, {0, 1, 2, 3}}, {CellShape::triangle, {1, 4, 2}}};
+    const std::vector<double> means =
+        elasticity::node_means(test::host(), mesh, std::vector<double>{4, -4, 8, 0}, 2);
+    const std::vector<double> expected{4, -4, 7, -1, 7, -1, 4, -4, 8, 0, 0, 0};
+    ASSERT_EQ(means.size(), expected.size());
+    for (std::size_t k = 0; k < means.size(); ++k) EXPECT_DOUBLE_EQ(means[k], expected[k]) << k;
+    EXPECT_THROW(elasticity::node_means(test::host(), mesh, std::vector<double>(3), 2),
+                 InvalidArgument);
+}
+
+/// Two bars in a row with nu = 0 under tension: the same stress in both, strains by their E.
+TEST(stress, regions_have_their_materials) {
+    for (const CellShape shape : test::element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        Model model;
+        model.mesh = test::unit_mesh(shape, 4, 0);
+        const int d = model.mesh.dimensions;
+        model.mesh.region_names = {"soft", "stiff"};
+        const std::vector<Index>& nodes = model.mesh.elements[0].nodes;
+        const std::size_t n = std::size_t(corners(shape));
+        for (std::size_t at = 0; at < nodes.size(); at += n) {
+            double x = 0;
+            for (std::size_t c = 0; c < n; ++c) x += test::point(model.mesh, nodes[at + c])[0] / n;
+            model.mesh.regions.push_back(x > 0.5);
+        }
+        model.material = {2, 0};
+        model.materials["stiff"] = {5, 0};
+        model.holds.push_back({"left"});
+        model.tractions.push_back({"right", elasticity::constant({3, 0, 0})});
+        const elasticity::System system = elasticity::assemble(test::host(), model);
+        const double residual = test::residual_bound(system.matrix.view(), 4, 0, d, 1.05) +
+                                test::gamma<double>(256) * 3;
+        const auto [solution, bound] = test::solve_by_inverse(system, residual);
+        const std::vector<double> u = system.displacements(solution);
+        for (Index node = 0; node < model.mesh.node_count(); ++node) {
+            const double x = test::point(model.mesh, node)[0];
+            const double expected = 3 * (std::min(x, 0.5) / 2 + std::max(x - 0.5, 0.) / 5);
+            EXPECT_NEAR(u[node * d], expected, bound);
+        }
+        const std::vector<double> stresses = elasticity::element_stresses(test::host(), model, u);
+        const std::vector<double> strains = elasticity::element_strains(test::host(), model, u);
+        const std::size_t components = std::size_t(elasticity::tensor_components(d));
+        for (std::size_t k = 0; k < stresses.size(); ++k) {
+            const double young = model.mesh.regions[k / components] ? 5 : 2;
+            const double stress = k % components == 0 ? 3 : 0;
+            // Gradients are sums of 8 terms up to 4.
+            EXPECT_NEAR(strains[k], stress / young, 32 * bound);
+            EXPECT_NEAR(stresses[k], stress, 5 * 32 * bound);
+        }
+    }
+}
+
+/// G. Kirsch, 1898: an infinite plate under the tension 1 along x with a hole of radius 1, at
+/// (r cos t, r sin t); xx, yy, xy.
+std::array<double, 3> kirsch(const Vector& x) {
+    const double r2 = x[0] * x[0] + x[1] * x[1];
+    const double t = std::atan2(x[1], x[0]);
+    const double a = 1 / r2, b = 1.5 / (r2 * r2);
+    return {1 - a * (1.5 * std::cos(2 * t) + std::cos(4 * t)) + b * std::cos(4 * t),
+            -a * (0.5 * std::cos(2 * t) - std::cos(4 * t)) - b * std::cos(4 * t),
+            -a * (0.5 * std::sin(2 * t) + std::sin(4 * t)) + b * std::sin(4 * t)};
+}
+
+struct Plate {
+    double concentration;  ///< xx at the hole's top, as recovered at the node.
+    double error;          ///< Root of the mean of squares over the area, all components.
+};
+
+Plate solve_plate(CellShape shape, Index size) {
+    Model model;
+    model.mesh = meshes::plate_with_hole(shape, size);
+    model.holds = {{"left", {true, false, false}}, {"bottom", {false, true, false}}};
+    model.tractions = {{"right",
+                        [](const Vector& x) {
+                            return Vector{kirsch(x)[0], kirsch(x)[2]};
+                        }},
+                       {"top", [](const Vector& x) {
+                            return Vector{kirsch(x)[2], kirsch(x)[1]};
+                        }}};
+    const elasticity::System system = elasticity::assemble(test::host(), model);
+    EXPECT_FALSE(system.known_singular);
+    const std::vector<double> u = test::solve(system, 1e-9);
+    const std::vector<double> means = elasticity::node_means(
+        test::host(), model.mesh, elasticity::element_stresses(test::host(), model, u), 3);
+    const std::vector<double> areas =
+        elasticity::node_means(test::host(), model.mesh, test::element_volumes(model.mesh), 1);
+    Plate plate{0, 0};
+    double area = 0;
+    for (Index node = 0; node < model.mesh.node_count(); ++node) {
+        const Vector at = test::point(model.mesh, node);
+        const auto exact = kirsch(at);
+        if (at[0] == 0 && std::abs(at[1] - 1) < 1e-12) plate.concentration = means[3 * node];
+        for (int k = 0; k < 3; ++k) {
+            const double difference = means[3 * node + k] - exact[k];
+            plate.error += areas[node] * difference * difference;
+        }
+        area += areas[node];
+    }
+    plate.error = std::sqrt(plate.error / area);
+    return plate;
+}
+
+/// At the top of the hole the stress along x is 3, and falls by 7 a unit of length. Its mean over
+/// the elements at that node is the stress about half a cell away, cells being pi / (4 size) long.
+TEST(stress, concentration_at_a_hole_is_three) {
+    for (const CellShape shape : {CellShape::triangle, CellShape::quadrilateral}) {
+        SCOPED_TRACE(to_string(shape));
+        Plate last{};
+        for (const Index size : {8, 16, 32}) {
+            const Plate plate = solve_plate(shape, size);
+            const double cell = std::numbers::pi / (4 * size);
+            EXPECT_NEAR(plate.concentration, 3, 7 * cell) << size;
+            if (size > 8) {
+                EXPECT_LT(std::abs(plate.concentration - 3),
+                          0.65 * std::abs(last.concentration - 3));
+                EXPECT_LT(plate.error, 0.55 * last.error);
+            }
+            last = plate;
+        }
+    }
+}
+
+/// The work of a force on a group is its energy, whatever the thickness, and its parts on the nodes
+/// add up to it.
+TEST(stress, forces_on_groups_and_thickness) {
+    for (const CellShape shape : {CellShape::triangle, CellShape::quadrilateral,
+                                  CellShape::tetrahedron, CellShape::hexahedron}) {
+        SCOPED_TRACE(to_string(shape));
+        const bool plane = dimensions(shape) == 2;
+        elasticity::Model model;
+        model.mesh = plane ? meshes::rectangle(shape, 4, 3) : meshes::box(shape, 3, 2, 2);
+        model.mesh.groups.push_back({"points", 0, {{CellShape::point, {1, 5, 7}}}});
+        model.holds = {{"left"}};
+        model.thickness = 0.25;
+        for (const char* group : {"right", "points"}) {
+            model.forces = {{group, {3, -2, 1}}};
+            const elasticity::System system = elasticity::assemble(test::host(), model);
+            const std::vector<double> u = test::solve(system, 1e-13);
+            double work = 0, load = 0;
+            for (std::size_t k = 0; k < u.size(); ++k) {
+                const Index row = system.unknowns[k];
+                if (row < 0) continue;
+                work += u[k] * system.load[std::size_t(row)] / 2;
+                if (k % std::size_t(model.mesh.dimensions) == 1) load += system.load[row];
+            }
+            // Sums of fewer than 200 products, and a solve to 1e-13 of a condition below 1e4.
+            EXPECT_NEAR(elasticity::strain_energy(test::host(), model, u), work, 1e-8 * work);
+            if (std::string(group) == "right") {
+                EXPECT_NEAR(load, -2, 200 * std::numeric_limits<double>::epsilon());
+            }
+        }
+        model.forces = {{"right", {1, 0, 0}}};
+        model.thickness = 0;
+        if (plane) {
+            EXPECT_THROW(elasticity::assemble(test::host(), model), InvalidArgument);
+        }
+        model.thickness = 1;
+        model.forces = {{"nothing", {1, 0, 0}}};
+        EXPECT_THROW(elasticity::assemble(test::host(), model), InvalidArgument);
+    }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,240 @@
+#include <array>
+
+#include "problems/generators/generators.hpp"
+#include "tessera/elasticity.hpp"
+
+namespace tessera::problems {
+
+namespace {
+
+/// The stiffness of one element, a square (2 dimensions) or cube (3) of the given side with
+/// bilinear or trilinear shape functions N_a:
+///   K(a,i; b,j) = lambda I(i,j) + mu I(j,i) + delta_ij mu sum_k I(k,k),
+///   I(i,j) = integral over the element of (dN_a / dx_i) (dN_b / dx_j).
+/// lambda is E nu / ((1 + nu)(1 - 2 nu)), in plane stress E nu / (1 - nu^2); mu = E / (2 (1 + nu)).
+/// I is a product of one-axis integrals of polynomials of degree at most 2, which the two Gauss
+/// points an axis of the usual quadrature integrate exactly; they are written in closed form here.
+/// Corners are three bits, the last axis lowest; component i acts along axis 3 - dimensions + i.
+using ElementStiffness = double[8][3][8][3];
+
+/// K(a,i; b,j) is equal to K(b,j; a,i) in every bit: the same products are summed in one order.
+void set_stiffness(int dimensions, double side, ElementStiffness& stiffness) {
+    constexpr double young = 1, poisson = 0.3, mu = young / (2 * (1 + poisson));
+    const double lambda =
+        young * poisson /
+        (dimensions == 2 ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson));
+    // Integrals over [0, 1] of the products of the shape functions of two corners: whether each is
+    // derived, then whether each corner is the upper one.
+    constexpr double one_axis[2][2][2][2] = {
+        {{{1. / 3, 1. / 6}, {1. / 6, 1. / 3}}, {{-0.5, 0.5}, {-0.5, 0.5}}},
+        {{{-0.5, -0.5}, {0.5, 0.5}}, {{1, -1}, {-1, 1}}}};
+    const int first = 3 - dimensions;
+    // I(i,j) on the element of side 1; the side enters through its power dimensions - 2.
+    const auto integral = [&](int a, int i, int b, int j) {
+        double product = 1;
+        for (int axis = first; axis < 3; ++axis) {
+            product *= one_axis[axis == first + i][axis == first + j][(a >> (2 - axis)) & 1]
+                               [(b >> (2 - axis)) & 1];
+        }
+        return product;
+    };
+    const int rows = dimensions << dimensions;
+    for (int k = 0; k < rows * rows; ++k) {
+        const int a = k / rows / dimensions, i = k / rows % dimensions;
+        const int b = k % rows / dimensions, j = k % dimensions;
+        double sum = lambda * integral(a, i, b, j) + mu * integral(a, j, b, i);
+        double laplacian = 0;
+        for (int axis = 0; axis < dimensions; ++axis) laplacian += integral(a, axis, b, axis);
+        if (i == j) sum += mu * laplacian;
+        stiffness[a][i][b][j] = (dimensions == 2 ? 1 : side) * sum;
+    }
+}
+
+/// Nodes of a grid with `dimensions` unknowns at each; the last axis is numbered fastest, the
+/// unknowns of a node follow each other. Two dimensions leave the first axis with one node.
+struct NodeGrid {
+    using Place = std::array<Index, 3>;  ///< Indices along the axes.
+
+    Place nodes{1, 1, 1};
+    int dimensions;
+    bool clamped;  ///< The first axis has elements, but no nodes, before its first node.
+
+    Index node_count() const { return nodes[0] * nodes[1] * nodes[2]; }
+    Place place(Index node) const {
+        return {node / nodes[2] / nodes[1], node / nodes[2] % nodes[1], node % nodes[2]};
+    }
+    bool has_before(const Place& place, int axis) const { return place[axis] > 0; }
+    bool has_after(const Place& place, int axis) const { return place[axis] + 1 < nodes[axis]; }
+    /// Whether there is an element of which the node is this corner.
+    bool has_element(const Place& place, int corner) const {
+        bool found = true;
+        for (int axis = 3 - dimensions; axis < 3; ++axis) {
+            const bool upper = (corner >> (2 - axis)) & 1;
+            const bool before = has_before(place, axis) || (clamped && axis == 3 - dimensions);
+            found = found && (upper ? before : has_after(place, axis));
+        }
+        return found;
+    }
+};
+
+/// The matrix on a grid of square or cubic elements: a node is coupled to the up to 3^dimensions
+/// nodes that it shares an element with, each coupling the sum over the shared elements in
+/// ascending order (the same order as seen from the other node: the matrix is symmetric in every
+/// bit).
+Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
+                              const ElementStiffness& stiffness) {
+    const int d = grid.dimensions;
+    constexpr int neighbour_of_corner[8] = {0, 1, 3, 4, 9, 10, 12, 13};  // Bits as base-3 digits.
+    return assemble_rows(cpu, grid.node_count() * d, [&](Index i, RowList& row) {
+        const Index node = i / d;
+        const NodeGrid::Place place = grid.place(node);
+        double sums[27][3]{};  // By the neighbour: a step of -1, 0 or 1 along each axis.
+        for (int a = (1 << d) - 1; a >= 0; --a) {
+            if (!grid.has_element(place, a)) continue;
+            for (int b = 0; b < 1 << d; ++b) {
+                double* const sum = sums[13 + neighbour_of_corner[b] - neighbour_of_corner[a]];
+                for (int j = 0; j < d; ++j) sum[j] += stiffness[a][i - node * d][b][j];
+            }
+        }
+        for (int k = 0; k < 27; ++k) {
+            const int step[] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1};
+            bool exists = true;
+            for (int axis = 0; axis < 3; ++axis) {
+                exists = exists && (step[axis] >= 0 || grid.has_before(place, axis)) &&
+                         (step[axis] <= 0 || grid.has_after(place, axis));
+            }
+            if (!exists) continue;
+            const Index other =
+                node + (step[0] * grid.nodes[1] + step[1]) * grid.nodes[2] + step[2];
+            for (int j = 0; j < d; ++j) row.store(Offset(other) * d + j, sums[k][j]);
+        }
+    });
+}
+
+/// The consistent nodal loads of the traction (0, -1, 0) on the side x = 1: the integral of each
+/// shape function over the side, a product of h (inside) or h / 2 (ends) over the other axes.
+std::vector<double> side_load(const NodeGrid& grid, double side) {
+    const int x = 3 - grid.dimensions;
+    std::vector<double> load(std::size_t(grid.node_count()) * grid.dimensions);
+    for (Index node = grid.node_count() / grid.nodes[x] * (grid.nodes[x] - 1);
+         node < grid.node_count(); ++node) {
+        const NodeGrid::Place place = grid.place(node);
+        double weight = 1;
+        for (int axis = 2; axis > x; --axis) {
+            const bool inside = grid.has_before(place, axis) && grid.has_after(place, axis);
+            weight *= inside ? side : side / 2;
+        }
+        load[std::size_t(node) * grid.dimensions + 1] = -weight;
+    }
+    return load;
+}
+
+CellShape read_element(Spec& spec, int dimensions) {
+    if (dimensions == 2) {
+        const bool t3 = spec.word("element", "q4", {"t3", "q4"}) == "t3";
+        return t3 ? CellShape::triangle : CellShape::quadrilateral;
+    }
+    const bool tet4 = spec.word("element", "hex8", {"tet4", "hex8"}) == "tet4";
+    return tet4 ? CellShape::tetrahedron : CellShape::hexahedron;
+}
+
+meshes::GridOptions read_grid_options(Spec& spec) {
+    // Elements stay a hundredth away from flat.
+    constexpr double largest_jitter = 0.99;
+    // Of N cells the shortest is at least 1e-6 / N of an axis, 1e5 times what rounding moves its
+    // ends for the 32,767 of a square.
+    constexpr double largest_grading = 1e6;
+    meshes::GridOptions options;
+    options.jitter = spec.real("jitter", 0, 0, largest_jitter);
+    options.gradings.fill(spec.real("grading", 1, 1 / largest_grading, largest_grading));
+    options.seed = seed_of(spec);
+    return options;
+}
+
+/// `along` cells on the first axis and `size` on the others.
+Mesh beam(CellShape element, Index along, Index size, const meshes::GridOptions& options) {
+    return dimensions(element) == 2 ? meshes::rectangle(element, along, size, options)
+                                    : meshes::box(element, along, size, size, options);
+}
+
+Problem<double> assembled(const Context& cpu, const elasticity::Model& model) {
+    elasticity::System system = elasticity::assemble(cpu, model);
+    Problem<double> problem;
+    problem.matrix = std::move(system.matrix);
+    if (!model.tractions.empty()) problem.load = std::move(system.load);
+    problem.known_singular = system.known_singular;
+    problem.natural_block = system.natural_block;
+    return problem;
+}
+
+/// Clamped on the left and pulled down on the right, or free.
+Problem<double> assembled(const Context& cpu, Mesh mesh, bool free) {
+    elasticity::Model model;
+    model.mesh = std::move(mesh);
+    if (!free) {
+        model.holds.push_back({"left"});
+        model.tractions.push_back({"right", elasticity::constant({0, -1, 0})});
+    }
+    return assembled(cpu, model);
+}
+
+}  // namespace
+
+/// Linear elasticity, E = 1, nu = 0.3, on the unit square (plane stress) of N x N cells or the unit
+/// cube of N^3; not scaled. `grading` is the length of the last cell over that of the first along
+/// every axis. Unknowns are node-major. The nodes on x = 0 are clamped and left out; the load is
+/// that of the traction (0, -1, 0) on x = 1. "free" clamps nothing: singular, no load.
+Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
+    const int dimensions = dimensions_of(spec);
+    const bool free = spec.flag("free");
+    const CellShape element = read_element(spec, dimensions);
+    const meshes::GridOptions options = read_grid_options(spec);
+    spec.finish();
+    const double first_axis = double(size) + (free ? 1 : 0);
+    checked_unknowns(spec, dimensions * first_axis * std::pow(double(size) + 1, dimensions - 1));
+
+    const bool simplices = element == CellShape::triangle || element == CellShape::tetrahedron;
+    if (simplices || options.jitter > 0 || options.gradings[0] != 1) {
+        return assembled(cpu, beam(element, size, size, options), free);
+    }
+    NodeGrid grid{.dimensions = dimensions, .clamped = !free};
+    for (int axis = 3 - dimensions; axis < 3; ++axis) grid.nodes[axis] = size + 1;
+    grid.nodes[3 - dimensions] = Index(first_axis);
+    const double side = 1. / size;
+    ElementStiffness stiffness;
+    set_stiffness(dimensions, side, stiffness);
+    auto problem = assemble_grid(cpu, grid, stiffness);
+    if (!free) problem.load = side_load(grid, side);
+    problem.known_singular = free;
+    problem.natural_block = dimensions;
+    return problem;
+}
+
+/// The same for a beam of N cells on each side of its section, which is 1 wide, and `length` times
+/// that along x.
+Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
+    const int dimensions = dimensions_of(spec);
+    const double length = double(spec.integer("length", 8, 1, 1000));
+    const CellShape element = read_element(spec, dimensions);
+    meshes::GridOptions options = read_grid_options(spec);
+    spec.finish();
+    checked_unknowns(spec,
+                     dimensions * (length * size + 1) * std::pow(double(size) + 1, dimensions - 1));
+    options.lengths[0] = length;
+    return assembled(cpu, beam(element, Index(length) * size, size, options), false);
+}
+
+/// A quarter of a plate of width 8 with a hole of radius 1 under the traction (1, 0) on its right
+/// side. Nodes on a line of symmetry keep one unknown, so that there is no natural block.
+Problem<double> plate_hole(const Context& cpu, Spec& spec, Index size) {
+    const CellShape element = read_element(spec, 2);
+    spec.finish();
+    checked_unknowns(spec, 2 * (double(size) + 1) * (2 * double(size) + 1));
+    elasticity::Model model;
+    model.mesh = meshes::plate_with_hole(element, size);
+    model.holds = {{"left", {true, false, false}}, {"bottom", {false, true, false}}};
+    model.tractions.push_back({"right", elasticity::constant({1, 0, 0})});
+    return assembled(cpu, model);
+}
+
+}  // namespace tessera::problems

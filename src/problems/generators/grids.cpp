@@ -1,0 +1,219 @@
+#include <array>
+
+#include "problems/generators/generators.hpp"
+
+namespace tessera::problems {
+
+namespace {
+
+/// A line, square or cube of points, `size` on each axis; the last axis is numbered fastest.
+struct Grid {
+    Index size;
+    int dimensions;
+
+    Index unknowns(const Spec& spec) const {
+        return checked_unknowns(spec, std::pow(double(size), dimensions));
+    }
+
+    /// visit(other, side) for a point (side 0) and its neighbours on each axis (side -1 for the
+    /// lower ones, 1 for the upper ones), ascending; those outside the grid are left out.
+    template <class Visit>
+    void star(Offset point, Visit&& visit) const {
+        const Offset strides[] = {1, size, Offset(size) * size};
+        for (int axis = dimensions - 1; axis >= 0; --axis) {
+            if (point / strides[axis] % size > 0) visit(point - strides[axis], -1);
+        }
+        visit(point, 0);
+        for (int axis = 0; axis < dimensions; ++axis) {
+            if (point / strides[axis] % size < size - 1) visit(point + strides[axis], 1);
+        }
+    }
+
+    /// Adds a row of the stencil with these numbers.
+    void add_star(Offset point, double lower, double diagonal, double upper, RowList& row) const {
+        star(point, [&](Offset other, int side) {
+            row.add(other, side < 0 ? lower : side > 0 ? upper : diagonal);
+        });
+    }
+};
+
+/// Points at the distance `spacing` on each axis, and atoms among them. An atom has a potential and
+/// a rank-1 projector 2 w w^T on the points within `radius`.
+class Crystal {
+  public:
+    static constexpr double spacing = 0.6;
+    static constexpr double radius = 2.2 * spacing;
+
+    Crystal(Index size, Index atoms, std::uint64_t seed) : size_(size), atoms_(std::size_t(atoms)) {
+        for (std::size_t k = 0; k < atoms_.size(); ++k) {
+            Draws draws(seed, Offset(k));
+            for (double& x : atoms_[k].center) {
+                x = (0.25 + 0.5 * draws.uniform()) * size * spacing;
+            }
+            double square = 0;
+            each_point(atoms_[k], [&](Offset, double weight) { square += weight * weight; });
+            atoms_[k].norm = std::sqrt(square);
+        }
+    }
+
+    double potential(Offset point) const {
+        double sum = 0;
+        for (const Atom& atom : atoms_) sum -= 3 * std::exp(-squared_distance(atom, point) / 1.2);
+        return sum;
+    }
+
+    void add_projectors(Offset point, RowList& row) const {
+        for (const Atom& atom : atoms_) {
+            const double own = weight(atom, point);
+            if (own == 0) continue;
+            each_point(atom, [&](Offset other, double weight) {
+                row.add(other, 2 * ((own / atom.norm) * (weight / atom.norm)));
+            });
+        }
+    }
+
+  private:
+    struct Atom {
+        std::array<double, 3> center;
+        double norm = 0;  ///< Of the weights.
+    };
+
+    double squared_distance(const Atom& atom, Offset point) const {
+        const Offset indices[] = {point / size_ / size_, point / size_ % size_, point % size_};
+        double sum = 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            const double distance = double(indices[axis]) * spacing - atom.center[axis];
+            sum += distance * distance;
+        }
+        return sum;
+    }
+
+    double weight(const Atom& atom, Offset point) const {
+        const double distance = std::sqrt(squared_distance(atom, point));
+        return distance < radius ? std::exp(-distance) : 0;
+    }
+
+    /// visit(point, weight) for the points of the projector of an atom.
+    template <class Visit>
+    void each_point(const Atom& atom, Visit&& visit) const {
+        std::array<Offset, 3> low, high;
+        for (int axis = 0; axis < 3; ++axis) {
+            const double at = atom.center[axis];
+            low[axis] = std::max<Offset>(Offset((at - radius) / spacing), 0);
+            high[axis] = std::min<Offset>(Offset((at + radius) / spacing) + 1, size_ - 1);
+        }
+        for (Offset a = low[0]; a <= high[0]; ++a) {
+            for (Offset b = low[1]; b <= high[1]; ++b) {
+                for (Offset c = low[2]; c <= high[2]; ++c) {
+                    const Offset point = (a * size_ + b) * size_ + c;
+                    const double w = weight(atom, point);
+                    if (w > 0) visit(point, w);
+                }
+            }
+        }
+    }
+
+    Offset size_;
+    std::vector<Atom> atoms_;
+};
+
+/// The matrix with this row at every point of a grid.
+Problem<double> assemble_stencil(const Context& cpu, const Spec& spec, const Grid& grid,
+                                 double lower, double diagonal, double upper) {
+    spec.finish();
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        grid.add_star(i, lower, diagonal, upper, row);
+    });
+}
+
+}  // namespace
+
+/// -Laplace(u), Dirichlet, N points on each of 1, 2 or 3 axes, h = 1 / (N + 1), scaled by h^2:
+/// 2 per axis on the diagonal, -1 for each neighbour. Symmetric positive definite.
+Problem<double> poisson(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, dimensions_of(spec)};
+    return assemble_stencil(cpu, spec, grid, -1, 2 * grid.dimensions, -1);
+}
+
+/// -Laplace(u) + S (1,1,1) . grad(u), first-order upwind, scaled by h^2: diagonal 6 + 3 S h, lower
+/// neighbours -1 - S h, upper ones -1. Nonsymmetric M-matrix.
+Problem<double> convection(const Context& cpu, Spec& spec, Index size) {
+    const double strength = spec.real("strength", 10, 0, 1e9);
+    const double upwind = strength / (double(size) + 1);  // h^2 times strength / h
+    return assemble_stencil(cpu, spec, {size, 3}, -1 - upwind, 6 + 3 * upwind, -1);
+}
+
+/// poisson2d less kh^2 I: waves with 2 pi / kh points a wave length.
+Problem<double> helmholtz(const Context& cpu, Spec& spec, Index size) {
+    const double kh = spec.real("kh", 0.6, 0, 1e9);
+    return assemble_stencil(cpu, spec, {size, 2}, -1, 4 - kh * kh, -1);
+}
+
+/// thickness L^2 + L - shift I with L = poisson2d (13 points): a plate under tension; positive
+/// definite without shift, indefinite with, for example, 0.8.
+Problem<double> shell(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 2};
+    const double thickness = spec.real("thickness", 0.01, 0, 1e9);
+    const double shift = spec.real("shift", 0, 0, 1e9);
+    spec.finish();
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        // t L^2 + L: every path of two steps, then those of one.
+        const auto laplacian = [&](Offset from, double factor) {
+            grid.add_star(from, -factor, 4 * factor, -factor, row);
+        };
+        grid.star(i, [&](Offset j, int side) {
+            if (side != 0) laplacian(j, -thickness);
+        });
+        laplacian(i, 4 * thickness);
+        laplacian(i, 1);
+        row.add(i, -shift);
+    });
+}
+
+/// Conductances 10^u, u uniform in [-spread, spread), between neighbours of N x N points, and
+/// `leak` to the ground at each. Symmetric positive definite.
+Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 2};
+    const double spread = spec.real("spread", 2, 0, 300);
+    const double leak = spec.real("leak", 1e-3, 0, 1e300);
+    const std::uint64_t seed = seed_of(spec);
+    spec.finish();
+    // Each point has the edges to the next ones.
+    const auto conductance = [&](Offset i, Offset j) {
+        return Draws(seed, 2 * std::min(i, j) + (std::abs(i - j) == 1 ? 1 : 0))
+            .power_of_ten(spread);
+    };
+    auto problem = assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+        double sum = leak;
+        grid.star(i, [&](Offset j, int side) {
+            if (side == 0) return;
+            const double weight = conductance(i, j);
+            row.add(j, -weight);
+            sum += weight;
+        });
+        row.add(i, sum);
+    });
+    problem.known_singular = leak == 0;
+    return problem;
+}
+
+/// -1/2 Laplace(u) + V u + sum of 2 w w^T u - shift u on N^3 points at the distance h = 0.6;
+/// V = -sum over the atoms of 3 exp(-d^2 / 1.2), w = exp(-d) for d < 2.2 h, normalised: dense
+/// blocks around the atoms, which are in the middle half of the cube. Indefinite.
+Problem<double> schroedinger(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 3};
+    const Index atoms = Index(spec.integer("atoms", 6, 0, 100000));
+    const double shift = spec.real("shift", 0.6, -1e9, 1e9);
+    const std::uint64_t seed = seed_of(spec);
+    spec.finish();
+    const Index rows = grid.unknowns(spec);
+    const Crystal crystal(size, atoms, seed);
+    const double kinetic = 1 / (2 * Crystal::spacing * Crystal::spacing);
+    return assemble_rows(cpu, rows, [&](Index i, RowList& row) {
+        const double diagonal = 6 * kinetic + crystal.potential(i) - shift;
+        grid.add_star(i, -kinetic, diagonal, -kinetic, row);
+        crystal.add_projectors(i, row);
+    });
+}
+
+}  // namespace tessera::problems

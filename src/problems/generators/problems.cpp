@@ -1,0 +1,97 @@
+#include "tessera/problems.hpp"
+
+#include <type_traits>
+
+#include "problems/generators/generators.hpp"
+
+namespace tessera::problems {
+
+namespace {
+
+struct Named {
+    const char* name;
+    const char* example;  ///< Values that messages suggest.
+    Generator* build;
+};
+
+constexpr Named generators[] = {
+    {"poisson2d", "100", poisson},
+    {"poisson3d", "100", poisson},
+    {"convection3d", "100,strength=10", convection},
+    {"arrow", "1000", arrow},
+    {"tridiagonal", "100", poisson},
+    {"block_diagonal", "1000,8", block_diagonal},
+    {"random_blocks", "1000,sizes=1-32,condition=10", random_blocks},
+    {"elasticity2d", "100", elasticity},
+    {"elasticity3d", "20", elasticity},
+    {"cantilever2d", "50", cantilever},
+    {"cantilever3d", "10", cantilever},
+    {"plate_hole", "50", plate_hole},
+    {"kkt", "1000,spread=4", kkt},
+    {"qpband", "1000", qpband},
+    {"bordered", "1000,rows=20", bordered},
+    {"stokes", "100", stokes},
+    {"darcy", "100,contrast=4", darcy},
+    {"helmholtz", "100,kh=0.6", helmholtz},
+    {"schroedinger", "20,shift=0.6", schroedinger},
+    {"shell", "100,shift=0.8", shell},
+    {"circuit", "100", circuit},
+};
+
+/// The problem with its numbers rounded to T.
+template <class T>
+Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
+    if constexpr (std::is_same_v<T, double>) {
+        return std::move(from);
+    } else {
+        CsrMatrix<double>& matrix = from.matrix;
+        Problem<T> to;
+        to.matrix = CsrMatrix<T>(cpu, matrix.rows(), matrix.columns(), matrix.nonzeros());
+        const auto round_range = [&](Offset first, Offset last) {
+            const double* const values = matrix.values().data();
+            std::copy(values + first, values + last, to.matrix.values().data() + first);
+        };
+        parallel_ranges(cpu.threads(), matrix.nonzeros(), round_range);
+        to.matrix.row_offsets() = std::move(matrix.row_offsets());
+        to.matrix.column_indices() = std::move(matrix.column_indices());
+        to.load.assign(from.load.begin(), from.load.end());
+        to.known_singular = from.known_singular;
+        to.natural_block = from.natural_block;
+        return to;
+    }
+}
+
+}  // namespace
+
+Index checked_unknowns(const Spec& spec, double unknowns) {
+    require(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
+            " has more than 2^31 - 1 unknowns; take a smaller size");
+    return Index(unknowns);
+}
+
+template <class T>
+Problem<T> generate(const Context& cpu, Spec problem) {
+    require(!cpu.on_gpu(),
+            "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
+    const auto found = std::ranges::find(generators, problem.name(), &Named::name);
+    if (found == std::end(generators)) {
+        throw InvalidArgument(unknown_word_message("problem", problem.name(), names()));
+    }
+    require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
+            problem.name(), ":", found->example);
+    const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
+    Problem<T> built = rounded<T>(cpu, found->build(cpu, problem, Index(size)));
+    built.name = problem.normalised();
+    return built;
+}
+
+std::vector<std::string> names() {
+    std::vector<std::string> all;
+    for (const Named& generator : generators) all.emplace_back(generator.name);
+    return all;
+}
+
+template Problem<float> generate<float>(const Context&, Spec);
+template Problem<double> generate<double>(const Context&, Spec);
+
+}  // namespace tessera::problems

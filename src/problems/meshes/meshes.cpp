@@ -1,0 +1,339 @@
+#include "tessera/mesh.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "base/concat.hpp"
+#include "base/philox.hpp"
+
+namespace tessera {
+
+const char* to_string(CellShape shape) {
+    constexpr const char* names[] = {"point",         "segment",     "triangle",
+                                     "quadrilateral", "tetrahedron", "hexahedron"};
+    return names[int(shape)];
+}
+
+Index Mesh::element_count() const {
+    Index count = 0;
+    for (const Cells& cells : elements) count += Index(cells.nodes.size()) / corners(cells.shape);
+    return count;
+}
+
+const MeshGroup& Mesh::group(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const MeshGroup& group : groups) {
+        if (group.name == name) return group;
+        names.push_back(group.name);
+    }
+    throw InvalidArgument(concat("the mesh has no group '", name, "'; it has ", list_of(names)));
+}
+
+namespace {
+
+/// Throws InvalidArgument where a corner of an element does not exist or is another one, too.
+void check_corners(std::span<const Index> nodes, Index node_count, Index element, CellShape shape) {
+    for (std::size_t c = 0; c < nodes.size(); ++c) {
+        require(nodes[c] >= 0 && nodes[c] < node_count, "element ", element, " (", to_string(shape),
+                ") names node ", nodes[c], "; the mesh has ", node_count, " nodes, counted from 0");
+        require(std::ranges::count(nodes.first(c), nodes[c]) == 0, "element ", element, " (",
+                to_string(shape), ") names node ", nodes[c], " twice");
+    }
+}
+
+}  // namespace
+
+void validate(const Mesh& mesh) {
+    const int d = mesh.dimensions;
+    require(d == 2 || d == 3, "a mesh has 2 or 3 dimensions, this one ", d);
+    require(mesh.points.size() % std::size_t(d) == 0, "the mesh has ", mesh.points.size(),
+            " coordinates, no whole number of points");
+    Offset count = 0;
+    for (const Cells& cells : mesh.elements) {
+        const std::size_t size = std::size_t(corners(cells.shape));
+        require(dimensions(cells.shape) == d, "a mesh of ", d,
+                " dimensions has no elements of shape ", to_string(cells.shape));
+        require(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
+                " name ", cells.nodes.size(), " nodes, no multiple of ", size);
+        for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
+            check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
+                          cells.shape);
+        }
+        require(count <= std::numeric_limits<Index>::max(), "a mesh has at most 2^31 - 1 elements");
+    }
+    require(mesh.regions.empty() || Offset(mesh.regions.size()) == count,
+            "the mesh gives regions for ", mesh.regions.size(), " elements and has ", count);
+}
+
+}  // namespace tessera
+
+namespace tessera::meshes {
+
+namespace {
+
+using Place = std::array<Index, 3>;  ///< Grid indices of a node or cell.
+
+/// The corners of the faces of tetrahedra and hexahedra, seen from outside counterclockwise.
+constexpr int tetrahedron_faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
+constexpr int hexahedron_faces[6][4] = {{0, 3, 2, 1}, {4, 5, 6, 7}, {0, 1, 5, 4},
+                                        {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}};
+
+int face_count(CellShape shape) { return shape == CellShape::hexahedron ? 6 : corners(shape); }
+
+/// Corner k of a face; the faces of plane shapes are their edges.
+int face_corner(CellShape shape, int face, int k) {
+    return shape == CellShape::tetrahedron  ? tetrahedron_faces[face][k]
+           : shape == CellShape::hexahedron ? hexahedron_faces[face][k]
+                                            : (face + k) % corners(shape);
+}
+
+CellShape face_shape(CellShape shape) {
+    if (dimensions(shape) == 2) return CellShape::segment;
+    return shape == CellShape::tetrahedron ? CellShape::triangle : CellShape::quadrilateral;
+}
+
+/// Elements and sides of a grid of cells; sides are axis by axis, the lower one first.
+class GridTopology {
+  public:
+    GridTopology(CellShape shape, int dimensions, const Place& cells)
+        : shape_(shape), dimensions_(dimensions), cells_(cells) {
+        double nodes = 1;
+        double count = 1;
+        for (int axis = 0; axis < dimensions; ++axis) {
+            require(cells[axis] >= 1, "a structured mesh has at least one cell on each axis");
+            nodes *= double(cells[axis]) + 1;
+            count *= double(cells[axis]);
+        }
+        require(tessera::dimensions(shape) == dimensions,
+                dimensions == 2 ? "a plane mesh is of triangles or quadrilaterals"
+                                : "a box is of tetrahedra or hexahedra");
+        if (shape == CellShape::triangle) count *= 2;
+        if (shape == CellShape::tetrahedron) count *= 6;
+        require(std::max(nodes, count) <= double(std::numeric_limits<Index>::max()),
+                "the mesh has more than 2^31 - 1 nodes or elements; take a smaller size");
+    }
+
+    Index node(const Place& place) const {
+        Index number = 0;
+        for (int axis = 0; axis < dimensions_; ++axis) {
+            number = number * (cells_[axis] + 1) + place[axis];
+        }
+        return number;
+    }
+    Place place(Index node) const {
+        Place at{};
+        for (int axis = dimensions_ - 1; axis >= 0; --axis) {
+            at[axis] = node % (cells_[axis] + 1);
+            node /= cells_[axis] + 1;
+        }
+        return at;
+    }
+
+    /// The elements, and in `sides` the faces on each side with `dimensions` - 1.
+    Cells elements(std::array<Cells, 6>& sides) const {
+        Cells all{shape_, {}};
+        for (Cells& side : sides) side.shape = face_shape(shape_);
+        Place cell{};
+        const Index depth = dimensions_ == 3 ? cells_[2] : 1;
+        for (cell[0] = 0; cell[0] < cells_[0]; ++cell[0]) {
+            for (cell[1] = 0; cell[1] < cells_[1]; ++cell[1]) {
+                for (cell[2] = 0; cell[2] < depth; ++cell[2]) {
+                    const std::size_t first = all.nodes.size();
+                    add_cell(cell, all.nodes);
+                    add_sides(cell, std::span<const Index>(all.nodes).subspan(first), sides);
+                }
+            }
+        }
+        return all;
+    }
+
+  private:
+    void add_cell(const Place& cell, std::vector<Index>& nodes) const {
+        if (shape_ == CellShape::triangle || shape_ == CellShape::tetrahedron) {
+            add_simplices(cell, nodes);
+            return;
+        }
+        constexpr Index steps[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
+                                       {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+        for (int c = 0; c < corners(shape_); ++c) {
+            nodes.push_back(
+                node({cell[0] + steps[c][0], cell[1] + steps[c][1], cell[2] + steps[c][2]}));
+        }
+    }
+
+    /// Kuhn's simplices: one for each order of the axes, along which a path leads from the corner
+    /// of even indices to the opposite one.
+    void add_simplices(const Place& cell, std::vector<Index>& nodes) const {
+        std::array<int, 3> order{0, 1, 2};
+        do {
+            Place at{};
+            bool negative = false;
+            for (int axis = 0; axis < dimensions_; ++axis) {
+                at[axis] = cell[axis] + (cell[axis] & 1);
+                negative ^= bool(cell[axis] & 1);  // a mirrored axis turns the simplex over
+                for (int k = 0; k < axis; ++k) negative ^= order[k] > order[axis];
+            }
+            const std::size_t first = nodes.size();
+            nodes.push_back(node(at));
+            for (int k = 0; k < dimensions_; ++k) {
+                const int axis = order[k];
+                at[axis] = 2 * cell[axis] + 1 - at[axis];
+                nodes.push_back(node(at));
+            }
+            if (negative) std::swap(nodes[first + dimensions_ - 1], nodes[first + dimensions_]);
+        } while (std::next_permutation(order.begin(), order.begin() + dimensions_));
+    }
+
+    void add_sides(const Place& cell, std::span<const Index> nodes,
+                   std::array<Cells, 6>& sides) const {
+        const int face_corners = corners(face_shape(shape_));
+        for (int side = 0; side < 2 * dimensions_; ++side) {
+            const int axis = side / 2;
+            const Index plane = side % 2 == 1 ? cells_[axis] : 0;
+            if (cell[axis] != std::min(plane, cells_[axis] - 1)) continue;
+            for (std::size_t at = 0; at < nodes.size(); at += corners(shape_)) {
+                for (int face = 0; face < face_count(shape_); ++face) {
+                    Index found[4];
+                    bool outside = true;
+                    for (int k = 0; k < face_corners; ++k) {
+                        found[k] = nodes[at + face_corner(shape_, face, k)];
+                        outside = outside && place(found[k])[axis] == plane;
+                    }
+                    if (!outside) continue;
+                    sides[side].nodes.insert(sides[side].nodes.end(), found, found + face_corners);
+                }
+            }
+        }
+    }
+
+    CellShape shape_;
+    int dimensions_;
+    Place cells_;
+};
+
+/// n + 1 points from 0 to length, the last cell `grading` times as long as the first.
+std::vector<double> graded_axis(Index n, double length, double grading) {
+    require(length > 0 && std::isfinite(length), "lengths of a mesh are positive");
+    require(grading > 0 && std::isfinite(grading), "gradings of a mesh are positive");
+    std::vector<double> points(std::size_t(n) + 1);
+    const double ratio = n > 1 ? std::pow(grading, 1. / (n - 1)) : 1;
+    double at = 0;
+    double cell = 1;
+    for (Index k = 0; k <= n; ++k, at += cell, cell *= ratio) {
+        points[k] = ratio == 1 ? double(k) : at;
+    }
+    const double all = points[n];
+    for (double& point : points) point = ratio == 1 ? point * (length / all) : point / all * length;
+    points[n] = length;
+    return points;
+}
+
+/// The bound of the moves: with corners moved by at most b of the cells' lengths along each axis,
+/// every Jacobian is, in units of those lengths and up to order, I + F with |F_ij| <= 2 b; rows
+/// stay diagonally dominant for b < 1 / (2 d). Simplices of Kuhn have edges of the cell along a
+/// path, which gives the same.
+void set_points(const GridTopology& topology, const std::array<std::vector<double>, 3>& axes,
+                const GridOptions& options, Mesh& mesh) {
+    require(options.jitter >= 0 && options.jitter < 1, "the jitter of a mesh is in [0, 1)");
+    const int d = mesh.dimensions;
+    const double bound = options.jitter / (2 * d);
+    for (std::size_t k = 0; k < mesh.points.size(); k += d) {
+        const Index node = Index(k / d);
+        const Place place = topology.place(node);
+        bool inside = true;
+        for (int axis = 0; axis < d; ++axis) {
+            mesh.points[k + axis] = axes[axis][place[axis]];
+            inside = inside && place[axis] > 0 && place[axis] + 1 < Index(axes[axis].size());
+        }
+        if (!inside || bound == 0) continue;
+        for (int axis = 0; axis < d; ++axis) {
+            const philox::Words random =
+                philox::words(options.seed, std::uint64_t(node), std::uint64_t(axis));
+            const double move =
+                2 * philox::unit_interval<double>(random.words[0], random.words[1]) - 1;
+            const double* at = axes[axis].data() + place[axis];
+            mesh.points[k + axis] += bound * move * std::min(at[1] - at[0], at[0] - at[-1]);
+        }
+    }
+}
+
+Mesh grid_mesh(CellShape element, int dimensions, const Place& cells, const GridOptions& options) {
+    const GridTopology topology(element, dimensions, cells);
+    Mesh mesh;
+    mesh.dimensions = dimensions;
+    std::array<std::vector<double>, 3> axes;
+    std::size_t nodes = 1;
+    for (int axis = 0; axis < dimensions; ++axis) {
+        axes[axis] = graded_axis(cells[axis], options.lengths[axis], options.gradings[axis]);
+        nodes *= axes[axis].size();
+    }
+    mesh.points.resize(nodes * dimensions);
+    set_points(topology, axes, options, mesh);
+    std::array<Cells, 6> sides;
+    mesh.elements.push_back(topology.elements(sides));
+    constexpr const char* names[] = {"left", "right", "bottom", "top", "back", "front"};
+    for (int side = 0; side < 2 * dimensions; ++side) {
+        mesh.groups.push_back({names[side], dimensions - 1, {std::move(sides[side])}});
+    }
+    return mesh;
+}
+
+/// The grading g > 1 that makes the first of n cells from hole to rim as long as those of the arc,
+/// pi radius / (4 n), for large n: n cells have n (g - 1) / log(g) times its length. 1 where equal
+/// cells are shorter.
+double square_grading(double radius, double half_width) {
+    const double ratio = (half_width - radius) / (std::atan(1.) * radius);
+    if (ratio <= 1) return 1;
+    double grading = 1 + ratio * ratio;
+    for (int k = 0; k < 100; ++k) grading = 1 + ratio * std::log(grading);
+    return grading;
+}
+
+}  // namespace
+
+Mesh rectangle(CellShape element, Index nx, Index ny, const GridOptions& options) {
+    return grid_mesh(element, 2, {nx, ny, 0}, options);
+}
+
+Mesh box(CellShape element, Index nx, Index ny, Index nz, const GridOptions& options) {
+    return grid_mesh(element, 3, {nx, ny, nz}, options);
+}
+
+Mesh plate_with_hole(CellShape element, Index size, double radius, double half_width) {
+    require(radius > 0 && radius < half_width && std::isfinite(half_width),
+            "the hole of a plate is larger than 0 and smaller than the plate");
+    require(size >= 1 && size <= std::numeric_limits<Index>::max() / 2,
+            "a plate has at least one cell on each axis");
+    const GridTopology topology(element, 2, {size, 2 * size, 0});
+    Mesh mesh;
+    mesh.points.resize((std::size_t(size) + 1) * (2 * std::size_t(size) + 1) * 2);
+    const std::vector<double> radial = graded_axis(size, 1, square_grading(radius, half_width));
+    for (Index node = 0; std::size_t(node) < mesh.points.size() / 2; ++node) {
+        const Place at = topology.place(node);
+        // Counted from the nearer line of symmetry, so that both halves are mirror images.
+        const bool upper = at[1] > size;
+        const double angle = std::atan(1.) * (upper ? 2 * size - at[1] : at[1]) / size;
+        const double outward = radial[at[0]];
+        const double tangent = at[1] == size ? 1 : std::tan(angle);
+        double x = (1 - outward) * radius * std::cos(angle) + outward * half_width;
+        double y = (1 - outward) * radius * std::sin(angle) + outward * half_width * tangent;
+        if (upper) std::swap(x, y);
+        mesh.points[2 * std::size_t(node)] = x;
+        mesh.points[2 * std::size_t(node) + 1] = y;
+    }
+    std::array<Cells, 6> sides;
+    mesh.elements.push_back(topology.elements(sides));
+    const auto middle = sides[1].nodes.begin() + 2 * std::ptrdiff_t(size);
+    mesh.groups = {
+        {"hole", 1, {std::move(sides[0])}},
+        {"left", 1, {std::move(sides[3])}},
+        {"bottom", 1, {std::move(sides[2])}},
+        {"right", 1, {{CellShape::segment, {sides[1].nodes.begin(), middle}}}},
+        {"top", 1, {{CellShape::segment, {middle, sides[1].nodes.end()}}}},
+    };
+    return mesh;
+}
+
+}  // namespace tessera::meshes
