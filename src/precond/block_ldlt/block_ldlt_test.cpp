@@ -220,7 +220,8 @@ TEST(block_ldlt, serves_minres_and_sqmr) {
     SolveOptions options;
     options.max_iterations = 400;
     for (const auto& [solver, text] :
-         {std::pair("sqmr", ":8"), std::pair("minres", ":8,fill=1,method=level,absolute")}) {
+         {std::pair("sqmr", ":8"),
+          std::pair("minres", ":8,fill=1,method=level,positive_definite")}) {
         const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
         Buffer<double> x(there, b.size());
         fill(there, 0.0, x.view());
@@ -238,11 +239,11 @@ TEST(block_ldlt, probes_see_signed_pivots) {
     const Context there = context();
     const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
     const BlockLdlt<double> plain(there, matrix.view(), options_of(":8"));
-    const BlockLdlt<double> absolute(there, matrix.view(), options_of(":8,absolute"));
+    const BlockLdlt<double> absolute(there, matrix.view(), options_of(":8,positive_definite"));
     EXPECT_EQ(plain.report().outcome, absolute.report().outcome);
     EXPECT_NE(absolute.report().stage, BlockLdltStage::none) << absolute.report().outcome;
     // What it applies is positive definite none the less, also after an update.
-    BlockLdlt<double> updated(there, matrix.view(), options_of(":8,absolute"));
+    BlockLdlt<double> updated(there, matrix.view(), options_of(":8,positive_definite"));
     updated.update(there, matrix.view());
     bool negative = false;
     for (int vector = 0; vector < 50; ++vector) {
@@ -304,7 +305,7 @@ TEST(block_ldlt, update_refuses_other_patterns_and_unsymmetric_values) {
         return message<InvalidArgument>(
             [&] { ldlt.update(there, copy_to(there, other.view()).view()); });
     };
-    // As many entries in other places: in another row, in another column, as many in each row.
+    // As many entries in other positions: in another row, in another column, as many in each row.
     for (const SymmetricEntries& other : std::vector<SymmetricEntries>{
              {{{0, 0}, 1.0}, {{2, 2}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{30, 20}, 2.0}},
              {{{0, 0}, 1.0}, {{1, 1}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{31, 20}, 2.0}},
@@ -359,7 +360,7 @@ TEST(block_ldlt, refuses_with_a_reason) {
     // 96 rows cannot exhaust a memory; that the bytes are stated is seen in the report.
     const BlockLdlt<double> ldlt(there, dense.view(), options_of(":8,fill=1000"));
     EXPECT_EQ(ldlt.report().stored_blocks, 12 * 13 / 2);
-    EXPECT_EQ(ldlt.report().triples, 12 * 11 * 10 / 6);
+    EXPECT_EQ(ldlt.report().updates, 12 * 11 * 10 / 6);
     EXPECT_GT(ldlt.report().bytes, ldlt.report().stored_blocks * 64 * 5 * 8);
 }
 

@@ -19,7 +19,7 @@ TEST(block_ldlt_text, is_described_as_it_was_given) {
           "complete,"
           "matching=on,ordering=amd",
           "block_ldlt:32,fill=2,method=level,epsilon=1e-06,epsilon_unit=norm1,"
-          "pivoting=bunch_kaufman,matching=off,ordering=natural,safeguard=off,absolute",
+          "pivoting=bunch_kaufman,matching=off,ordering=natural,safeguard=off,positive_definite",
           "block_ldlt:4,fill=1,method=jacobi,sweeps=3,epsilon=0.25,delta=1,epsilon_unit=block,"
           "pivoting=static,matching=on,ordering=rcm,solve_sweeps=4"}) {
         EXPECT_EQ(make_preconditioner<double>(there, Spec(text), matrix.view())->describe(), text);

@@ -57,11 +57,11 @@ TEST(outer_pivoting, saves_zero_blocks) {
             };
             const auto [without, none] = solve(",outer=off");
             EXPECT_NE(without.status, Status::converged) << method;
-            EXPECT_EQ(none.pushed, 0);
+            EXPECT_EQ(none.delayed, 0);
             const auto [with, some] = solve(",outer=on");
             EXPECT_EQ(with.status, Status::converged)
                 << method << ' ' << with.true_relative_residual;
-            EXPECT_EQ(some.pushed, zeros);
+            EXPECT_EQ(some.delayed, zeros);
         }
     }
 }

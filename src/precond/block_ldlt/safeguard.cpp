@@ -10,13 +10,13 @@ namespace tessera {
 namespace {
 
 constexpr double default_epsilon = 0.1;
-constexpr double growth = 2;            ///< Of the reconstruction error, that ends the sweeps.
-constexpr double largest_error = 0.5;   ///< Above it sweeps start again with
-constexpr double raise_epsilon = 3;     ///< a larger epsilon,
-constexpr int most_restarts = 2;        ///< so many times.
-constexpr double good_probe = 1e-3;     ///< A preconditioner that gets there is taken.
-constexpr double same_residual = 0.01;  ///< Two stages this close to each other are not told apart.
-constexpr double clearly_better = 0.9;  ///< A later stage's residual over an earlier one's.
+constexpr double max_error_growth = 2;  ///< Of the reconstruction error: ends the sweeps.
+constexpr double max_error = 0.5;       ///< Reconstruction error above which sweeps start
+constexpr double raise_epsilon = 3;     ///< again with this times the epsilon,
+constexpr int max_restarts = 2;         ///< at most so often.
+constexpr double good_probe = 1e-3;     ///< Residual at which a stage is accepted.
+constexpr double same_residual = 0.01;  ///< Relative difference of equal stages.
+constexpr double clearly_better = 0.9;  ///< A later stage must reduce the residual so.
 
 std::string short_number(double number) {
     char text[32];
@@ -24,7 +24,7 @@ std::string short_number(double number) {
     return text;
 }
 
-/// Of the level factor where none is asked for.
+/// Default epsilon of the level method.
 template <class T>
 double level_epsilon() {
     return std::sqrt(double(std::numeric_limits<T>::epsilon()) / 2);
@@ -63,18 +63,18 @@ bool BlockLdlt<T>::State::run_sweeps(const Context& context, const CsrView<T>& m
             if (error < best || !options.safeguard) {
                 best = error;
                 report.best_sweep = report.sweeps;
-                factor.keep();
+                factor.mark_best();
             }
-            if (last || !(error <= growth * best)) break;
+            if (last || !(error <= max_error_growth * best)) break;
         }
-        factor.take_kept();
-        if (best <= largest_error || !options.safeguard) return true;
-        if (report.restarts == most_restarts) return false;
+        factor.restore_best();
+        if (best <= max_error || !options.safeguard) return true;
+        if (report.restarts == max_restarts) return false;
     }
 }
 
 template <class T>
-void BlockLdlt<T>::State::run_first(const Context& context, int sweeps) {
+void BlockLdlt<T>::State::compute_for_pivots(const Context& context, int sweeps) {
     const double epsilon = first_epsilon<T>(options);
     factor.set_threshold(context, epsilon);
     if (options.method == BlockLdltStage::level) {
@@ -111,7 +111,8 @@ bool BlockLdlt<T>::State::run(const Context& context, const CsrView<T>& matrix,
 
 template <class T>
 void BlockLdlt<T>::State::finish(const Context& context) {
-    if (options.absolute && stage != BlockLdltStage::none) factor.take_absolute(context);
+    if (options.positive_definite && stage != BlockLdltStage::none)
+        factor.make_positive_definite(context);
 }
 
 template <class T>
@@ -129,7 +130,7 @@ void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matri
     const auto apply_stage = [&](const T* r, T* z) { apply(context, r, z); };
     BlockLdltStage best = BlockLdltStage::none;
     double smallest = std::numeric_limits<double>::infinity();
-    std::vector<double> leader;  // The residuals of the best one.
+    std::vector<double> best_residuals;
     for (int s = int(first); s <= int(BlockLdltStage::none); ++s) {
         const auto next = BlockLdltStage(s);
         if (!run(context, matrix, next)) {
@@ -139,13 +140,13 @@ void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matri
         }
         const bool last = next == BlockLdltStage::none;
         const std::vector<double> residuals =
-            block_ldlt::probe<T>(context, matrix, plan, apply_stage, good_probe, leader,
+            block_ldlt::probe<T>(context, matrix, plan, apply_stage, good_probe, best_residuals,
                                  last ? 0 : same_residual, report.probe_products);
         const double residual = report.probe[s] = residuals.back();
         report.outcome += std::string(to_string(next)) + " " + short_number(residual) + ", ";
         if (residual < (last ? 1 : clearly_better) * smallest) {
             smallest = residual;
-            leader = residuals;
+            best_residuals = residuals;
             best = next;
         }
         if (residual <= good_probe) break;

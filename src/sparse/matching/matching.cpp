@@ -53,9 +53,9 @@ void scale_unmatched(const CsrView<T>& matrix, const std::vector<Index>& column_
     }
 }
 
-/// Of a structurally singular symmetric matrix the rows (and columns) that a matching of largest
-/// cardinality matches have a perfect matching among themselves, and there is no entry between two
-/// of the others: with it the cardinality would be larger.
+/// For structurally singular symmetric matrices: matches the submatrix of the rows (and columns) of
+/// a matching of largest cardinality, which has a perfect matching. Two other rows have no entry in
+/// common, else the cardinality would be larger.
 template <class T>
 Assignment match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
                               const Assignment& first) {

@@ -16,7 +16,7 @@ ShortestPaths::ShortestPaths(const Costs& costs, int threads)
       row_dual_(std::size_t(costs.rows), 0) {}
 
 Assignment ShortestPaths::solve() {
-    start();
+    start_from_auction();
     for (Index row = 0; row < costs_.rows; ++row) {
         if (column_of_row_[row] < 0) augment(row);
     }
@@ -33,13 +33,13 @@ Assignment ShortestPaths::solve() {
     return result;
 }
 
-/// Takes the duals and the pairs of SymmetricPairs over, but for what costs that are not quite
+/// Takes the duals and the pairs of SymmetricAuction over, but for what costs that are not quite
 /// symmetric spoil: the duals of rows are made feasible, and rows that then have no tight entry are
 /// free.
-void ShortestPaths::start() {
-    const SymmetricPairs pairs(costs_, threads_);
+void ShortestPaths::start_from_auction() {
+    const SymmetricAuction pairs(costs_, threads_);
     const auto& vertices = pairs.vertices();
-    const auto take_over = [&](Offset begin, Offset end) {
+    const auto initialise = [&](Offset begin, Offset end) {
         for (Index i = Index(begin); i < Index(end); ++i) {
             columns_[i].dual = vertices[i].dual;
             double least = infinite, matched = infinite;
@@ -54,7 +54,7 @@ void ShortestPaths::start() {
             if (j >= 0 && is_tight(matched, row_dual_[i], vertices[j].dual)) match(i, j);
         }
     };
-    parallel_ranges(threads_, costs_.rows, take_over, 1024);
+    parallel_ranges(threads_, costs_.rows, initialise, 1024);
 }
 
 /// Whether a cost is the sum of two duals but for rounding.
@@ -186,7 +186,7 @@ void ShortestPaths::restore_feasibility() {
     for (const auto& rows : dead_rows_) {
         for (const Index i : rows) is_dead[i] = 1;
     }
-    const auto look_at = [&](Index i, std::size_t before) {
+    const auto update_excess = [&](Index i, std::size_t before) {
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
             const Index search = columns_[costs_.columns[k]].dead_search;
             if (search < 0 || std::size_t(search) >= before) continue;
@@ -194,14 +194,14 @@ void ShortestPaths::restore_feasibility() {
         }
     };
     for (Index i = 0; i < costs_.rows; ++i) {
-        if (!is_dead[i]) look_at(i, dead_rows_.size());
+        if (!is_dead[i]) update_excess(i, dead_rows_.size());
     }
     for (std::size_t search = dead_rows_.size(); search-- > 0;) {
         for (const Index i : dead_rows_[search]) {
             row_dual_[i] += excess[search];
             const Index j = column_of_row_[i];
             if (j >= 0) columns_[j].dual -= excess[search];
-            look_at(i, search);
+            update_excess(i, search);
         }
     }
 }

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sparse/matching/symmetric_pairs.hpp"
+#include "sparse/matching/symmetric_auction.hpp"
 
 namespace tessera::matching {
 
@@ -18,7 +18,7 @@ struct Assignment {
     Index cardinality = 0;
 };
 
-/// Solves the assignment problem for symmetric costs: what SymmetricPairs finds, then shortest
+/// Solves the assignment problem for symmetric costs: what SymmetricAuction finds, then shortest
 /// augmenting paths for the rows that it leaves (R. Jonker, A. Volgenant, "A shortest augmenting
 /// path algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
 class ShortestPaths {
@@ -40,7 +40,7 @@ class ShortestPaths {
         Label label = Label::none;
     };
 
-    void start();
+    void start_from_auction();
     static bool is_tight(double cost, double row_dual, double column_dual);
     void augment(Index root);
     bool scan(Index row, double here, double& best, Index& end);

@@ -6,7 +6,7 @@
 #include "precond/block_ldlt/block_sizes.hpp"
 #include "precond/block_ldlt/symbolic/pattern_view.hpp"
 
-/// k x k blocks, column-major, in the registers of the lanes that work on one.
+/// Register tiles: a k x k block, column-major, spread over the lanes of a team.
 namespace tessera::block_ldlt::cuda {
 
 using tessera::cuda::full_warp;
@@ -31,7 +31,7 @@ struct ListRange {
 
 /// The pieces of an item whose list is split.
 template <class T>
-__device__ __forceinline__ ListRange pieces_of(const LongSums<T>& sums, Offset item) {
+__device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Offset item) {
     Index which = 0, after = sums.count;
     while (after - which > 1) {
         const Index middle = which + (after - which) / 2;
@@ -40,7 +40,7 @@ __device__ __forceinline__ ListRange pieces_of(const LongSums<T>& sums, Offset i
     return {sums.first_piece[which], sums.first_piece[which + 1]};
 }
 
-/// A block as rectangles, one a lane.
+/// A block as rectangles of rows x columns values, one a lane.
 template <class T, int k>
 class Rectangles {
   public:
@@ -82,7 +82,7 @@ class Rectangles {
     T values_[columns][rows];
 };
 
-/// A block as 8 x 8 tiles of the tensor cores, which take FP64 with the rounding of fma.
+/// A block as 8 x 8 tiles of FP64 tensor instructions, which round as fma does.
 template <int k>
 class TensorTiles {
   public:

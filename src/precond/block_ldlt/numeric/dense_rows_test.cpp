@@ -181,7 +181,7 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     auto factor = make_factor<T>(there, matrix.view(), k, slots, 0, BlockLdltStage::level, 1e-30);
     const block_ldlt::PatternView<T>& a = factor.view();
     if (there.on_gpu()) {
-        EXPECT_EQ(dense_first ? a.long_columns.count : a.long_rows.count, 1);
+        EXPECT_EQ(dense_first ? a.split_columns.count : a.split_rows.count, 1);
     }
     const std::string name = "k = " + std::to_string(k) + (dense_first ? ", first" : ", last");
     const auto x = random_vector<T>(random, std::size_t(rows));
@@ -266,15 +266,15 @@ TEST(dense_rows, are_solved_with) {
             expected.solve(factor, v, block_rows, columns, false);
             expected.multiply(copy_to_host(there, factor.inverses()));
             expected.solve(factor, v, block_rows, columns, true);
-            double largest_z = 0, largest_error = 0;
+            double largest_z = 0, max_error = 0;
             for (std::size_t s = 0; s < r.size(); ++s) {
                 const double found = z[std::size_t(factor.grid().slots[s])];
                 EXPECT_LE(std::abs(found - expected.x[s]), 2 * expected.error[s])
                     << "k = " << k << ", slot " << s;
                 largest_z = std::max(largest_z, std::abs(found));
-                largest_error = std::max(largest_error, expected.error[s]);
+                max_error = std::max(max_error, expected.error[s]);
             }
-            EXPECT_LT(largest_error, 1e-3 * largest_z);
+            EXPECT_LT(max_error, 1e-3 * largest_z);
         }
     }
 }

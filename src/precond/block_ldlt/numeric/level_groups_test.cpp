@@ -37,8 +37,8 @@ block_ldlt::BlockPattern pattern_of(const CsrMatrix<double>& matrix, Index k,
     auto grid = block_ldlt::make_grid(k, matrix.rows(), slots);
     auto pattern = block_ldlt::arrange_by_levels(
         grid, block_ldlt::fill_pattern(grid, matrix.view(), fill, Offset(1) << 30, 2));
-    block_ldlt::count_triples(pattern, 2);
-    block_ldlt::list_triples(pattern, 2);
+    block_ldlt::count_updates(pattern, 2);
+    block_ldlt::list_updates(pattern, 2);
     return pattern;
 }
 
@@ -76,7 +76,7 @@ TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
 }
 
 TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
-    const Index k = 8, others = 2 * Index(block_ldlt::longest_piece);
+    const Index k = 8, others = 2 * Index(block_ldlt::max_piece);
     SymmetricEntries entries;
     for (Index i = 0; i < (others + 1) * k; ++i) entries[{i, i}] = 1;
     for (Index j = 0; j < others; ++j) entries[{others * k, j * k}] = 0.01;

@@ -193,11 +193,11 @@ TEST(numeric_factor, keeps_the_best_sweep) {
     pair.jacobi.start_sweeps();
     pair.jacobi.sweep(there);
     pair.jacobi.sweep(there);
-    pair.jacobi.keep();
+    pair.jacobi.mark_best();
     const auto v = copy_to_host(there, pair.jacobi.v());
     for (int s = 0; s < 5; ++s) pair.jacobi.sweep(there);
     EXPECT_NE(copy_to_host(there, pair.jacobi.v()), v);
-    pair.jacobi.take_kept();
+    pair.jacobi.restore_best();
     EXPECT_EQ(copy_to_host(there, pair.jacobi.v()), v);
 }
 
@@ -220,7 +220,7 @@ TEST(numeric_factor, absolute_pivots_make_it_positive_definite) {
         return smallest;
     };
     EXPECT_LT(smallest_form(), 0);
-    factor.take_absolute(there);
+    factor.make_positive_definite(there);
     EXPECT_GT(smallest_form(), 0);
 }
 

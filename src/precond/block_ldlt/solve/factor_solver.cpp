@@ -17,15 +17,14 @@ constexpr int random_vectors = 2;
 
 template <class T>
 FactorSolver<T>::FactorSolver(const Context& context, const SymbolicFactor& symbolic)
-    : started_(context, 2),
+    : started_blocks_(context, 2),
       partial_(context,
                Offset(symbolic.lower_tasks.pieces + symbolic.upper_tasks.pieces) * symbolic.grid.k),
       sums_(context, 2 * random_vectors) {
     for (Buffer<T>& vector : vectors_) vector = Buffer<T>(context, symbolic.slots.size());
 }
 
-/// The iteration x = b - V x from x = b: one sweep leaves x as it is, as many as there are levels
-/// are exact.
+/// Jacobi iteration x = b - V x from x = b; as many sweeps as there are levels are exact.
 template <class T>
 void FactorSolver<T>::iterate(const Context& context, const NumericFactor<T>& factor, bool upper,
                               int sweeps, T* x) const {
@@ -52,7 +51,7 @@ void FactorSolver<T>::solve_levels(const Context& context, const NumericFactor<T
         const SplitSolve &lower = symbolic.lower_tasks, &upper = symbolic.upper_tasks;
         solve_rows(context, a,
                    {lower.data(), upper.data(), lower.pieces, upper.pieces, partial_.data()}, v,
-                   inverses, x, vectors_[2].data(), y, started_.data());
+                   inverses, x, vectors_[2].data(), y, started_blocks_.data());
         return;
     }
     const auto row = [&](Index level) { return Index(symbolic.level_starts[level].row); };

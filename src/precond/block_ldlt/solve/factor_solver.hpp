@@ -30,9 +30,9 @@ class FactorSolver {
     void solve_levels(const Context& context, const NumericFactor<T>& factor, T* x, T* y) const;
 
     mutable std::array<Buffer<T>, 4> vectors_;
-    mutable Buffer<unsigned> started_;  ///< Thread blocks of the two solves.
-    mutable Buffer<T> partial_;         ///< Sums over pieces of rows.
-    mutable Buffer<T> sums_;            ///< Of the reconstruction error.
+    mutable Buffer<unsigned> started_blocks_;  ///< Tickets of the two solves.
+    mutable Buffer<T> partial_;                ///< Of pieces of long rows.
+    mutable Buffer<T> sums_;                   ///< Of the reconstruction error.
 };
 
 }  // namespace tessera::block_ldlt

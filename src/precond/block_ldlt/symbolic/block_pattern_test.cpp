@@ -83,7 +83,7 @@ void expect_triples(const BlockPattern& pattern) {
     const auto blocks = blocks_of(pattern);
     Offset at = 0;
     for (std::size_t b = 0; b < pattern.columns.size(); ++b) {
-        ASSERT_EQ(pattern.triple_offsets[b], at);
+        ASSERT_EQ(pattern.update_offsets[b], at);
         const Index i = pattern.rows[b], j = pattern.columns[b];
         for (Index k = 0; k < j; ++k) {
             if (!blocks.contains({i, k}) || !blocks.contains({j, k})) continue;
@@ -94,7 +94,7 @@ void expect_triples(const BlockPattern& pattern) {
             ++at;
         }
     }
-    EXPECT_EQ(pattern.triples(), at);
+    EXPECT_EQ(pattern.updates(), at);
 }
 
 /// The number in `to` of block row i of `numbered`, which is one of the other two grids.
@@ -137,8 +137,8 @@ TEST(block_pattern, fill_lists_and_triples) {
                     EXPECT_EQ(blocks_of(pattern), expected) << "k=" << k << " fill=" << fill;
                 }
                 expect_lists(pattern);
-                block_ldlt::count_triples(pattern, 1);
-                block_ldlt::list_triples(pattern, 2);
+                block_ldlt::count_updates(pattern, 1);
+                block_ldlt::list_updates(pattern, 2);
                 expect_triples(pattern);
             }
         }

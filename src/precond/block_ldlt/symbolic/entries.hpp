@@ -6,11 +6,11 @@
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// Bodies of for_each_index that go over the entries, rows and slots of a matrix in its grid.
+// Bodies of for_each_index: one thread an entry, slot or block row of a matrix in its grid.
 
 namespace tessera::block_ldlt {
 
-/// Of all diagonal blocks.
+/// Pivots of all diagonal blocks.
 struct PivotSummary {
     double smallest = std::numeric_limits<double>::infinity();  ///< In magnitude.
     Offset perturbed = 0;                                       ///< Raised pivots.
