@@ -71,7 +71,7 @@ block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Gri
 /// rounds found last, and the factor is computed again.
 template <class T>
 void BlockLdlt<T>::State::delay_bad_rows(const Context& context, const block_ldlt::Grid& grid,
-                                         const CsrView<T>& matrix, const CsrView<T>& on_host) {
+                                         const CsrView<T>& matrix, const CsrView<T>& host_matrix) {
     const auto k = std::size_t(grid.k);
     std::vector<int> found(std::size_t(grid.block_rows), 0);
     std::vector<Index> order(found.size());
@@ -95,7 +95,7 @@ void BlockLdlt<T>::State::delay_bad_rows(const Context& context, const block_ldl
         report.delayed += Index(bad.size());
         factor = {};
         factor = make_factor<T>(context, block_ldlt::make_grid(grid.k, grid.rows, std::move(slots)),
-                                on_host, options);
+                                host_matrix, options);
         load(context, matrix);
     }
 }
@@ -122,11 +122,11 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     // Matching, ordering and symbolic factorisation run on the host.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
-    const CsrView<T> on_host = context.on_gpu() ? copied.view() : matrix;
+    const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
     BlockLdltReport report;
     SymmetricMatching matching;
     if (options.matching) {
-        matching = match_symmetric(host, on_host);
+        matching = match_symmetric(host, host_matrix);
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
@@ -136,7 +136,7 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         options.ordering.value_or(options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd);
     const auto grid = block_ldlt::make_grid(
         options.block, matrix.rows,
-        order_blocks<T>(host, on_host, matching.partner, options.block, report.ordering));
+        order_blocks<T>(host, host_matrix, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
 
     state_ =
@@ -144,15 +144,15 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
                                          report,
                                          copy_to_buffer(context, scaling_in<T>(matching.scaling)),
                                          plan_spmv(context, matrix),
-                                         make_factor<T>(context, grid, on_host, options),
+                                         make_factor<T>(context, grid, host_matrix, options),
                                          {}});
     state_->load(context, matrix);
     state_->report.symbolic_seconds = now() - start;
-    if (options.outer) state_->delay_bad_rows(context, grid, matrix, on_host);
+    if (options.outer) state_->delay_bad_rows(context, grid, matrix, host_matrix);
     state_->solver.emplace(context, state_->factor.symbolic());
     state_->describe_pattern();
-    state_->choose(context, matrix);
-    state_->finish(context);
+    state_->choose_stage(context, matrix);
+    state_->apply_sign_option(context);
 }
 
 template <class T>
@@ -190,8 +190,8 @@ void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
             "block_ldlt: update needs the pattern that it was set up with");
     check_symmetry(context, matrix, "block_ldlt");
     state_->load(context, matrix);
-    state_->run(context, matrix, state_->stage);
-    state_->finish(context);
+    state_->compute_stage(context, matrix, state_->stage);
+    state_->apply_sign_option(context);
 }
 
 template <class T>

@@ -15,24 +15,25 @@ namespace {
 class Probes {
   public:
     explicit Probes(const char* problem)
-        : there_(context()),
-          matrix_(copy_to(there_, problems::generate<double>(host(), Spec(problem)).matrix.view())),
-          plan_(plan_spmv(there_, std::as_const(matrix_).view())) {}
+        : device_(context()),
+          matrix_(
+              copy_to(device_, problems::generate<double>(host(), Spec(problem)).matrix.view())),
+          plan_(plan_spmv(device_, std::as_const(matrix_).view())) {}
 
     std::vector<double> run(double target, std::span<const double> best_residuals, Offset& products,
                             double same = 0.01, double factor = 1) const {
         const auto rows = std::size_t(matrix_.rows());
         const auto identity = [&](const double* r, double* z) {
             const std::span<double> to(z, rows);
-            copy(there_, std::span<const double>(r, rows), to);
-            if (factor != 1) axpby<double>(there_, 0.0, to, factor, to);
+            copy(device_, std::span<const double>(r, rows), to);
+            if (factor != 1) axpby<double>(device_, 0.0, to, factor, to);
         };
-        return block_ldlt::probe<double>(there_, matrix_.view(), plan_, identity, target,
+        return block_ldlt::probe<double>(device_, matrix_.view(), plan_, identity, target,
                                          best_residuals, same, products);
     }
 
   private:
-    Context there_;
+    Context device_;
     CsrMatrix<double> matrix_;
     SpmvPlan plan_;
 };
@@ -88,7 +89,7 @@ TEST(probe, ends_where_it_is_decided) {
     // Better, or not much worse: all steps.
     EXPECT_EQ(steps_beside(times(1.1, residuals)), block_ldlt::probe_steps);
     EXPECT_EQ(steps_beside(times(1 / 2.5, residuals)), block_ldlt::probe_steps);
-    // Nothing is known of a best_residuals that stopped earlier.
+    // No comparison where the earlier probe stopped before this step.
     EXPECT_EQ(steps_beside({residuals[0], residuals[1]}), block_ldlt::probe_steps);
 }
 

@@ -30,13 +30,13 @@ class ShortestPaths {
   private:
     enum class Label : std::uint8_t { none, reached, scanned };
 
-    /// What a search needs of a column, in one place of memory.
+    /// All that a search needs of a column, in one cache line.
     struct Column {
         double dual = infinite;
         double distance = 0;
-        Index row = -1;          ///< The matched one.
-        Index parent = -1;       ///< The row that it was reached from.
-        Index dead_search = -1;  ///< Number of the search that ended without a path from here.
+        Index row = -1;            ///< The matched one.
+        Index parent = -1;         ///< The row before it in the search tree.
+        Index failed_search = -1;  ///< The failed search that reached it.
         Label label = Label::none;
     };
 
@@ -45,7 +45,7 @@ class ShortestPaths {
     void augment(Index root);
     bool scan(Index row, double here, double& best, Index& end);
     Index next_column();
-    void finish_tree(Index root, double length);
+    void update_duals(Index root, double length);
     void flip(Index root, Index end);
     void tighten_matched();
     void restore_feasibility();
@@ -68,8 +68,8 @@ class ShortestPaths {
     std::vector<Index> scanned_;
     std::vector<Index> level_;                    ///< Columns at the distance being scanned.
     std::vector<std::pair<double, Index>> heap_;  ///< Columns farther away, some outdated.
-    /// The rows that each search without success reached: no path leads through them any more.
-    std::vector<std::vector<Index>> dead_rows_;
+    /// The rows that each failed search reached: no augmenting path leads through them.
+    std::vector<std::vector<Index>> failed_rows_;
 };
 
 }  // namespace tessera::matching

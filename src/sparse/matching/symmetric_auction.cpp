@@ -17,7 +17,7 @@ constexpr Offset max_scans = 8;
 /// Rounds of the auction; rows that a tie displaces bid again in the next.
 constexpr int max_rounds = 4;
 /// Bidders that are interleaved, each a prefetch ahead, to hide the latency of memory.
-constexpr std::size_t interleaved = 16;
+constexpr std::size_t interleaved_bidders = 16;
 
 }  // namespace
 
@@ -117,9 +117,9 @@ void SymmetricAuction::prefetch(Index i, int stage) const {
         return;
     }
     // The hardware prefetches the rest of long rows.
-    constexpr Offset most = 16, line = 16;
+    constexpr Offset max_prefetched = 16, line = 16;
     const Offset first = costs_.row_offsets[i];
-    const Offset last = std::min(costs_.row_offsets[i + 1], first + most);
+    const Offset last = std::min(costs_.row_offsets[i + 1], first + max_prefetched);
     if (stage == 1) {
         for (Offset k = first; k < last; k += line) __builtin_prefetch(costs_.columns + k);
         for (Offset k = first; k < last; k += line / 2) __builtin_prefetch(costs_.costs + k);
@@ -136,10 +136,10 @@ std::vector<Index> SymmetricAuction::auction_round(const std::vector<Index>& fre
         int stage = 0;
     };
     constexpr int stages = 3;
-    std::array<Bidder, interleaved> active;
+    std::array<Bidder, interleaved_bidders> active;
     std::vector<Index> left;
     std::size_t next = 0, ended = 0;
-    for (std::size_t c = 0; ended < interleaved; c = (c + 1) % interleaved) {
+    for (std::size_t c = 0; ended < interleaved_bidders; c = (c + 1) % interleaved_bidders) {
         Bidder& bidder = active[c];
         if (bidder.row >= 0 && bidder.stage == stages) bidder = {bid(bidder.row, left), 0};
         if (bidder.row < 0) {

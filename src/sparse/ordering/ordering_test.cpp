@@ -203,7 +203,7 @@ TEST(ordering, threads_do_not_matter) {
     EXPECT_EQ(run(1), run(3));
 }
 
-TEST(ordering, misuse_is_refused) {
+TEST(ordering, misuse_is_rejected) {
     const auto matrix = test::SymmetricEntries(3).matrix();
     const auto run = [&](std::vector<Index> partner, Index block) {
         order_blocks<double>(test::host(), matrix.view(), partner, block);

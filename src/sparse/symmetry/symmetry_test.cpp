@@ -11,12 +11,12 @@ namespace {
 /// What a check says of a matrix in host memory; "accepted" where it throws nothing.
 template <class T>
 std::string verdict(const CsrMatrix<T>& matrix) {
-    const Context there = test::context();
-    const auto placed = copy_to(there, matrix.view());
+    const Context device = test::context();
+    const auto placed = copy_to(device, matrix.view());
     try {
-        check_symmetry(there, std::as_const(placed).view(), "test");
-    } catch (const InvalidArgument& refusal) {
-        return refusal.what();
+        check_symmetry(device, std::as_const(placed).view(), "test");
+    } catch (const InvalidArgument& error_message) {
+        return error_message.what();
     }
     return "accepted";
 }

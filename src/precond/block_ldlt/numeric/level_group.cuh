@@ -63,19 +63,19 @@ __device__ __forceinline__ void invert_diagonal_block(const LevelGroupMemory<T, 
     constexpr int teams = 32 / lanes;
     constexpr int columns_at_once = k <= teams ? 1 : std::min(k / teams, dense::vectors_at_once);
     using Team = WarpTeam<lanes>;
-    const int number = int(threadIdx.x) % 32 / lanes;
+    const int team_index = int(threadIdx.x) % 32 / lanes;
     const Team team;
-    dense::TeamMemory<T> mine = memory.team;
-    mine.f = memory.ordered;
-    mine.stage += number * lanes;
-    const dense::StagedFactors<Factorisation::ldlt, false, T, Team> factors(team, mine, k);
-    const bool inside = team.lane() < k;
-    const int place = inside ? mine.rows[team.lane()] : 0;
+    dense::TeamMemory<T> own_memory = memory.team;
+    own_memory.f = memory.ordered;
+    own_memory.stage += team_index * lanes;
+    const dense::StagedFactors<Factorisation::ldlt, false, T, Team> factors(team, own_memory, k);
+    const bool in_block = team.lane() < k;
+    const int pivot_row = in_block ? own_memory.rows[team.lane()] : 0;
 #pragma unroll 1
-    for (int column = 0; column < k;
-         column += teams * columns_at_once) {  // All teams take part in the shuffles.
+    for (int first_column = 0; first_column < k;  // All teams take part in the shuffles.
+         first_column += teams * columns_at_once) {
         dense::inverse_columns<Factorisation::ldlt, columns_at_once>(
-            factors, inside, place, place, k, column + number * columns_at_once,
+            factors, in_block, pivot_row, pivot_row, k, first_column + team_index * columns_at_once,
             [&](int row, int column, T value) {
                 x[row + column * k] = value;
                 copy[row + column * k] = value;
@@ -96,7 +96,7 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
     using Team = WarpTeam<32>;
     const Team team;
     const int lane = team.lane();
-    const auto& mine = memory.team;
+    const auto& own_memory = memory.team;
     schur_complement<true, k>(a, i, lane < Shape::lanes, lane % Shape::lanes,
                               memory.blocks + lane / Shape::lanes * (k * k), factor.v, factor.w);
     const T tau = threshold_of(factor, i);
@@ -104,23 +104,23 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
         dense::SpreadMatrix<T, k> matrix([&](int row, int column) {
             return symmetric_mean<k>(memory.blocks, row + column * k);
         });
-        matrix.eliminate(mine, tau);
+        matrix.eliminate(own_memory, tau);
     } else {
         constexpr int width = k < 4 ? 4 : k;
         using Rows = std::conditional_t<dense::shared_is_faster<Method, T>(width), SharedRows<T>,
                                         RegisterRows<T, width, Method::ordered>>;
         for (int e = lane; e < k * k; e += 32) {
-            mine.at(e % k, e / k) = symmetric_mean<k>(memory.blocks, e);
+            own_memory.at(e % k, e / k) = symmetric_mean<k>(memory.blocks, e);
         }
         __syncwarp();
-        Rows rows(team, k, mine.f, mine.pitch);
-        Method::eliminate(team, rows, mine, k, tau);
+        Rows rows(team, k, own_memory.f, own_memory.pitch);
+        Method::eliminate(team, rows, own_memory, k, tau);
     }
     const bool failed =
-        team.anywhere(!dense::pivot_value<Factorisation::ldlt>(mine, lane, k, tau).finite);
+        team.anywhere(!dense::pivot_value<Factorisation::ldlt>(own_memory, lane, k, tau).finite);
     for (int e = lane; e < k * k; e += 32) {
-        const T value = mine.at(mine.rows[e % k], mine.rows[e / k]);
-        memory.ordered[e % k + e / k * mine.pitch] =
+        const T value = own_memory.at(own_memory.rows[e % k], own_memory.rows[e / k]);
+        memory.ordered[e % k + e / k * own_memory.pitch] =
             failed ? std::numeric_limits<T>::quiet_NaN() : value;
     }
     __syncwarp();
@@ -191,9 +191,9 @@ __global__ void __launch_bounds__(LevelGroupShape<T, k>::threads, 1)
     for (Index l = first; l < last; ++l) {
         const LevelStart next = factor.levels[l + 1 < last ? l + 2 : last];
         const Offset rows = end.row - start.row, items = items_of(start, end);
-        const Offset mine = (warp - first_warp) & (Shape::warps - 1);
+        const Offset first_item = (warp - first_warp) & (Shape::warps - 1);
         finish();
-        for (Offset item = mine; item < items; item += Shape::warps) {
+        for (Offset item = first_item; item < items; item += Shape::warps) {
             if (!is_staged) stage_item<k>(a, start, end, item, staged);
             is_staged = false;
             if (item < rows) {
@@ -208,15 +208,15 @@ __global__ void __launch_bounds__(LevelGroupShape<T, k>::threads, 1)
             store_block<k, Shape::lanes>(block, active, in_team, staged, factor.w);
             __syncwarp();
         }
-        const Offset next_item = (mine - items) & (Shape::warps - 1);
+        const Offset next_item = (first_item - items) & (Shape::warps - 1);
         if (items + items_of(end, next) <= Shape::warps && next_item < items_of(end, next)) {
             stage_item<k>(a, end, next, next_item, staged);
             is_staged = true;
         }
         __syncthreads();
         if (items <= Shape::warps) {
-            if (mine >= rows && mine < items) {
-                const Offset block = start.block + (mine - rows) * Shape::teams + team;
+            if (first_item >= rows && first_item < items) {
+                const Offset block = start.block + (first_item - rows) * Shape::teams + team;
                 const bool active = block < end.block;
                 const int row = active ? int(a.columns[block] - start.row) : 0;
                 const int owner = (row + first_warp) & (Shape::warps - 1);

@@ -86,28 +86,28 @@ TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
     EXPECT_FALSE(block_ldlt::find_level_groups(pattern, k).back().batched);
 }
 
-TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_runs_and_wide_levels) {
+TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_batched_and_wide_levels) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const bool few = fewer_run();
-    // Levels that are no run; runs with more blocks, and with more block rows, than warps.
+    // Levels that are not batched; batched ones with more blocks, or block rows, than warps.
     const std::vector<Index> wide =
-        few || !there.on_gpu() ? std::vector<Index>{20} : std::vector<Index>{200, 20, 10};
+        few || !device.on_gpu() ? std::vector<Index>{20} : std::vector<Index>{200, 20, 10};
     const auto compare = [&]<class T>(T, Index k, batched::Pivoting pivoting, Index width) {
         const auto matrix = chains_around<T>(random, k, few ? 3 : 12, width);
         const auto make = [&](BlockLdltStage method) {
-            return make_factor<T>(there, matrix.view(), k, natural(matrix.rows()), 0, method, 0.01,
+            return make_factor<T>(device, matrix.view(), k, natural(matrix.rows()), 0, method, 0.01,
                                   pivoting);
         };
         auto level = make(BlockLdltStage::level), jacobi = make(BlockLdltStage::jacobi);
-        level.factor_by_levels(there);
+        level.factor_by_levels(device);
         jacobi.start_sweeps();
-        for (Index l = 0; l < level.levels(); ++l) jacobi.sweep(there);
-        expect_same_bits(there, level.v(), jacobi.v(), "V");
-        expect_same_bits(there, level.factors(), jacobi.factors(), "F");
-        expect_same_bits(there, level.inverses(), jacobi.inverses(), "X");
-        expect_same_bits(there, level.permutations(), jacobi.permutations(), "p");
-        const auto one = level.pivots(there), other = jacobi.pivots(there);
+        for (Index l = 0; l < level.levels(); ++l) jacobi.sweep(device);
+        expect_same_bits(device, level.v(), jacobi.v(), "V");
+        expect_same_bits(device, level.factors(), jacobi.factors(), "F");
+        expect_same_bits(device, level.inverses(), jacobi.inverses(), "X");
+        expect_same_bits(device, level.permutations(), jacobi.permutations(), "p");
+        const auto one = level.pivots(device), other = jacobi.pivots(device);
         EXPECT_EQ(one.perturbed, other.perturbed);
         EXPECT_EQ(one.smallest, other.smallest);
     };

@@ -81,7 +81,7 @@ void NumericFactor<T>::set_threshold(const Context& context, double epsilon) {
 /// then W and V = W F^-1 of the blocks off the diagonal from start.block to end.block.
 template <class T>
 void NumericFactor<T>::factor_range(const Context& context, LevelStart start, LevelStart end,
-                                    const Set& from, const T* w, Set& to, T* w_out) {
+                                    const FactorSet& from, const T* w, FactorSet& to, T* w_out) {
     const Index first = Index(start.row), last = Index(end.row), k = view_.k;
     if (first == last) return;
     TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, from.v.data(), w,
@@ -110,7 +110,7 @@ void NumericFactor<T>::factor_range(const Context& context, LevelStart start, Le
 template <class T>
 void NumericFactor<T>::factor_by_levels(const Context& context) {
     current_ = best_ = current_w_ = 0;
-    Set& set = sets_[0];
+    FactorSet& set = sets_[0];
     const LevelFactor<T> all{symbolic_.device_level_starts.data(),
                              set.v.data(),
                              w_[0].data(),
@@ -138,7 +138,7 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
 template <class T>
 void NumericFactor<T>::factor_diagonal(const Context& context) {
     current_ = best_ = current_w_ = 0;
-    Set& set = sets_[0];
+    FactorSet& set = sets_[0];
     fill(context, T(0), set.v.view());
     fill(context, T(0), w_[0].view());
     factor_range(context, {0, 0}, {view_.block_rows, 0}, set, w_[0].data(), set, w_[0].data());
@@ -169,7 +169,7 @@ void NumericFactor<T>::sweep(const Context& context) {
 template <class T>
 void NumericFactor<T>::make_positive_definite(const Context& context) {
     if (view_.block_rows == 0) return;
-    Set& set = sets_[std::size_t(current_)];
+    FactorSet& set = sets_[std::size_t(current_)];
     const Index k = view_.k;
     const auto factors = batched::BatchView<T>::uniform(view_.block_rows, k, set.factors.data());
     const auto inverses = batched::BatchView<T>::uniform(view_.block_rows, k, set.inverses.data());

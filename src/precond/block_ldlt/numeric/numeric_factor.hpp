@@ -56,18 +56,18 @@ class NumericFactor {
 
   private:
     /// V and F. A level factor has one set, sweeps three: the last one, the next one, the best.
-    struct Set {
+    struct FactorSet {
         Buffer<T> v, factors, inverses;
         Buffer<Index> permutations;
     };
-    void factor_range(const Context& context, LevelStart start, LevelStart end, const Set& from,
-                      const T* w, Set& to, T* w_out);
+    void factor_range(const Context& context, LevelStart start, LevelStart end,
+                      const FactorSet& from, const T* w, FactorSet& to, T* w_out);
 
     SymbolicFactor symbolic_;
     batched::Pivoting pivoting_ = batched::Pivoting::full;
     PatternView<T> view_;
     Buffer<T> values_;
-    std::array<Set, 3> sets_;
+    std::array<FactorSet, 3> sets_;
     std::array<Buffer<T>, 2> w_;
     int current_ = 0, best_ = 0, current_w_ = 0;
     bool first_sweep_ = true;

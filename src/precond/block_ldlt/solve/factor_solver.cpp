@@ -26,8 +26,8 @@ FactorSolver<T>::FactorSolver(const Context& context, const SymbolicFactor& symb
 
 /// Jacobi iteration x = b - V x from x = b; as many sweeps as there are levels are exact.
 template <class T>
-void FactorSolver<T>::iterate(const Context& context, const NumericFactor<T>& factor, bool upper,
-                              int sweeps, T* x) const {
+void FactorSolver<T>::solve_by_iteration(const Context& context, const NumericFactor<T>& factor,
+                                         bool upper, int sweeps, T* x) const {
     T* b = vectors_[2].data();
     T* y = vectors_[3].data();
     const auto elements = vectors_[2].view().size();
@@ -40,8 +40,8 @@ void FactorSolver<T>::iterate(const Context& context, const NumericFactor<T>& fa
 }
 
 template <class T>
-void FactorSolver<T>::solve_levels(const Context& context, const NumericFactor<T>& factor, T* x,
-                                   T* y) const {
+void FactorSolver<T>::solve_exactly(const Context& context, const NumericFactor<T>& factor, T* x,
+                                    T* y) const {
     const PatternView<T>& a = factor.view();
     const SymbolicFactor& symbolic = factor.symbolic();
     const T* const v = factor.v().data();
@@ -73,11 +73,11 @@ void FactorSolver<T>::solve(const Context& context, const NumericFactor<T>& fact
     const Buffer<Index>& slots = factor.symbolic().slots;
     for_each_index(context, slots.size(), Gather<T>{slots.data(), scale.data(), r, nullptr, x});
     if (sweeps == 0) {
-        solve_levels(context, factor, x, y);
+        solve_exactly(context, factor, x, y);
     } else {
-        iterate(context, factor, false, sweeps, x);
+        solve_by_iteration(context, factor, false, sweeps, x);
         TESSERA_RUN(diagonal_product<T>, context, factor.view(), factor.inverses().data(), x, y);
-        iterate(context, factor, true, sweeps, y);
+        solve_by_iteration(context, factor, true, sweeps, y);
     }
     for_each_index(context, slots.size(), Scatter<T>{slots.data(), scale.data(), y, z});
 }

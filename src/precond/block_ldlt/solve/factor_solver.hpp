@@ -24,10 +24,10 @@ class FactorSolver {
 
   private:
     /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.
-    void iterate(const Context& context, const NumericFactor<T>& factor, bool upper, int sweeps,
-                 T* x) const;
+    void solve_by_iteration(const Context& context, const NumericFactor<T>& factor, bool upper,
+                            int sweeps, T* x) const;
     /// y = (I + V)^-T F^-1 (I + V)^-1 x; x is overwritten.
-    void solve_levels(const Context& context, const NumericFactor<T>& factor, T* x, T* y) const;
+    void solve_exactly(const Context& context, const NumericFactor<T>& factor, T* x, T* y) const;
 
     mutable std::array<Buffer<T>, 4> vectors_;
     mutable Buffer<unsigned> started_blocks_;  ///< Tickets of the two solves.

@@ -20,7 +20,7 @@ struct ProductTeam {
     static constexpr int teams = product_threads / lanes;
     static constexpr int in_flight = blocks_in_flight(steps);
     /// List entries that are read at once.
-    static constexpr int listed = lanes == 32 ? 32 : in_flight;
+    static constexpr int list_chunk = lanes == 32 ? 32 : in_flight;
 
     int lane = int(threadIdx.x) % lanes;
     int row = lane % row_lanes * width;
@@ -43,7 +43,7 @@ struct ProductTeam {
     static constexpr int sharers = by_columns ? row_lanes : step_columns;
 };
 
-/// How vector elements are read: a plain load, for vectors that no thread block writes.
+/// How vector elements are read: a plain load, for elements that no thread block writes meanwhile.
 struct PlainRead {
     template <class T>
     static __device__ __forceinline__ T load(const T* x) {
@@ -63,7 +63,7 @@ __device__ __forceinline__ void load_block(
     using Team = ProductTeam<T, k>;
 #pragma unroll
     for (int s = 0; s < Team::steps; ++s) {
-        load_run(block + (team.column + s * Team::step_columns) * k + team.row, values[s]);
+        load_adjacent(block + (team.column + s * Team::step_columns) * k + team.row, values[s]);
     }
 }
 
@@ -115,7 +115,7 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& team,
 /// sum_i V_ij^T x_i over a range of block column j, in the lanes of each column, from the last
 /// block to the first, as a transposed solve computes the first rows last. One team of lanes a
 /// range; the team reads 32 list entries at once, prefetches their blocks to L2, and keeps
-/// `in_flight` blocks in registers. All lanes of the warp take part.
+/// `in_flight` blocks in registers. All lanes of the warp take chunk.
 template <bool upper, class Element, int k, class T, int count_of_sums>
 __device__ __forceinline__ void list_sums(const PatternView<T>& a, const ProductTeam<T, k>& team,
                                           ListRange range, const T* v, const T* x,
@@ -124,17 +124,18 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
     constexpr int factors_a_block = Team::template elements<!upper>;
     constexpr int stride = upper ? 1 : Team::step_columns;
     const Index* const block_rows = upper ? a.rows : a.columns;  // Where in x.
-    for (Offset part = range.begin; part < range.end; part += Team::listed) {
-        const int count = int(min(range.end - part, Offset(Team::listed)));
+    for (Offset chunk = range.begin; chunk < range.end; chunk += Team::list_chunk) {
+        const int count = int(min(range.end - chunk, Offset(Team::list_chunk)));
         const auto block_at = [&](int e) {
-            return upper ? Index(range.end - 1 - (part - range.begin) - e) : a.row_blocks[part + e];
+            return upper ? Index(range.end - 1 - (chunk - range.begin) - e)
+                         : a.row_blocks[chunk + e];
         };
         Index own_block = 0, own_row = 0;
         if constexpr (Team::lanes == 32) {
             own_block = block_at(min(team.lane, count - 1));
             own_row = block_rows[own_block];
-            const bool later = team.lane >= Team::in_flight && team.lane < count;
-            if (later) prefetch_block<k>(v + Offset(own_block) * (k * k));
+            const bool needs_prefetch = team.lane >= Team::in_flight && team.lane < count;
+            if (needs_prefetch) prefetch_block<k>(v + Offset(own_block) * (k * k));
         }
         for (int e = 0; e < count; e += Team::in_flight) {
             const T* from[Team::in_flight];
@@ -142,13 +143,13 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
             T factors[Team::in_flight][factors_a_block];
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
-                const int which = min(e + u, count - 1);
+                const int entry = min(e + u, count - 1);
                 Index block, row;
                 if constexpr (Team::lanes == 32) {
-                    block = upper ? block_at(which) : __shfl_sync(full_warp, own_block, which);
-                    row = __shfl_sync(full_warp, own_row, which);
+                    block = upper ? block_at(entry) : __shfl_sync(full_warp, own_block, entry);
+                    row = __shfl_sync(full_warp, own_row, entry);
                 } else {
-                    block = block_at(which);
+                    block = block_at(entry);
                     row = block_rows[block];
                 }
                 from[u] = x + Offset(row) * k + team.template element<!upper>(0);
@@ -207,7 +208,7 @@ __global__ void __launch_bounds__(product_threads)
 }
 
 /// Sparse block product y = b + alpha V x or, `upper`, b + alpha V^T x, in the block rows
-/// first .. last - 1; one team of lanes a block row, which adds up the partial sums of a long row.
+/// first .. last - 1; one team of lanes a block row, entry adds up the partial sums of a long row.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_kernel(PatternView<T> a, Index first, Index last, const T* v, T alpha, const T* x,
@@ -237,8 +238,8 @@ __global__ void __launch_bounds__(product_threads)
     if (row >= last || team.template rank<upper>() > 0) return;
 #pragma unroll
     for (int i = 0; i < Team::template elements<upper>; ++i) {
-        const Offset place = row * k + team.template element<upper>(i);
-        y[place] = b[place] + alpha * sums[i];
+        const Offset offset = row * k + team.template element<upper>(i);
+        y[offset] = b[offset] + alpha * sums[i];
     }
 }
 
@@ -290,7 +291,7 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
     });
 }
 
-/// Block diagonal product y = F x, F = P^T L D L^T P with D tridiagonal; one lane a row, which
+/// Block diagonal product y = F x, F = P^T L D L^T P with D tridiagonal; one lane a row, entry
 /// reads the elements of the other rows by shuffle.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)
@@ -302,8 +303,8 @@ __global__ void __launch_bounds__(product_threads)
     const Offset i = active ? row : 0;
     const int s = int(threadIdx.x) % k;
     const T* const f = factors + i * (k * k);
-    const Offset place = i * k + permutations[i * k + s];
-    const T own = x[place];
+    const Offset offset = i * k + permutations[i * k + s];
+    const T own = x[offset];
     T upper = own;
     for (int r = 1; r < k; ++r) {
         const T other = __shfl_sync(full_warp, own, r, k);
@@ -319,7 +320,7 @@ __global__ void __launch_bounds__(product_threads)
         const T other = __shfl_sync(full_warp, middle, r, k);
         if (r < s) lower += f[s + r * k] * other;
     }
-    if (active) y[place] = lower;
+    if (active) y[offset] = lower;
 }
 
 template <class T>

@@ -76,22 +76,22 @@ __global__ void __launch_bounds__(product_threads)
     if (threadIdx.x == 0) ticket = atomicAdd(started_blocks, 1u);
     __syncthreads();
     const Team team;
-    const Offset place = Offset(ticket) * Team::teams + int(threadIdx.x) / 32;
-    if (place >= task_count) return;
+    const Offset position = Offset(ticket) * Team::teams + int(threadIdx.x) / 32;
+    if (position >= task_count) return;
     SolveTask task;
     if (tasks != nullptr) {
-        task = tasks[place];
+        task = tasks[position];
     } else {
-        const Offset row = upper ? a.block_rows - 1 - place : place;
+        const Offset row = upper ? a.block_rows - 1 - position : position;
         const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
         task = {Index(row), 0, 0, offsets[row], offsets[row + 1]};
     }
     const bool whole = task.pieces >= 0;
     T* const pieces = partial + Offset(task.first_piece) * k;
-    const Offset own_place = Offset(task.row) * k;
+    const Offset row_offset = Offset(task.row) * k;
     T own[elements] = {}, sums[elements] = {};
     if constexpr (upper) {
-        if (whole) symmetric_product<k>(team, inverses + own_place * k, b + own_place, true, own);
+        if (whole) symmetric_product<k>(team, inverses + row_offset * k, b + row_offset, true, own);
     }
     list_sums<upper, PollingRead, k>(a, team, {task.begin, task.end}, v, y, sums);
     if (task.pieces > 0) {
@@ -107,11 +107,11 @@ __global__ void __launch_bounds__(product_threads)
         add_lanes<upper, Team>(sums);
     }
     if (team.template rank<upper>() > 0) return;
-    T* const to = whole ? y + own_place : pieces;
+    T* const to = whole ? y + row_offset : pieces;
 #pragma unroll
     for (int i = 0; i < elements; ++i) {
         const int element = team.template element<upper>(i);
-        if (!upper && whole) own[i] = b[own_place + element];
+        if (!upper && whole) own[i] = b[row_offset + element];
         publish(to + element, whole ? own[i] - sums[i] : sums[i]);
     }
 }

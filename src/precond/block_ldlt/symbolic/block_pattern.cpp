@@ -155,9 +155,9 @@ BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     sort_by_key(level, levels, pattern.level_offsets, order);
 
     // Sorts the blocks by new rows, then, stable, by columns.
-    std::vector<Index> number(m), slots, rows, columns, by_columns;
+    std::vector<Index> new_number(m), slots, rows, columns, by_columns;
     for (std::size_t i = 0; i < m; ++i) {
-        number[order[i]] = Index(i);
+        new_number[order[i]] = Index(i);
         const auto from = grid.slots.begin() + Offset(order[i]) * grid.k;
         slots.insert(slots.end(), from, from + grid.k);
     }
@@ -167,7 +167,7 @@ BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     for (std::size_t i = 0; i < m; ++i) {
         for (Offset b = blocks.offsets[order[i]]; b < blocks.offsets[order[i] + 1]; ++b) {
             rows.push_back(Index(i));
-            columns.push_back(number[blocks.items[b]]);
+            columns.push_back(new_number[blocks.items[b]]);
         }
     }
     sort_by_key(columns, grid.block_rows, pattern.column_offsets, by_columns);
@@ -225,14 +225,14 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     std::partial_sum(entries.offsets.begin(), entries.offsets.end(), entries.offsets.begin());
     const auto count = std::size_t(entries.offsets.back());
     entries.source.resize(count);
-    entries.place.resize(count);
+    entries.position.resize(count);
     entries.row.resize(count);
     entries.column.resize(count);
     std::vector<Offset> next(entries.offsets);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
         const Offset at = next[item]++;
         entries.source[at] = source;
-        entries.place[at] = std::uint16_t(slot % k + other % k * k);
+        entries.position[at] = std::uint16_t(slot % k + other % k * k);
         entries.row[at] = grid.slots[slot];
         entries.column[at] = grid.slots[other];
     });

@@ -65,10 +65,10 @@ void list_updates(BlockPattern& pattern, int threads);
 /// Maps entries of the matrix to blocks. Item b is block b of the pattern, item blocks() + i the
 /// diagonal block i (its lower triangle). Entry e goes to position[e] = row + k column of its item.
 struct BlockEntries {
-    std::vector<Offset> offsets;       ///< blocks() + block_rows + 1.
-    std::vector<Offset> source;        ///< Which entry of the matrix; -1: padding, with value 1.
-    std::vector<std::uint16_t> place;  ///< Within the block.
-    std::vector<Index> row, column;    ///< Of the source in the matrix.
+    std::vector<Offset> offsets;          ///< blocks() + block_rows + 1.
+    std::vector<Offset> source;           ///< Which entry of the matrix; -1: padding, with value 1.
+    std::vector<std::uint16_t> position;  ///< Within the block.
+    std::vector<Index> row, column;       ///< Of the source in the matrix.
 };
 template <class T>
 BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,

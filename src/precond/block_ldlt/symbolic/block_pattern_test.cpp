@@ -163,13 +163,13 @@ TEST(block_pattern, entries_give_the_matrix_again) {
             const Index j = off ? pattern.columns[item] : diagonal;
             for (Offset e = entries.offsets[item]; e < entries.offsets[item + 1]; ++e) {
                 const auto at = std::size_t(e);
-                const Index row = grid.slots[std::size_t(i * k + entries.place[at] % k)];
-                const Index column = grid.slots[std::size_t(j * k + entries.place[at] / k)];
+                const Index row = grid.slots[std::size_t(i * k + entries.position[at] % k)];
+                const Index column = grid.slots[std::size_t(j * k + entries.position[at] / k)];
                 EXPECT_EQ(entries.row[at], row);
                 EXPECT_EQ(entries.column[at], column);
                 if (entries.source[at] < 0) {
                     EXPECT_EQ(row, -1);
-                    EXPECT_EQ(entries.place[at] % k, entries.place[at] / k);
+                    EXPECT_EQ(entries.position[at] % k, entries.position[at] / k);
                     ++padding;
                     continue;
                 }
@@ -184,7 +184,7 @@ TEST(block_pattern, entries_give_the_matrix_again) {
     }
 }
 
-TEST(block_pattern, refuses) {
+TEST(block_pattern, rejects) {
     EXPECT_THROW(block_ldlt::make_grid(4, 3, {0, 1}), InvalidArgument);
     EXPECT_THROW(block_ldlt::make_grid(4, 3, {0, 1, 1}), InvalidArgument);
     EXPECT_THROW(block_ldlt::make_grid(4, 3, {0, 1, 3}), InvalidArgument);

@@ -62,17 +62,17 @@ SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offset
     const Index rows = Index(offsets.size()) - 1;
     std::vector<SolveTask> all;
     all.reserve(std::size_t(rows));
-    for (Index place = 0; place < rows; ++place) {
-        const Index i = descending ? rows - 1 - place : place;
-        Offset first_left = offsets[i];
+    for (Index at = 0; at < rows; ++at) {
+        const Index i = descending ? rows - 1 - at : at;
+        Offset begin = offsets[i];
         const Index first = pieces;
         if (offsets[i + 1] - offsets[i] > max_piece) {
             split(offsets[i], offsets[i + 1], [&](Offset begin, Offset end) {
                 all.push_back({i, pieces++, -1, begin, end});
             });
-            first_left = offsets[i + 1];
+            begin = offsets[i + 1];
         }
-        all.push_back({i, first, pieces - first, first_left, offsets[i + 1]});
+        all.push_back({i, first, pieces - first, begin, offsets[i + 1]});
     }
     if (pieces > 0) tasks = copy_to_buffer(context, all);
 }

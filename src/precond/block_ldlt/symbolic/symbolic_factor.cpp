@@ -58,7 +58,7 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
     }
     BlockEntries entries = find_entries(grid, pattern, matrix, context.threads());
     // Frees each host list once it is copied.
-    const auto place = [&](auto& list, auto& buffer) {
+    const auto upload = [&](auto& list, auto& buffer) {
         buffer = copy_to_buffer(context, list);
         list = {};
         return std::as_const(buffer).data();
@@ -66,19 +66,19 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
     lists = {k,
              grid.block_rows,
              pattern.blocks(),
-             place(pattern.column_offsets, column_offsets),
-             place(pattern.rows, rows),
-             place(pattern.columns, columns),
-             place(pattern.row_offsets, row_offsets),
-             place(pattern.row_blocks, row_blocks),
-             place(pattern.update_offsets, update_offsets),
-             place(pattern.left, left),
-             place(pattern.right, right),
-             place(entries.offsets, entry_offsets),
-             place(entries.place, entry_positions)};
-    place(entries.source, entry_source);
-    place(entries.row, entry_rows);
-    place(entries.column, entry_columns);
+             upload(pattern.column_offsets, column_offsets),
+             upload(pattern.rows, rows),
+             upload(pattern.columns, columns),
+             upload(pattern.row_offsets, row_offsets),
+             upload(pattern.row_blocks, row_blocks),
+             upload(pattern.update_offsets, update_offsets),
+             upload(pattern.left, left),
+             upload(pattern.right, right),
+             upload(entries.offsets, entry_offsets),
+             upload(entries.position, entry_positions)};
+    upload(entries.source, entry_source);
+    upload(entries.row, entry_rows);
+    upload(entries.column, entry_columns);
     slots = copy_to_buffer(context, grid.slots);
 }
 
