@@ -98,8 +98,8 @@ struct BlockLdltFactor {
 ///   W_ij = A_ij - sum_{l<j} V_il W_jl^T,  V_ij = W_ij F_j^-1,
 ///   F_i = A_ii - sum_l V_il W_il^T, factored by batched::ldlt with pivoting, small pivots raised.
 /// The preconditioner is symmetric: for gmres, sqmr, and with `positive_definite` for minres. The
-/// jacobi method evaluates all right-hand sides with the sweep before; as many sweeps as there are
-/// levels give the level factor.
+/// jacobi method evaluates all right-hand sides with the previous sweep; as many sweeps as there
+/// are levels give the level factor.
 ///
 /// The safeguard estimates the reconstruction error after each sweep and applies the best sweep. It
 /// stops the sweeps if the error doubles, and restarts them with three times the epsilon, at most

@@ -29,7 +29,7 @@ TEST(block_ldlt_text, is_described_as_it_was_given) {
 TEST(block_ldlt_text, ordering_follows_the_fill_where_none_is_given) {
     const Context device = context();
     const auto matrix = some_matrix(device);
-    const auto taken = [&](const char* text) {
+    const auto ordering_of = [&](const char* text) {
         const BlockLdlt<double> ldlt(device, matrix.view(), parse_block_ldlt(Spec(text)));
         EXPECT_NE(
             ldlt.describe().find(std::string(",ordering=") + to_string(ldlt.report().ordering)),
@@ -37,11 +37,11 @@ TEST(block_ldlt_text, ordering_follows_the_fill_where_none_is_given) {
             << ldlt.describe();
         return ldlt.report().ordering;
     };
-    EXPECT_EQ(taken("block_ldlt:8"), OrderingMethod::rcm);
-    EXPECT_EQ(taken("block_ldlt:8,fill=1"), OrderingMethod::amd);
-    EXPECT_EQ(taken("block_ldlt:8,fill=2,ordering=auto"), OrderingMethod::amd);
-    EXPECT_EQ(taken("block_ldlt:8,fill=1,ordering=rcm"), OrderingMethod::rcm);
-    EXPECT_EQ(taken("block_ldlt:8,ordering=natural"), OrderingMethod::natural);
+    EXPECT_EQ(ordering_of("block_ldlt:8"), OrderingMethod::rcm);
+    EXPECT_EQ(ordering_of("block_ldlt:8,fill=1"), OrderingMethod::amd);
+    EXPECT_EQ(ordering_of("block_ldlt:8,fill=2,ordering=auto"), OrderingMethod::amd);
+    EXPECT_EQ(ordering_of("block_ldlt:8,fill=1,ordering=rcm"), OrderingMethod::rcm);
+    EXPECT_EQ(ordering_of("block_ldlt:8,ordering=natural"), OrderingMethod::natural);
 }
 
 TEST(block_ldlt_text, wrong_values_are_rejected) {

@@ -152,7 +152,7 @@ void BlockLdlt<T>::State::choose_stage(const Context& context, const CsrView<T>&
         if (residual <= accepted_residual) break;
     }
     if (stage != best) compute_stage(context, matrix, best);
-    report.outcome = "residuals of probes: " + report.outcome + "taken: " + to_string(best);
+    report.outcome = "residuals of probes: " + report.outcome + "used: " + to_string(best);
 }
 
 template struct BlockLdlt<float>::State;

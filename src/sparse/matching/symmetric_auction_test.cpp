@@ -93,7 +93,7 @@ TEST(symmetric_auction, few_rows_of_saddle_points_are_left) {
 }
 
 TEST(symmetric_auction, equal_entries_end) {
-    // Everything is a tie: cliques of odd size without a diagonal, joined in a ring.
+    // Everything is a tie: cliques of odd size without a diagonal, joined in a cycle.
     test::SymmetricEntries entries(7 * 40);
     for (Index c = 0; c < 40; ++c) {
         for (Index i = 0; i < 7; ++i) {
@@ -104,15 +104,15 @@ TEST(symmetric_auction, equal_entries_end) {
     EXPECT_GE(expect_feasible(Problem(entries)), 6 * 40);
 }
 
-/// Odd cycles use up what bids may look at, so the rows behind them keep their first duals.
+/// Odd cycles exhaust the budget of bids, so the rows after them keep their initial duals.
 TEST(symmetric_auction, rows_without_bids_have_feasible_duals) {
-    constexpr Index cycles = 300, behind = 3 * cycles;
-    test::SymmetricEntries entries(behind + 12);
-    for (Index i = 0; i < behind; i += 3) {
+    constexpr Index cycles = 300, after = 3 * cycles;
+    test::SymmetricEntries entries(after + 12);
+    for (Index i = 0; i < after; i += 3) {
         entries.add(i, i + 1, 1).add(i + 1, i + 2, 1.25).add(i, i + 2, 1.5);
     }
     // Two diagonals that are too small for the entry between them, each beside a row without one.
-    for (Index i = behind; i < behind + 12; i += 4) {
+    for (Index i = after; i < after + 12; i += 4) {
         entries.add(i, i, 1).add(i + 1, i + 1, 1).add(i, i + 1, 32);
         entries.add(i, i + 2, 0.5).add(i + 1, i + 3, 0.5);
     }

@@ -155,7 +155,7 @@ TEST(ordering, cuthill_mckee_orders_dense_vertices_last) {
     std::vector<Index> number(vertices);
     std::iota(number.begin(), number.end(), 0);
     std::shuffle(number.begin(), number.end(), random);
-    // A path, and behind it hubs with a neighbour in each, every second, every third of its
+    // A path, and after it hubs with a neighbour in each, every second, every third of its
     // vertices.
     test::SymmetricEntries entries(vertices);
     const Index path = vertices - hubs;

@@ -5,9 +5,10 @@ namespace tessera::test {
 namespace {
 
 /// Block rows that each need the one before, then `wide` block rows that need the last of these but
-/// none of each other, then a chain from the last of those; many need some of the first three too.
+/// none of each other, then a sequence from the last of those; many need some of the first three
+/// too.
 template <class T>
-CsrMatrix<T> chains_around(std::mt19937_64& random, Index k, Index chain, Index wide) {
+CsrMatrix<T> sequences_around(std::mt19937_64& random, Index k, Index sequence, Index wide) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     SymmetricEntries entries;
     const auto link = [&](Index i, Index j) {
@@ -16,16 +17,16 @@ CsrMatrix<T> chains_around(std::mt19937_64& random, Index k, Index chain, Index 
             entries[{row, j * k + Index(random() % std::uint64_t(k))}] = uniform(random);
         }
     };
-    const Index block_rows = 2 * chain + wide;
+    const Index block_rows = 2 * sequence + wide;
     for (Index row = 0; row < block_rows * k; ++row) {
         if (uniform(random) < 0.7) entries[{row, row}] = uniform(random) < 0 ? -1.5 : 1.5;
         if (row % k > 0) entries[{row, row - 1 - Index(random() % std::uint64_t(row % k))}] = 1;
     }
     for (Index i = 1; i < block_rows; ++i) {
-        if (i < chain || i > chain + wide) {
+        if (i < sequence || i > sequence + wide) {
             link(i, i - 1);
         } else {
-            link(i, chain - 1);
+            link(i, sequence - 1);
         }
         if (i > 3) link(i, Index(random() % 3));
     }
@@ -53,7 +54,7 @@ std::vector<Index> natural(Index rows) {
 TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
     auto random = generator();
     for (const Index k : {1, 4, 8, 16, 32}) {
-        const auto matrix = chains_around<double>(random, k, 20, 200);
+        const auto matrix = sequences_around<double>(random, k, 20, 200);
         const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
         const auto groups = block_ldlt::find_level_groups(pattern, k);
         Index next = 0;
@@ -94,7 +95,7 @@ TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_batched_and_wide_le
     const std::vector<Index> wide =
         few || !device.on_gpu() ? std::vector<Index>{20} : std::vector<Index>{200, 20, 10};
     const auto compare = [&]<class T>(T, Index k, batched::Pivoting pivoting, Index width) {
-        const auto matrix = chains_around<T>(random, k, few ? 3 : 12, width);
+        const auto matrix = sequences_around<T>(random, k, few ? 3 : 12, width);
         const auto make = [&](BlockLdltStage method) {
             return make_factor<T>(device, matrix.view(), k, natural(matrix.rows()), 0, method, 0.01,
                                   pivoting);
