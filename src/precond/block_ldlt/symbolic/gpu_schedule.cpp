@@ -64,15 +64,15 @@ SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offset
     all.reserve(std::size_t(rows));
     for (Index at = 0; at < rows; ++at) {
         const Index i = descending ? rows - 1 - at : at;
-        Offset begin = offsets[i];
+        Offset unsplit = offsets[i];
         const Index first = pieces;
         if (offsets[i + 1] - offsets[i] > max_piece) {
             split(offsets[i], offsets[i + 1], [&](Offset begin, Offset end) {
                 all.push_back({i, pieces++, -1, begin, end});
             });
-            begin = offsets[i + 1];
+            unsplit = offsets[i + 1];
         }
-        all.push_back({i, first, pieces - first, begin, offsets[i + 1]});
+        all.push_back({i, first, pieces - first, unsplit, offsets[i + 1]});
     }
     if (pieces > 0) tasks = copy_to_buffer(context, all);
 }
