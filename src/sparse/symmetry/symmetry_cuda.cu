@@ -22,6 +22,7 @@ __device__ Index row_of(const CsrView<T>& matrix, Offset k) {
 /// Maximum of |a_ij| by rows; one thread an entry, so that dense rows are balanced.
 template <class T>
 struct RaiseLargest {
+    static constexpr int work = 4;
     CsrView<T> matrix;
     T* largest;
 
@@ -38,6 +39,7 @@ struct RaiseLargest {
 
 template <class T>
 struct CheckEntry {
+    static constexpr int work = 4;
     CsrView<T> matrix;
     const T* largest;
     unsigned long long* fault;

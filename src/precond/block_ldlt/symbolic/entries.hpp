@@ -109,7 +109,7 @@ struct RowNorm {
 /// e = i, i + parts, ... below `count`; 0 of none, NaN do not count.
 template <class T>
 struct LargestEntry {
-    static constexpr int work = 32;
+    static constexpr int work = 128;
     const Offset* offsets;
     Offset count, parts;
     const T* values;
@@ -130,7 +130,7 @@ struct LargestEntry {
 /// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN do not count.
 template <class T>
 struct SummarisePivots {
-    static constexpr int work = 32;
+    static constexpr int work = 128;
     Offset count, parts;
     const Index* perturbed;
     const T* smallest;
