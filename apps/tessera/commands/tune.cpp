@@ -216,11 +216,12 @@ class Tuning {
     void try_ldlt() {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
-            const std::string absolute = choice_.solver.name() == "minres" ? ",absolute" : "";
+            const std::string definite =
+                choice_.solver.name() == "minres" ? ",positive_definite" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
-                        try_one(std::string("block_ldlt:") + block + fill + method + absolute,
+                        try_one(std::string("block_ldlt:") + block + fill + method + definite,
                                 solver);
                     }
                 }

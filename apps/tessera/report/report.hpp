@@ -7,7 +7,7 @@
 
 namespace tessera::cli {
 
-/// Everything one run of `tessera solve` says; to_json writes the schema "tessera-run/1".
+/// Everything one run of `tessera solve` says; to_json writes the schema "tessera-run/2".
 struct RunReport {
     std::string solver, preconditioner, device;  ///< Normalised texts; device as described.
     int threads = 0;

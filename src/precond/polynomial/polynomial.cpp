@@ -309,7 +309,7 @@ PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
     report.facts.push_back({"polynomial", std::vector<Fact>{{"degree", found.degree},
                                                             {"lower", found.lower},
                                                             {"upper", found.upper},
-                                                            {"mends", found.recoveries}}});
+                                                            {"recoveries", found.recoveries}}});
     return report;
 }
 
