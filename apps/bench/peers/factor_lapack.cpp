@@ -18,7 +18,7 @@ template <class T>
 using Sytrf = void (*)(const char* triangle, const int* n, T* a, const int* ld, int* pivots,
                        T* work, const int* work_size, int* info, std::size_t triangle_length);
 
-/// OpenBLAS, told to stay on the thread that calls it: the loops over matrices are parallel.
+/// OpenBLAS with one thread: the loops over matrices are parallel.
 const SharedLibrary& openblas() {
     static const SharedLibrary library = [] {
         SharedLibrary found("LAPACK (OpenBLAS)", {"libopenblas.so.0", "libopenblas.so"});

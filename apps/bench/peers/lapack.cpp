@@ -20,7 +20,7 @@ using Gemv = void (*)(const char* transpose, const int* m, const int* n, const T
                       const int* ld, const T* x, const int* step_x, const T* beta, T* y,
                       const int* step_y, std::size_t transpose_length);
 
-/// OpenBLAS, told to stay on the thread that calls it: the loops over matrices are parallel.
+/// OpenBLAS with one thread: the loops over matrices are parallel.
 const SharedLibrary& openblas() {
     static const SharedLibrary library = [] {
         SharedLibrary found("LAPACK (OpenBLAS)", {"libopenblas.so.0", "libopenblas.so"});
@@ -76,23 +76,23 @@ void multiply_all(Gemv<T> gemv, Workload<T>& work, Offset set) {
 
 template <class T>
 Implementations<T> lapack_peers(const std::string& op, Workload<T>& work) {
-    Implementations<T> ways;
+    Implementations<T> implementations;
     if ((op != "invert" && op != "multiply") || work.context().on_gpu() || !openblas().found()) {
-        return ways;
+        return implementations;
     }
     if (op == "invert") {
-        ways.push_back(inversion(work, "lapack"));
-        ways.back().run = [&work, getrf = function<T, Getrf<T>>("getrf"),
-                           getri = function<T, Getri<T>>("getri")](Offset set) {
+        implementations.push_back(inversion(work, "lapack"));
+        implementations.back().run = [&work, getrf = function<T, Getrf<T>>("getrf"),
+                                      getri = function<T, Getri<T>>("getri")](Offset set) {
             invert_all(getrf, getri, work, set);
         };
     } else {
-        ways.push_back(product(work, "lapack"));
-        ways.back().run = [&work, gemv = function<T, Gemv<T>>("gemv")](Offset set) {
+        implementations.push_back(product(work, "lapack"));
+        implementations.back().run = [&work, gemv = function<T, Gemv<T>>("gemv")](Offset set) {
             multiply_all(gemv, work, set);
         };
     }
-    return ways;
+    return implementations;
 }
 
 template Implementations<float> lapack_peers(const std::string&, Workload<float>&);

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "commands/commands.hpp"
-#include "commands/refusal.hpp"
+#include "commands/singular_blocks.hpp"
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
-#include "system/matrix_facts.hpp"
+#include "system/matrix_statistics.hpp"
 #include "system/system.hpp"
 #include "tessera/tessera.hpp"
 
@@ -40,16 +40,16 @@ struct NamedFormat {
     FormatFacts facts;
 };
 
-/// What `tessera info` finds out about a matrix.
+/// What `tessera info` reports of a matrix.
 struct MatrixInfo {
     std::string name, format, field;
     Offset rows = 0, columns = 0, nonzeros = 0, csr_bytes = 0;
     Offset duplicates = 0;
-    RowFacts row;
+    RowStatistics row;
     bool square = false;
-    SymmetryFacts symmetry;
+    SymmetryStatistics symmetry;
     bool symmetric = false;  ///< Up to rounding.
-    DiagonalFacts diagonal;
+    DiagonalStatistics diagonal;
     Histogram natural;
     std::vector<BoundFacts> agglomerated;
     std::vector<NamedFormat> formats;
@@ -86,7 +86,7 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 /// sides have a solution then.
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
-    const DiagonalFacts& diagonal = info.diagonal;
+    const DiagonalStatistics& diagonal = info.diagonal;
     const bool indefinite =
         diagonal.missing > info.row.empty || diagonal.zero + diagonal.negative > 0;
     if (info.symmetric && indefinite) {

@@ -10,7 +10,7 @@
 #include "report/tune_report.hpp"
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
-#include "system/matrix_facts.hpp"
+#include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
 #include "system/system.hpp"
@@ -30,10 +30,10 @@ bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("bloc
 template <class T>
 class Tuning {
   public:
-    Tuning(const TuneArguments& arguments, SolveChoice choice)
+    Tuning(const TuneArguments& arguments, ParsedSolve parsed)
         : arguments_(arguments),
           given_(arguments.solve),
-          choice_(std::move(choice)),
+          parsed_(std::move(parsed)),
           context_(open_context(given_.device, given_.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
 
@@ -41,7 +41,7 @@ class Tuning {
         load();
         const CsrOperator<T> matrix(context_, matrix_);
         matrix_operator_ = &matrix;
-        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, matrix, system_.load);
+        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, matrix, system_.load);
         x_ = Buffer<T>(context_, matrix_.rows);
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
@@ -60,9 +60,9 @@ class Tuning {
         matrix_ = system_.matrix.view();
         symmetric_ = is_symmetric(host_, matrix_);
         positive_diagonal_ = find_diagonal(matrix_).positive();
-        chooses_solver_ = !choice_.config;
-        choice_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
-        solver_ = choice_.solver.normalised();
+        chooses_solver_ = !parsed_.config;
+        parsed_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
+        solver_ = parsed_.solver.normalised();
         check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
         rows_ = matrix_.rows;
         nonzeros_ = matrix_.nonzeros;
@@ -74,9 +74,9 @@ class Tuning {
         matrix_is_there_ = true;
     }
 
-    MemoryNeed need(const Trial& trial) const {
-        MemoryNeed memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                                            *trial.solver_config, *trial.preconditioner_config);
+    MemoryEstimate need(const Trial& trial) const {
+        MemoryEstimate memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                                                *trial.solver_config, *trial.preconditioner_config);
         if (matrix_is_there_ || !context_.on_gpu()) memory.matrix = 0;
         return memory;
     }
@@ -120,11 +120,11 @@ class Tuning {
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
         const std::string report = "; what was found follows";
-        guard_->promise("interrupted while setting up " + trial.preconditioner + report +
-                        " once that is done (Ctrl-C again ends it at once, without)");
+        guard_->announce("interrupted while setting up " + trial.preconditioner + report +
+                         " once that is done (Ctrl-C again ends it at once, without)");
         auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
         context_.synchronize();
-        guard_->promise("interrupted while solving with " + trial.preconditioner + report);
+        guard_->announce("interrupted while solving with " + trial.preconditioner + report);
         return preconditioner;
     }
 
@@ -216,7 +216,7 @@ class Tuning {
     void try_ldlt() {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
-            const std::string absolute = choice_.solver.name() == "minres" ? ",absolute" : "";
+            const std::string absolute = parsed_.solver.name() == "minres" ? ",absolute" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
@@ -280,7 +280,7 @@ class Tuning {
     void show(const Trial& trial) const {
         if (given_.quiet) return;
         std::fprintf(stderr, "tessera: %s with %s: %s", trial.preconditioner.c_str(),
-                     trial.solver.c_str(), verdict(trial).c_str());
+                     trial.solver.c_str(), outcome_text(trial).c_str());
         if (!trial.totals.empty()) {
             std::fprintf(stderr, ", %.3f s, %lld iterations", trial.seconds(),
                          static_cast<long long>(trial.solve.iterations));
@@ -305,7 +305,7 @@ class Tuning {
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    SolveChoice choice_;
+    ParsedSolve parsed_;
     std::string why_not_cuda_;
     Context context_;
     Context host_;
@@ -333,13 +333,13 @@ class Tuning {
 
 int tune(const TuneArguments& arguments) {
     const InterruptNote note("preparing to tune " + arguments.solve.matrix);
-    SolveChoice choice = check_arguments(arguments.solve);
-    if (choice.refinement) {
+    ParsedSolve parsed = check_arguments(arguments.solve);
+    if (parsed.refinement) {
         throw InvalidArgument(
             "tune does not try --solver refinement: give another solver or leave it out");
     }
-    return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(choice))()
-                                              : Tuning<double>(arguments, std::move(choice))();
+    return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(parsed))()
+                                              : Tuning<double>(arguments, std::move(parsed))();
 }
 
 }  // namespace tessera::cli
