@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "harness/shared_library.hpp"
 #include "operations/implementations.hpp"
+#include "peers/cublas.hpp"
 #include "tessera/types.hpp"
 
 namespace tessera::bench {
@@ -36,11 +36,6 @@ struct Prototypes<double> {
     using Gemv = decltype(&cublasDgemvBatched);
     using GemvStrided = decltype(&cublasDgemvStridedBatched);
 };
-
-const SharedLibrary& cublas() {
-    static const SharedLibrary library("cuBLAS", {"libcublas.so.13", "libcublas.so"});
-    return library;
-}
 
 template <class T, class Function>
 Function function(const std::string& name) {
