@@ -31,10 +31,10 @@ struct BoundFacts {
     Index bound = 0;
     Histogram sizes;
     Offset inverse_bytes = 0;
-    Index singular = 0;  ///< Blocks that cannot be inverted as they are.
+    Index singular = 0;  ///< Blocks that are singular.
 };
 
-/// A format that products may run in.
+/// A matrix format for products.
 struct NamedFormat {
     std::string name;
     FormatFacts facts;
@@ -53,7 +53,7 @@ struct MatrixInfo {
     Histogram natural;
     std::vector<BoundFacts> agglomerated;
     std::vector<NamedFormat> formats;
-    bool positive_definite = false;  ///< As far as can be seen at a glance.
+    bool positive_definite = false;  ///< Symmetric with a positive diagonal.
     bool known_singular = false;
     std::string suggestion;
 };
@@ -65,7 +65,7 @@ BoundFacts find_bound(const Context& host, const CsrView<double>& matrix, Index 
     return facts;
 }
 
-/// One of each kind, with the block that suits the matrix and a GPU's slices.
+/// One format of each kind, with the natural block of the matrix and slices for a GPU.
 std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>& matrix) {
     const auto facts = [&](const std::string& name) {
         return format_facts(host, matrix, parse_format(Spec(name)));
@@ -81,9 +81,9 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
     return formats;
 }
 
-/// Block Jacobi with the largest bound and the solver that fits the symmetry; block LDL^T where a
-/// symmetric matrix is seen to be indefinite, which an empty row alone does not say. Few right-hand
-/// sides have a solution then.
+/// Block Jacobi with the largest bound and the solver for the symmetry; block LDL^T for a symmetric
+/// matrix that is indefinite by its diagonal, apart from empty rows (few right-hand sides have a
+/// solution then).
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
     const DiagonalStatistics& diagonal = info.diagonal;

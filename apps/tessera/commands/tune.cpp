@@ -46,7 +46,7 @@ class Tuning {
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
         clock_ = Clock();
-        try_all();
+        run_trials();
         report();
         if (interrupted()) return exit_interrupted;
         return fastest() != nullptr ? exit_converged : exit_not_converged;
@@ -71,31 +71,31 @@ class Tuning {
             matrix_ = uploaded_.view();
             system_.matrix = {};
         }
-        matrix_is_there_ = true;
+        matrix_is_loaded_ = true;
     }
 
     MemoryEstimate need(const Trial& trial) const {
         MemoryEstimate memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
                                                 *trial.solver_config, *trial.preconditioner_config);
-        if (matrix_is_there_ || !context_.on_gpu()) memory.matrix = 0;
+        if (matrix_is_loaded_ || !context_.on_gpu()) memory.matrix = 0;
         return memory;
     }
 
     double left() const { return arguments_.seconds - clock_.seconds(); }
-    bool time_is_up() const { return left() <= 0 || interrupted(); }
+    bool must_stop() const { return left() <= 0 || interrupted(); }
 
-    /// Of those that converged; nullptr: none did.
+    /// The fastest trial that converged; nullptr: none.
     const Trial* fastest() const {
         const Trial* best = best_of(trials_);
         return best != nullptr && best->converged() ? best : nullptr;
     }
 
-    /// Seconds that a run which begins now may take, its setup included. What is cut short is never
-    /// run again, so it must be slower by more than the noise, which is milliseconds at times.
+    /// Time limit of the next run, its setup included. A run that is cut short is not repeated, so
+    /// the limit exceeds the fastest time by more than the noise of some milliseconds.
     double allowance(const Trial& trial) const {
         const Trial* best = fastest();
         if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
-        // Something must be left for the others, of which block_ldlt has many.
+        // Leaves time for the other trials, of which block_ldlt has many.
         return left() / (is_ldlt(trial) ? 4 : 2);
     }
 
@@ -128,8 +128,7 @@ class Tuning {
         return preconditioner;
     }
 
-    /// The first use of kernels and of memory takes longer. A setup of block_ldlt takes too long to
-    /// be done for that.
+    /// Loads kernels and grows the memory pool, without the long setup of block_ldlt.
     void warm_up(const Trial& trial) {
         const auto first = set_up(is_ldlt(trial) ? Trial("none", trial.solver) : trial);
         solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
@@ -138,7 +137,7 @@ class Tuning {
     /// Sets up and solves.
     void run(Trial& trial) {
         const double before = left();
-        const bool chasing = fastest() != nullptr;
+        const bool has_fastest = fastest() != nullptr;
         const double most = allowance(trial);
         const Clock clock;
         const auto preconditioner = set_up(trial);
@@ -160,7 +159,7 @@ class Tuning {
         trial.setup = std::min(trial.setup, setup);
         const double seconds = std::max(most - setup, 0.0);
         trial.solve = solve(trial, preconditioner.get(), options(seconds));
-        trial.cut_short = trial.solve.status == Status::max_seconds && chasing && most < before;
+        trial.cut_short = trial.solve.status == Status::max_seconds && has_fastest && most < before;
         trial.totals.push_back(setup + trial.solve.seconds);
     }
 
@@ -176,12 +175,12 @@ class Tuning {
         return true;
     }
 
-    /// `storage`: options of how the inverses of the same blocks differ.
-    void try_one(const std::string& preconditioner, const std::string& solver,
-                 const std::string& storage = "") {
+    /// `storage`: options of how the inverses of the same blocks are stored.
+    void run_trial(const std::string& preconditioner, const std::string& solver,
+                   const std::string& storage = "") {
         Trial trial(preconditioner + storage, solver);
         trial.storage = storage;
-        if (time_is_up() || setup_is_too_long(trial)) {
+        if (must_stop() || setup_is_too_long(trial)) {
             untried_.push_back(trial);
             return;
         }
@@ -193,19 +192,19 @@ class Tuning {
         if (trials_.empty()) warm_up(trial);
         try {
             run(trial);
-        } catch (const OutOfMemory&) {  // block_ldlt knows its need late.
+        } catch (const OutOfMemory&) {  // the memory of block_ldlt is known late
             trial.does_not_fit = true;
         }
         const bool again = trial.solve.status == Status::singular_block;
         trials_.push_back(std::move(trial));
-        if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !time_is_up()) {
+        if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !must_stop()) {
             run_again(trials_.back());
         }
         show(trials_.back());
-        if (again) try_one(preconditioner, solver, storage + ",singular=shift");
+        if (again) run_trial(preconditioner, solver, storage + ",singular=shift");
     }
 
-    /// Nothing interrupts a setup, and one of block_ldlt may take as long as many solves.
+    /// A setup cannot be interrupted, and one of block_ldlt may take as long as many solves.
     bool setup_is_too_long(const Trial& trial) const {
         if (!is_ldlt(trial)) return false;
         return std::ranges::any_of(
@@ -213,33 +212,33 @@ class Tuning {
     }
 
     /// Block LDL^T without fill and with little, exact on its pattern and by sweeps.
-    void try_ldlt() {
+    void run_ldlt_trials() {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
             const std::string absolute = parsed_.solver.name() == "minres" ? ",absolute" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
-                        try_one(std::string("block_ldlt:") + block + fill + method + absolute,
-                                solver);
+                        run_trial(std::string("block_ldlt:") + block + fill + method + absolute,
+                                  solver);
                     }
                 }
             }
         };
         if (!chooses_solver_) return with_all(solver_);
-        // sqmr takes the fewest products and vectors, but knows no left side and may break down.
+        // sqmr needs the fewest products and vectors, but has no left side and may break down.
         if (given_.side == "right") with_all("sqmr");
         const Trial* best = fastest();
         if (best == nullptr) return with_all("gmres:25");
-        if (is_ldlt(*best)) try_one(std::string(best->preconditioner), "gmres:25");
+        if (is_ldlt(*best)) run_trial(std::string(best->preconditioner), "gmres:25");
     }
 
-    void try_all() {
-        if (symmetric_ && !positive_diagonal_) try_ldlt();
+    void run_trials() {
+        if (symmetric_ && !positive_diagonal_) run_ldlt_trials();
         for (const int bound : arguments_.bounds) {
-            try_one(text_of_bound(bound), solver_);
+            run_trial(text_of_bound(bound), solver_);
             const bool failed = !trials_.empty() && fastest() == nullptr;
-            if (symmetric_ && failed && !tried_ldlt_) try_ldlt();
+            if (symmetric_ && failed && !tried_ldlt_) run_ldlt_trials();
         }
         std::vector<Trial> ranked = trials_;
         std::erase_if(ranked,
@@ -249,18 +248,18 @@ class Tuning {
         });
         // Rounded inverses may be faster whichever bound is best.
         for (const Trial& trial : ranked) {
-            try_one(trial.preconditioner, solver_, ",precision=adaptive");
+            run_trial(trial.preconditioner, solver_, ",precision=adaptive");
         }
-        repeat_the_fastest();
+        rerun_fastest();
     }
 
-    /// What may be the fastest, in turns: up to fifty runs each, or half a second's worth. The more
-    /// runs, the nearer the fastest of them has come to what a quiet machine takes.
-    void repeat_the_fastest() {
+    /// Repeats the trials that may be the fastest, in turns: up to fifty runs or half a second
+    /// each. The fastest of many runs is near the time on an idle machine.
+    void rerun_fastest() {
         for (std::size_t runs = 2; runs <= 50; ++runs) {
             for (Trial& trial : trials_) {
                 const Trial* best = fastest();
-                if (best == nullptr || time_is_up()) return;
+                if (best == nullptr || must_stop()) return;
                 const double bar = (1.05 + 0.6 / double(runs)) * best->seconds();
                 const auto done = trial.totals.size();
                 if (trial.converged() && trial.seconds() <= bar && done < runs &&
@@ -315,7 +314,7 @@ class Tuning {
     const Operator<T>* matrix_operator_ = nullptr;
     Index rows_ = 0;
     Offset nonzeros_ = 0;
-    bool matrix_is_there_ = false;
+    bool matrix_is_loaded_ = false;
     bool symmetric_ = false;
     bool positive_diagonal_ = false;
     bool chooses_solver_ = false;
