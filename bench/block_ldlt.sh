@@ -100,7 +100,7 @@ measure_table1() {
 }
 
 measure_fills() {
-    measure fills "${hard20[@]}" --most-fill 40 --seconds 0 \
+    measure fills "${hard20[@]}" --max-fill 40 --seconds 0 \
         --way "block_ldlt:8,method=level,fill={fill}"
 }
 

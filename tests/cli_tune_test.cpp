@@ -214,7 +214,7 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     EXPECT_EQ(wrong.out, "");
 }
 
-TEST_F(cli_tune, refinement_is_refused_before_anything_is_read) {
+TEST_F(cli_tune, refinement_is_rejected_before_anything_is_read) {
     const Outcome outcome = tune({"nowhere.mtx", "--solver", "refinement:minres"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");

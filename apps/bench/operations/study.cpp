@@ -12,8 +12,8 @@ namespace {
 
 constexpr double target = 1e-9;
 
-/// u || |A| |x| || / ||b||: what rounding the elements of x alone may do to the relative residual.
-/// A target below it is out of reach of an x in this precision.
+/// u || |A| |x| || / ||b||: the relative residual that rounding the elements of x alone may cause.
+/// No x of this precision meets a smaller target.
 double attainable_accuracy(const CsrView<double>& a, const std::vector<double>& x,
                            const std::vector<double>& b) {
     double sum = 0, b_square = 0;
@@ -119,7 +119,7 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
                 std::fprintf(stderr, "%s\n", line.dump().c_str());
                 rows.push_back(line);
             }
-            // An entry that does not converge once is not worth the other seeds.
+            // An entry that does not converge once is not run with other seeds.
             if (seed == 1 &&
                 (line["status"] == "max_iterations" || line["status"] == "max_seconds"))
                 break;
@@ -134,7 +134,7 @@ Json study(const Context& context, const Context& cpu, const std::string& folder
            const ResultFile& file) {
     Json result = document(context, "table1");
     result["solver"] = options.solver;
-    result["rows"] = rows_before(before, result);
+    result["rows"] = rows_of_earlier_run(before, result);
     for (const std::string& name : cases) {
         const NamedMatrix named = load(cpu, name, folder);
         const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());

@@ -32,7 +32,7 @@ std::string blocks_text(const RunReport& report) {
     return result + ")";
 }
 
-/// Not a number where JSON says null.
+/// NaN for null.
 double real(const Json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
