@@ -100,7 +100,7 @@ bool factorise_by_groups(const Context& context, const FactorJob<T>& job) {
     using Method = std::conditional_t<kind == Factorisation::ldu, LduOfGroup<pivoting>, LltOfGroup>;
     constexpr GroupTuning tuning = group_tuning<T>(kind, pivoting);
     using Groups = GroupMatrix<T, tuning.lanes>;
-    if (!is_aligned_run(job.a) || !is_aligned_run(job.f) || is_told(job.results) ||
+    if (!is_contiguous_aligned(job.a) || !is_contiguous_aligned(job.f) || is_told(job.results) ||
         job.options.relative) {
         return false;
     }

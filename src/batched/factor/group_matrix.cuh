@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gpu/pack.cuh"
+#include "gpu/tiles/contiguous_tile.cuh"
 #include "gpu/tiles/factor_tile.cuh"
-#include "gpu/tiles/runs.cuh"
 
 namespace tessera::cuda {
 
@@ -11,7 +11,7 @@ namespace {
 /// A matrix of 8 rows in the registers of one lane. In shared memory the 32 of a warp lie so far
 /// apart that lanes read their own ones in units of 16 bytes without conflicts.
 template <class T>
-struct LaneMatrix : WarpRun<T, 8, 32, 1, pack_width<T>> {
+struct LaneMatrix : ContiguousTile<T, 8, 32, 1, pack_width<T>> {
     static constexpr int n = 8;
     static constexpr int lanes = 1;
     static constexpr int rows = n;

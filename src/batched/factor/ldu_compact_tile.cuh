@@ -2,7 +2,7 @@
 
 #include "batched/factor/factor_launch.cuh"
 #include "batched/factor/ldu_compact_shape.cuh"
-#include "gpu/tiles/runs.cuh"
+#include "gpu/tiles/contiguous_tile.cuh"
 
 /// A(p, q) = L D U with full pivoting of 17 to 32 rows in FP32 by teams of 8 lanes, each lane with
 /// whole rows in registers. Every eight steps the rows and columns that are left are moved

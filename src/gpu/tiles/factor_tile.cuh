@@ -136,7 +136,7 @@ struct Place {
 /// Whether d is well inside the range: fast_reciprocal(d) is correctly rounded.
 template <class T>
 __device__ __forceinline__ bool is_plain(T d) {
-    return (high_word(d) & 0x7fffffffu) - plain_low<T> < plain_span<T>;
+    return (high_word(d) & 0x7fffffffu) - fast_range_low<T> < fast_range_span<T>;
 }
 
 /// A pivot after the threshold, to be divided by; 0 where its reciprocal is not finite.

@@ -34,7 +34,7 @@ struct RotatingRows {
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
                 const bool wanted = given && live[i] && j < n && (!lower || j <= row(i));
-                a[i][j] = load_written_if(wanted, from + Lanes * i, T(0));
+                a[i][j] = load_coherent_if(wanted, from + Lanes * i, T(0));
             }
             from += line;
         }
