@@ -18,7 +18,6 @@ BEGIN {
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
-    public["tessera/polynomial.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4
     public["tessera/tessera.hpp"] = 5

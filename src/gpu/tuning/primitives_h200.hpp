@@ -12,6 +12,8 @@ inline constexpr int sum_threads = 256;
 inline constexpr int sum_loads = 8;  ///< Of a thread at a time.
 
 inline constexpr int for_each_threads = 128;
-inline constexpr int for_each_items = 4;  ///< Of a thread.
+/// Items of a thread; `work`: about how many numbers one reads.
+template <int work>
+inline constexpr int for_each_items = work > 100 ? 1 : 4;
 
 }  // namespace tessera::cuda
