@@ -10,11 +10,11 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
     split("csr mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
-    split("vector_ops operator formats spectrum io elasticity problems", list, " ")
+    split("vector_ops operator formats io elasticity problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/detail/memory.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
-    split("sliced vector_steps ordering", list, " ")
+    split("sliced vector_steps ordering spectrum", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
