@@ -47,7 +47,7 @@ SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
     options.max_iterations = arguments.max_iterations;
     options.max_seconds = arguments.max_seconds;
     options.stagnation_window = arguments.stagnation_window;
-    options.side = arguments.side == "left" ? Side::left : Side::right;
+    options.left_preconditioning = arguments.side == "left";
     options.observer = [&monitor](const Progress& progress) {
         monitor.show(progress);
         return !interrupted();

@@ -106,7 +106,7 @@ class Tuning {
         options.max_iterations = given_.max_iterations;
         options.max_seconds = seconds;
         options.stagnation_window = given_.stagnation_window;
-        options.side = given_.side == "left" ? Side::left : Side::right;
+        options.left_preconditioning = given_.side == "left";
         options.observer = [](const Progress&) { return !interrupted(); };
         return options;
     }
