@@ -10,7 +10,7 @@
 
 namespace tessera::batched {
 
-/// [e11 e21; e21 e22]; e21 = 0 stands for two 1 x 1 pivots.
+/// [e11 e21; e21 e22]; two 1 x 1 pivots if e21 = 0.
 template <class T>
 struct PivotPair {
     T e11;
@@ -27,7 +27,7 @@ struct PivotEigen {
     T s;
 };
 
-/// (1 + sqrt 17) / 8, which bounds the growth of two 1 x 1 pivots and of a 2 x 2 one alike.
+/// (1 + sqrt 17) / 8: equal bounds on element growth for two 1 x 1 pivots and one 2 x 2 pivot.
 template <class T>
 inline constexpr T pivot_alpha = T(0.6403882032022076);
 
@@ -42,8 +42,8 @@ TESSERA_HOST_DEVICE PivotEigen<T> eigenpairs(const PivotPair<T>& e) {
     return {e.e11 - t * e.e21, e.e22 + t * e.e21, c, t * c};
 }
 
-/// The pivot with the eigenvalues `first` and `second` in the place of those of `v`. What couples
-/// its rows is dropped where it is below the rounding errors of both.
+/// Replaces the eigenvalues `v` of e by `first` and `second`. The off-diagonal element becomes 0 if
+/// it is below the rounding errors of both diagonal elements.
 template <class T>
 TESSERA_HOST_DEVICE PivotPair<T> with_eigenvalues(const PivotPair<T>& e, const PivotEigen<T>& v,
                                                   T first, T second) {
@@ -61,7 +61,7 @@ TESSERA_HOST_DEVICE PivotPair<T> with_eigenvalues(const PivotPair<T>& e, const P
     return changed;
 }
 
-/// The inverse of the pivot; of its diagonal where e21 is 0.
+/// The inverse of the pivot; of its diagonal if e21 is 0.
 template <class T>
 TESSERA_HOST_DEVICE PivotPair<T> inverse(const PivotPair<T>& e) {
     if (e.e21 == T(0)) return {T(1) / e.e11, T(0), T(1) / e.e22};

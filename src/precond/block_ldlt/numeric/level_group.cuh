@@ -59,7 +59,7 @@ __device__ __forceinline__ void run_inverse(const RunMemory<T, k>& memory, T* x,
     namespace dense = tessera::cuda;
     constexpr int lanes = k < 4 ? 4 : k;
     constexpr int teams = 32 / lanes;
-    constexpr int together = k <= teams ? 1 : std::min(k / teams, dense::vectors_at_once);
+    constexpr int per_pass = k <= teams ? 1 : std::min(k / teams, dense::vectors_per_pass);
     using Team = WarpTeam<lanes>;
     const int number = int(threadIdx.x) % 32 / lanes;
     const Team team;
@@ -70,9 +70,9 @@ __device__ __forceinline__ void run_inverse(const RunMemory<T, k>& memory, T* x,
     const bool inside = team.lane() < k;
     const int place = inside ? mine.rows[team.lane()] : 0;
 #pragma unroll 1
-    for (int turn = 0; turn < k; turn += teams * together) {  // For all teams: they shuffle.
-        dense::inverse_columns<Factorisation::ldlt, together>(factors, inside, place, place, k,
-                                                              turn + number * together,
+    for (int turn = 0; turn < k; turn += teams * per_pass) {  // For all teams: they shuffle.
+        dense::inverse_columns<Factorisation::ldlt, per_pass>(factors, inside, place, place, k,
+                                                              turn + number * per_pass,
                                                               [&](int row, int column, T value) {
                                                                   x[row + column * k] = value;
                                                                   too[row + column * k] = value;
@@ -96,7 +96,7 @@ __device__ __forceinline__ void run_diagonal(const PatternView<T>& a, const Leve
                               memory.blocks + lane / Shape::lanes * (k * k), factor.v, factor.w);
     const T tau = threshold_of(factor, i);
     if constexpr (k <= 16) {
-        dense::SpreadMatrix<T, k> matrix([&](int row, int column) {
+        dense::WarpLdlt<T, k> matrix([&](int row, int column) {
             return symmetric_mean<k>(memory.blocks, row + column * k);
         });
         matrix.eliminate(mine, tau);
@@ -112,7 +112,7 @@ __device__ __forceinline__ void run_diagonal(const PatternView<T>& a, const Leve
         Method::eliminate(team, rows, mine, k, tau);
     }
     const bool failed =
-        team.anywhere(!dense::pivot_value<Factorisation::ldlt>(mine, lane, k, tau).finite);
+        team.any(!dense::pivot_value<Factorisation::ldlt>(mine, lane, k, tau).finite);
     for (int e = lane; e < k * k; e += 32) {
         const T value = mine.at(mine.rows[e % k], mine.rows[e / k]);
         memory.ordered[e % k + e / k * mine.pitch] =
@@ -131,8 +131,8 @@ __device__ __forceinline__ void finish_diagonal(const LevelFactor<T>& factor, Of
     batched::FactorResults<T> results;
     results.perturbed = factor.perturbed;
     results.smallest_pivot = factor.smallest;
-    tessera::cuda::tell<Factorisation::ldlt>(team, memory.team, results, true, i, true, k,
-                                             threshold_of(factor, i));
+    tessera::cuda::write_results<Factorisation::ldlt>(team, memory.team, results, true, i, true, k,
+                                                      threshold_of(factor, i));
     const int lane = team.lane();
     if (lane < k) factor.permutations[i * k + lane] = memory.team.rows[lane];
     for (int e = lane; e < k * k; e += 32) {
