@@ -61,7 +61,7 @@ tessera_instantiate(precond/block_jacobi/setup/setup_any_size.cuh cuda setup_any
 tessera_instantiate(precond/block_jacobi/setup/setup_fixed_size.cuh cuda setup_fixed_size
                     "float, false" "float, true" "double, false" "double, true")
 tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
-                    "triangular_product;solve_rows;diagonal_product" float double)
+                    "triangular_product;solve_rows;diagonal_product;factor_product" float double)
 tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_levels
                     float double)
 tessera_instantiate(precond/block_ldlt/numeric/schur.cuh block_ldlt::cuda

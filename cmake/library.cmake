@@ -74,6 +74,6 @@ add_custom_target(tessera_commit
           -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
   BYPRODUCTS ${PROJECT_BINARY_DIR}/commit.hpp)
 add_dependencies(tessera tessera_commit)
-set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/version.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/context.cpp APPEND PROPERTY COMPILE_DEFINITIONS
              TESSERA_VERSION="${PROJECT_VERSION}"
              TESSERA_COMMIT_FILE="${PROJECT_BINARY_DIR}/commit.hpp")

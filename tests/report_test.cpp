@@ -26,7 +26,7 @@ RunReport sample() {
     report.solve.restarts = 1;
     report.seconds = {0.5, 0.25, 0.125, 2.0};
     report.phases = {{"spmv", 86, 0.5, 2e9, false}, {"setup", 1, 0.125, 0, true}};
-    report.copy_rate = 8e9;
+    report.copy_bandwidth = 8e9;
     report.peak_memory_bytes = 123456;
     return report;
 }
@@ -140,7 +140,7 @@ TEST(report, json_writes_null_for_what_is_not_finite) {
     report.solve.relative_residual = -infinity;
     report.solve.residuals = {1.0, infinity};
     report.forward_error = infinity;
-    report.copy_rate = 0;
+    report.copy_bandwidth = 0;
     const Json json = Json::parse(to_json(report));
     EXPECT_EQ(json["status"], "non_finite");
     EXPECT_TRUE(json["relative_residual"].is_null());

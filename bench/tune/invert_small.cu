@@ -30,7 +30,7 @@ struct Arena {
     void* from;
     void* to;
     Index* info;
-    double copy_rate;
+    double copy_bandwidth;
 
     cudaStream_t stream() const { return static_cast<cudaStream_t>(context.stream()); }
 };
@@ -76,7 +76,7 @@ double fraction_of_copy(const Arena& arena, int n, Launch&& launch) {
         tessera::cuda::LaunchChain chain(arena.context);
         launch(chain, job);
     });
-    return 2.0 * job.a.count * n * n * sizeof(T) / time * 1e3 / arena.copy_rate;
+    return 2.0 * job.a.count * n * n * sizeof(T) / time * 1e3 / arena.copy_bandwidth;
 }
 
 /// One line: type, register width, shape, fraction of the copy rate.
@@ -118,7 +118,7 @@ int main() {
     const double copy = milliseconds(arena, [&] {
         cudaMemcpyAsync(arena.to, arena.from, bytes, cudaMemcpyDeviceToDevice, arena.stream());
     });
-    arena.copy_rate = 2.0 * double(bytes) / copy * 1e3;
+    arena.copy_bandwidth = 2.0 * double(bytes) / copy * 1e3;
     fill<<<unsigned(values_at_once / 256), 256, 0, arena.stream()>>>(
         values_at_once, static_cast<TUNED_TYPE*>(arena.from));
     run(arena);

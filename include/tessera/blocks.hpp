@@ -17,9 +17,9 @@ struct BlockPartition {
     std::string options;          ///< How it was made, as text: "32", "32,blocks=natural".
 };
 
-/// Largest block, in rows, that any preconditioner takes.
+/// Largest number of rows of a block.
 inline constexpr Index largest_block_bound = 64;
-/// The bound where none is named.
+/// Default of the bound on the rows of a block.
 inline constexpr Index default_block_bound = 32;
 
 /// How supervariables (consecutive rows with equal patterns) become blocks of at most `bound` rows.

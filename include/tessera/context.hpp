@@ -83,7 +83,7 @@ class TESSERA_API Context {
 
     /// Bytes a second (read plus written) of a large copy in this Context's memory; measured at
     /// the first call (about 50 ms), waits.
-    double copy_rate() const;
+    double copy_bandwidth() const;
 
     ContextState& state() const { return *state_; }
 

@@ -5,7 +5,7 @@
 #include "tessera/types.hpp"
 
 /// Turns a CUDA error into a DeviceError (OutOfMemory for memory) that names the call and the
-/// place.
+/// source line.
 #define TESSERA_CUDA(call) ::tessera::cuda::check((call), #call, __FILE__, __LINE__)
 
 namespace tessera::cuda {

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-/// The parts as one text, numbers in decimal.
+/// Concatenates texts and numbers (in decimal).
 template <class... Parts>
 std::string concat(const Parts&... parts) {
     std::string text;
@@ -24,16 +24,16 @@ std::string concat(const Parts&... parts) {
     return text;
 }
 
-/// "a, b, c", or what stands for no names.
+/// "a, b, c", or `none` where the list is empty.
 inline std::string list_of(const std::vector<std::string>& names, const char* none = "none") {
     std::string list;
     for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     return list.empty() ? none : list;
 }
 
-/// Throws InvalidArgument with these parts as its message unless the condition is true.
+/// Throws InvalidArgument with the parts as its message unless the condition is true.
 template <class... Parts>
-void require_that(bool condition, const Parts&... parts) {
+void require(bool condition, const Parts&... parts) {
     if (!condition) throw InvalidArgument(concat(parts...));
 }
 

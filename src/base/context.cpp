@@ -1,5 +1,7 @@
 #include "tessera/context.hpp"
 
+#include TESSERA_COMMIT_FILE
+
 #include <algorithm>
 #include <charconv>
 
@@ -8,6 +10,9 @@
 #include "base/phases.hpp"
 
 namespace tessera {
+
+const char* version() { return TESSERA_VERSION; }
+const char* commit() { return TESSERA_COMMIT; }
 
 const char* to_string(InstructionSet set) {
     return set == InstructionSet::sse4 ? "sse4" : set == InstructionSet::avx2 ? "avx2" : "avx512";
@@ -132,8 +137,8 @@ void Context::reset_phases() const {
     state_->replayed = false;
 }
 
-double Context::copy_rate() const {
-    double& best = state_->copy_rate;
+double Context::copy_bandwidth() const {
+    double& best = state_->copy_bandwidth;
     if (best > 0) return best;
     const Offset bytes =
         std::min(on_gpu() ? Offset(1) << 30 : Offset(1) << 26, free_memory() / 8 / 4096 * 4096);

@@ -101,8 +101,8 @@ void ContextState::copy_bytes(const void* from, void* to, Offset bytes) {
         Offset(1) << 18);
 }
 
-/// Bytes to be had without swapping. The page cache counts (it gives way); pages that are free
-/// outright are few right after a large file was read.
+/// Memory available without swapping. It includes the page cache, which is large right after a
+/// large file was read.
 Offset ContextState::free_memory() {
     std::ifstream file("/proc/meminfo");
     std::string key, unit;

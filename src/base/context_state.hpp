@@ -19,7 +19,7 @@ struct ContextState {
     void* stream = nullptr;
     bool poison = false;
     std::string description;
-    double copy_rate = 0;
+    double copy_bandwidth = 0;
 
     Offset memory_bytes = 0;
     Offset peak_memory_bytes = 0;

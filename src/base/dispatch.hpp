@@ -1,16 +1,16 @@
 #pragma once
 
+#include "base/concat.hpp"
 #include "tessera/context.hpp"
 
-/// The name of a CUDA entry where the CUDA backend is built, else a null pointer, so that
-/// builds without it need nothing in its place.
+/// The address of a CUDA function, or null where the CUDA backend is not built.
 #if TESSERA_WITH_CUDA
 #define TESSERA_IF_CUDA(name) (&name)
 #else
 #define TESSERA_IF_CUDA(name) (nullptr)
 #endif
 
-/// The same declarations in the namespaces of both backends, cpu and cuda, of the enclosing one.
+/// Repeats declarations in the nested namespaces cpu and cuda.
 #define TESSERA_BACKENDS(...) \
     namespace cpu {           \
     __VA_ARGS__               \
@@ -23,7 +23,7 @@ namespace tessera {
 
 [[noreturn]] void throw_cuda_not_built();
 
-/// The entry that runs on `context`: select(context, &cpu::f, TESSERA_IF_CUDA(cuda::f))(...).
+/// The function that runs on `context`: select(context, &cpu::f, TESSERA_IF_CUDA(cuda::f))(...).
 template <class F>
 F* select(const Context& context, F* cpu, std::type_identity_t<F*> cuda) {
     if (!context.on_gpu()) return cpu;
@@ -31,12 +31,8 @@ F* select(const Context& context, F* cpu, std::type_identity_t<F*> cuda) {
     return cuda;
 }
 
-/// Runs cpu::name or cuda::name, of the namespace that it stands in, by the Context.
+/// Calls cpu::name or cuda::name of the current namespace, by the backend of the Context.
 #define TESSERA_RUN(name, context, ...) \
     tessera::select(context, &cpu::name, TESSERA_IF_CUDA(cuda::name))(context, __VA_ARGS__)
-
-inline void require(bool holds, const char* message) {
-    if (!holds) throw InvalidArgument(message);
-}
 
 }  // namespace tessera

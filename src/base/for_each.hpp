@@ -11,7 +11,7 @@
 namespace tessera {
 
 namespace cuda {
-/// Defined in gpu/for_each.cuh, to be instantiated there for every F.
+/// Defined in gpu/for_each.cuh; a .cu file instantiates it for every F.
 template <class F>
 void for_each_index(const Context& context, Offset count, const F& f);
 }  // namespace cuda
@@ -29,8 +29,8 @@ void for_each_index(const Context& context, Offset count, const F& f) {
 }
 }  // namespace cpu
 
-/// f(i) for i = 0 .. count - 1 in any order on the backend of the Context: one body for both. F is
-/// a struct of plain values with `work`, about how many numbers one i reads. No wait.
+/// f(i) for i = 0 .. count - 1 in any order on the backend of the Context: one function for both. F
+/// is a trivially copyable struct with F::work, about how many numbers one i reads. Does not wait.
 template <class F>
 void for_each_index(const Context& context, Offset count, const F& f) {
     select(context, &cpu::for_each_index<F>, TESSERA_IF_CUDA(cuda::for_each_index<F>))(context,
@@ -39,7 +39,7 @@ void for_each_index(const Context& context, Offset count, const F& f) {
 
 #endif
 
-/// Sets a flag that several i may set at once.
+/// Sets a flag; several i may do so at once.
 TESSERA_HOST_DEVICE inline void raise_flag(int* flag) {
 #ifdef __CUDA_ARCH__
     *flag = 1;

@@ -14,8 +14,8 @@ struct GatheredRows {
     std::vector<Index> items;
 };
 
-/// gather(i, list) appends the numbers of row i, in any order and as often as it likes; each range
-/// of rows is gathered once, by one thread.
+/// gather(i, list) appends the numbers of row i, in any order, duplicates allowed; each range of
+/// rows is gathered once, by one thread.
 template <class Gather>
 GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     GatheredRows result;

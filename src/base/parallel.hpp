@@ -8,11 +8,11 @@
 
 namespace tessera {
 
-/// Work below which a second thread is not worth waking.
+/// Number of elements from which a second thread pays.
 inline constexpr Offset parallel_grain = 16384;
 
-/// f(part, first, last) for the parts of 0..count split at fixed places: `parts` ranges of equal
-/// length, independent of the number of threads that walk them. The first exception is rethrown.
+/// f(part, first, last) for `parts` ranges of equal length of 0..count, which do not depend on the
+/// number of threads. The first exception is rethrown.
 template <class F>
 void parallel_parts(int threads, Offset count, Offset parts, F&& f) {
     if (count <= 0) return;
@@ -33,8 +33,7 @@ void parallel_parts(int threads, Offset count, Offset parts, F&& f) {
     if (error) std::rethrow_exception(error);
 }
 
-/// f(first, last) over 0..count, one range a thread. For work whose result does not depend on how
-/// it is split.
+/// f(first, last) over 0..count, one range a thread: the ranges depend on the number of threads.
 template <class F>
 void parallel_ranges(int threads, Offset count, F&& f, Offset grain = parallel_grain) {
     const Offset parts = std::clamp<Offset>(count / std::max<Offset>(grain, 1), 1, threads);
@@ -42,8 +41,7 @@ void parallel_ranges(int threads, Offset count, F&& f, Offset grain = parallel_g
                    [&](Offset, Offset first, Offset last) { f(first, last); });
 }
 
-/// f(k) for k in 0..count, each by the next thread that is free: for tasks of unequal length whose
-/// results do not depend on who runs them.
+/// f(k) for k in 0..count, each by the next idle thread: for tasks of unequal length.
 template <class F>
 void parallel_tasks(int threads, Offset count, F&& f) {
     std::atomic<Offset> next{0};

@@ -4,9 +4,8 @@
 
 #include "base/host_device.hpp"
 
-// Arithmetic of symmetric 2 x 2 pivots, the same on both backends. Pivots are chosen so that
-// e11 e22 < e21^2 / 2: their eigenvalues have opposite signs, and what is computed here of them,
-// scaled by e21, loses no digits.
+// Symmetric 2 x 2 pivots with e11 e22 < e21^2 / 2, on both backends: the eigenvalues have opposite
+// signs, so that the formulas below, scaled by e21, have no cancellation.
 
 namespace tessera::batched {
 
@@ -42,8 +41,8 @@ TESSERA_HOST_DEVICE PivotEigen<T> eigenpairs(const PivotPair<T>& e) {
     return {e.e11 - t * e.e21, e.e22 + t * e.e21, c, t * c};
 }
 
-/// Replaces the eigenvalues `v` of e by `first` and `second`. The off-diagonal element becomes 0 if
-/// it is below the rounding errors of both diagonal elements.
+/// The pivot with the eigenvectors of `v` and the eigenvalues `first` and `second`; e21 becomes 0
+/// where it is below the rounding errors of e11 and e22.
 template <class T>
 TESSERA_HOST_DEVICE PivotPair<T> with_eigenvalues(const PivotPair<T>& e, const PivotEigen<T>& v,
                                                   T first, T second) {
@@ -71,9 +70,9 @@ TESSERA_HOST_DEVICE PivotPair<T> inverse(const PivotPair<T>& e) {
     return {f2 * scale, -scale, f1 * scale};
 }
 
-/// Whether static pivoting takes e for a 2 x 2 pivot; `below` is max |column| below e11.
+/// Whether static pivoting uses e as a 2 x 2 pivot; `below` is max |a_i1| below e11.
 template <class T>
-TESSERA_HOST_DEVICE bool takes_pair(const PivotPair<T>& e, T below) {
+TESSERA_HOST_DEVICE bool is_pair_pivot(const PivotPair<T>& e, T below) {
     if (!(std::fabs(e.e11) < pivot_alpha<T> * below)) return false;
     const T f1 = e.e11 / e.e21;
     const T f2 = e.e22 / e.e21;

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "base/concat.hpp"
+
 namespace tessera {
 
 namespace {
@@ -63,7 +65,7 @@ template <class Number>
 Number in_range(const std::string& what, std::string_view text, Number low, Number high) {
     Number number = 0;
     const std::string reason = parse(text, number);
-    if (!reason.empty()) throw InvalidArgument(what + ": " + quoted(text) + " is " + reason);
+    require(reason.empty(), what, ": ", quoted(text), " is ", reason);
     if (number < low || number > high) {
         std::ostringstream message;
         message << what << ": " << text << " is not within " << low << ".." << high;
@@ -95,11 +97,7 @@ std::string unknown_word_message(std::string_view what, std::string_view word,
     std::string message = "unknown " + std::string(what) + " " + quoted(word);
     if (candidates.empty()) return message + "; there are none";
     message += nearest.empty() ? "." : "; did you mean " + quoted(nearest) + "?";
-    const char* separator = " Valid: ";
-    for (const std::string& candidate : candidates) {
-        message += std::exchange(separator, ", ") + candidate;
-    }
-    return message;
+    return message + " Valid: " + list_of(candidates);
 }
 
 std::string parse_real(std::string_view token, double& number) {
@@ -136,26 +134,23 @@ std::string parse_integer(std::string_view token, std::int64_t& number) {
 }
 
 Spec::Spec(const std::string& text) : name_(text, 0, text.find_first_of(":,")) {
-    if (name_.empty()) throw InvalidArgument("an option text needs a name: " + quoted(text));
+    require(!name_.empty(), "an option text needs a name: ", quoted(text));
     for (std::size_t at = name_.size(); at < text.size();) {
         const bool after_name = text[at] == ':' && at == name_.size();
         const std::size_t comma = std::min(text.find(',', at + 1), text.size());
         const std::string item = text.substr(at + 1, comma - at - 1);
         at = comma;
         const std::size_t equals = item.find('=');
-        if (item.empty() || equals == 0) {
-            throw InvalidArgument("something is missing in " + quoted(text) +
-                                  "; write NAME[:VALUE][,OPTION=VALUE]");
-        }
+        require(!item.empty() && equals != 0, "something is missing in ", quoted(text),
+                "; write NAME[:VALUE][,OPTION=VALUE]");
         if (equals == std::string::npos && (after_name || is_value(item))) {
             values_.push_back(item);
             continue;
         }
         const std::string key = item.substr(0, equals);
         const bool flag = equals == std::string::npos;
-        if (!options_.emplace(key, flag ? "true" : item.substr(equals + 1)).second) {
-            throw InvalidArgument(quoted(key) + " stands twice in " + quoted(text));
-        }
+        require(options_.emplace(key, flag ? "true" : item.substr(equals + 1)).second, quoted(key),
+                " stands twice in ", quoted(text));
     }
 }
 

@@ -11,25 +11,25 @@
 namespace tessera::batched {
 
 /// Throws InvalidArgument, as `name`, unless `holds`.
-inline void require_of(bool holds, const char* name, const char* message) {
+inline void require_argument(bool holds, const char* name, const char* message) {
     if (!holds) throw InvalidArgument(std::string(name) + ": " + message);
 }
 
 /// A batch that is only looked at. What lies in device memory is not checked.
 template <class T>
 void check_batch(const char* name, const BatchView<T>& a) {
-    require_of(a.count >= 0, name, "the number of matrices is negative");
+    require_argument(a.count >= 0, name, "the number of matrices is negative");
     if (a.sizes == nullptr && (a.size < 0 || a.size > largest_size)) {
         throw InvalidArgument(std::string(name) + ": the matrices have " + std::to_string(a.size) +
                               " rows; a matrix of a batch has 0.." + std::to_string(largest_size));
     }
-    require_of(a.sizes != nullptr || a.leading_dimension >= a.size, name,
-               "the leading dimension is smaller than the number of rows");
+    require_argument(a.sizes != nullptr || a.leading_dimension >= a.size, name,
+                     "the leading dimension is smaller than the number of rows");
 }
 
 /// Rows of the largest matrix.
 template <class T>
-Index largest_of(const BatchView<T>& a, const Plan* plan) {
+Index max_rows(const BatchView<T>& a, const Plan* plan) {
     if (a.count == 0) return 0;
     return plan != nullptr ? plan->largest() : a.size;
 }
@@ -37,34 +37,51 @@ Index largest_of(const BatchView<T>& a, const Plan* plan) {
 /// A batch, or vectors, of matrices with up to `largest` rows.
 template <class View>
 void check_values(const char* name, Index largest, const View& view) {
-    require_of(largest == 0 || view.values != nullptr || view.starts != nullptr, name,
-               "values of matrices or vectors are missing");
+    require_argument(largest == 0 || view.values != nullptr || view.starts != nullptr, name,
+                     "values of matrices or vectors are missing");
 }
 
 /// A batch, or vectors, that are written: a stride of 0 would put all at one place.
 template <class View>
 void check_written(const char* name, Index count, const View& written) {
-    require_of(count <= 1 || written.starts != nullptr || written.offsets != nullptr ||
-                   written.stride != 0,
-               name, "the results lie on top of each other; give a stride, offsets or starts");
+    require_argument(count <= 1 || written.starts != nullptr || written.offsets != nullptr ||
+                         written.stride != 0,
+                     name,
+                     "the results lie on top of each other; give a stride, offsets or starts");
+}
+
+/// Vectors of `count` matrices with up to `largest` rows, the second ones written; false where
+/// there are none.
+template <class X, class Y>
+bool check_vectors(const char* name, Index count, Index largest, const X& x, const Y& y) {
+    require_argument(x.vectors >= 0 && x.vectors == y.vectors, name,
+                     "the numbers of vectors on both sides must be equal");
+    if (largest == 0 || x.vectors == 0) return false;
+    check_values(name, largest, x);
+    check_values(name, largest, y);
+    require_argument(
+        x.vectors == 1 || (x.leading_dimension >= largest && y.leading_dimension >= largest), name,
+        "the leading dimension of vectors is smaller than the number of rows");
+    check_written(name, count, y);
+    return true;
 }
 
 /// The plan that the kernels need: none for matrices of one size; else the given one, or one made
 /// here, which lives in `own`.
 template <class T>
-const Plan* plan_of(const char* name, const Context& context, const BatchView<T>& a,
-                    const Plan* given, std::optional<Plan>& own) {
-    require_of(given == nullptr || given->count() == a.count, name,
-               "the plan was made for another number of matrices");
+const Plan* resolve_plan(const char* name, const Context& context, const BatchView<T>& a,
+                         const Plan* given, std::optional<Plan>& own) {
+    require_argument(given == nullptr || given->count() == a.count, name,
+                     "the plan was made for another number of matrices");
     if (a.sizes == nullptr) given = nullptr;
     if (a.sizes != nullptr && given == nullptr) given = &own.emplace(context, a.count, a.sizes);
-    check_values(name, largest_of(a, given), a);
+    check_values(name, max_rows(a, given), a);
     return given;
 }
 
 /// Values in all matrices, or rows of all matrices (power 1).
 template <class T>
-double values_of(const BatchView<T>& a, const Plan* plan, int power = 2) {
+double value_count(const BatchView<T>& a, const Plan* plan, int power = 2) {
     const auto values = [&](Index n) { return power == 2 ? double(n) * n : double(n); };
     if (plan == nullptr) return double(a.count) * values(a.size);
     double sum = 0;
@@ -80,11 +97,11 @@ void check_pair(const char* name, const BatchView<A>& a, const BatchView<X>& x,
                 bool row_major_too = false) {
     check_batch(name, a);
     check_batch(name, x);
-    require_of(row_major_too || a.layout == Layout::column_major, name,
-               "matrices must be column-major");
-    require_of(a.layout == x.layout, name, "the batches differ in their layout");
-    require_of(a.count == x.count, name, "the batches differ in their number of matrices");
-    require_of(
+    require_argument(row_major_too || a.layout == Layout::column_major, name,
+                     "matrices must be column-major");
+    require_argument(a.layout == x.layout, name, "the batches differ in their layout");
+    require_argument(a.count == x.count, name, "the batches differ in their number of matrices");
+    require_argument(
         (a.sizes == nullptr) == (x.sizes == nullptr) && (a.sizes != nullptr || a.size == x.size),
         name, "the batches differ in the sizes of their matrices");
     check_written(name, x.count, x);
@@ -94,7 +111,7 @@ template <class I>
 void check_permutations(const char* name, Index count, Index largest,
                         const PermutationsView<I>& permutations) {
     const bool given = permutations.rows != nullptr || permutations.columns != nullptr;
-    require_of(
+    require_argument(
         !given || count <= 1 || permutations.offsets != nullptr || permutations.stride >= largest,
         name, "the permutations lie on top of each other; give a stride or offsets");
 }

@@ -37,7 +37,7 @@ TESSERA_HOST_DEVICE bool is_contiguous(const batched::BatchView<T>& view) {
 
 /// The same, from a multiple of 16 bytes on.
 template <class T>
-bool is_aligned_run(const batched::BatchView<T>& view) {
+bool is_contiguous_aligned(const batched::BatchView<T>& view) {
     return is_contiguous(view) && reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
 }
 

@@ -24,13 +24,13 @@ inline unsigned blocks_for(Offset n, int items_a_block) {
 
 /// Whether all GPUs that this is compiled for (compute capability 9.0 on) can start a kernel while
 /// the one before it in the stream still runs.
-constexpr bool overlapping_launches() {
+constexpr bool supports_dependent_launch() {
     constexpr int architectures[] = {__CUDA_ARCH_LIST__};
     return *std::min_element(std::begin(architectures), std::end(architectures)) >= 900;
 }
 
 /// Whether they have bulk copies.
-constexpr bool bulk_copies() { return overlapping_launches(); }
+constexpr bool supports_bulk_copies() { return supports_dependent_launch(); }
 
 /// Launches a kernel that begins with begin_dependent (or as LaunchChain says), in every thread and
 /// before it touches global memory. Its launch and its first thread blocks overlap the end of the
@@ -51,19 +51,20 @@ void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned t
     config.dynamicSmemBytes = std::size_t(shared_bytes);
     config.stream = stream;
     config.attrs = &overlap;
-    config.numAttrs = overlapping_launches() ? 1 : 0;
+    config.numAttrs = supports_dependent_launch() ? 1 : 0;
     TESSERA_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 
 /// Lets the next launch_dependent start.
-__device__ __forceinline__ void let_dependents_start() {
+__device__ __forceinline__ void trigger_dependent_launch() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 /// Waits for all kernels before this one. What a kernel reads earlier must have been written before
-/// the host launched any of the kernels that still run then, and the host must have waited for that.
-__device__ __forceinline__ void wait_for_kernels_before() {
+/// the host launched any of the kernels that still run then, and the host must have waited for
+/// that.
+__device__ __forceinline__ void wait_for_prior_kernels() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -71,8 +72,8 @@ __device__ __forceinline__ void wait_for_kernels_before() {
 /// Both. A kernel must not end before those before it have, else the next one would not wait for
 /// these.
 __device__ __forceinline__ void begin_dependent() {
-    let_dependents_start();
-    wait_for_kernels_before();
+    trigger_dependent_launch();
+    wait_for_prior_kernels();
 }
 
 /// Kernels in the stream of a Context that need not wait for each other: each starts once all
@@ -111,9 +112,9 @@ class LaunchChain {
 /// those before it have, and the end of the last one is the end of all.
 __device__ __forceinline__ bool begin_in_chain(bool first_in_chain) {
     const bool last = blockIdx.x + 1 == gridDim.x;
-    if (first_in_chain) wait_for_kernels_before();
-    let_dependents_start();
-    if (last) wait_for_kernels_before();
+    if (first_in_chain) wait_for_prior_kernels();
+    trigger_dependent_launch();
+    if (last) wait_for_prior_kernels();
     return last;
 }
 

@@ -53,7 +53,7 @@ __device__ __forceinline__ Pack<T, count> load_if(bool wanted, const Pack<T, cou
 /// The same of memory that the kernel writes, before or after: an ordinary load in its place among
 /// the accesses of the thread.
 template <class T>
-__device__ __forceinline__ T load_written_if(bool wanted, const T* address, T otherwise) {
+__device__ __forceinline__ T load_coherent_if(bool wanted, const T* address, T otherwise) {
     if constexpr (sizeof(T) == 8) {
         asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f64 %0, [%1]; }"
                      : "+d"(otherwise)

@@ -244,7 +244,8 @@ __device__ __forceinline__ void for_tiles(Index count, int stage_bytes, Work&& w
 /// after the last overflows.)
 template <class T>
 bool takes_pipeline(const batched::BatchView<T>& a) {
-    return bulk_copies() && is_aligned_run(a) && a.size >= 1 && a.size <= 32 && a.count < (1 << 30);
+    return supports_bulk_copies() && is_contiguous_aligned(a) && a.size >= 1 && a.size <= 32 &&
+           a.count < (1 << 30);
 }
 
 /// launch(std::integral_constant<int, n>()) for 1 <= n <= 32; false where n is not compiled.

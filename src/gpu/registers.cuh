@@ -24,11 +24,11 @@ __device__ __forceinline__ double select_register(bool condition, double x, doub
 
 /// value = from, in one case of the branches of with_register.
 template <int J>
-__device__ __forceinline__ void take_register(float& value, float from) {
+__device__ __forceinline__ void move_register(float& value, float from) {
     asm volatile("mov.b32 %0, %1; // %2" : "=f"(value) : "f"(from), "n"(J));
 }
 template <int J>
-__device__ __forceinline__ void take_register(double& value, double from) {
+__device__ __forceinline__ void move_register(double& value, double from) {
     asm volatile("mov.b64 %0, %1; // %2" : "=d"(value) : "d"(from), "n"(J));
 }
 

@@ -10,7 +10,7 @@
 namespace tessera::cuda {
 
 /// Sums that are finished by themselves: counters at the head of the reduction scratch.
-inline constexpr int most_groups = 64;
+inline constexpr int max_groups = 64;
 
 /// Sum over the thread block in a fixed tree; valid in thread 0.
 template <class T>
@@ -65,7 +65,7 @@ struct Sums {
     unsigned* counters;
     T* partial;
     Sums(const Context& context, Offset count) {
-        constexpr Offset head = most_groups * Offset(sizeof(unsigned));
+        constexpr Offset head = max_groups * Offset(sizeof(unsigned));
         char* memory =
             static_cast<char*>(reduction_scratch(context, head + count * Offset(sizeof(T))));
         counters = reinterpret_cast<unsigned*>(memory);

@@ -66,8 +66,7 @@ bool Lines::next(std::string_view& line) {
 }
 
 void require_cpu(const Context& cpu, const char* function) {
-    require_that(!cpu.on_gpu(), function,
-                 " works in host memory: pass a CPU context (Context::cpu())");
+    require(!cpu.on_gpu(), function, " works in host memory: pass a CPU context (Context::cpu())");
 }
 
 }  // namespace tessera::io

@@ -55,13 +55,12 @@ void check_fields(const std::vector<MeshField>& fields, Index count, const char*
                   std::vector<std::string> names) {
     for (const MeshField& field : fields) {
         const auto require_field = [&](bool condition, const auto&... problem) {
-            require_that(condition, "write_vtu: the field ", Quoted{field.name}, problem...);
+            require(condition, "write_vtu: the field ", Quoted{field.name}, problem...);
         };
-        require_that(!field.name.empty(), "write_vtu: a field has no name");
+        require(!field.name.empty(), "write_vtu: a field has no name");
         const auto is_control = [](unsigned char c) { return c < ' '; };
-        require_that(std::ranges::none_of(field.name, is_control),
-                     "write_vtu: the name of the field ", Quoted{field.name},
-                     " holds a control character");
+        require(std::ranges::none_of(field.name, is_control), "write_vtu: the name of the field ",
+                Quoted{field.name}, " holds a control character");
         require_field(field.components >= 1, " has no components");
         require_field(Offset(field.values.size()) == Offset(count) * field.components, " has ",
                       field.values.size(), " values, not ", field.components, " for each of ",

@@ -81,7 +81,7 @@ void check_symmetry(const Context& cpu, const CsrView<T>& matrix, Symmetry symme
     const bool skew = symmetry == Symmetry::skew_symmetric;
     const std::string what =
         concat("write_matrix: the matrix is not ", skew ? "skew-symmetric: " : "symmetric: ");
-    require_that(matrix.rows == matrix.columns, what, matrix.rows, " x ", matrix.columns);
+    require(matrix.rows == matrix.columns, what, matrix.rows, " x ", matrix.columns);
     const Offset row = first_wrong(
         cpu, matrix.rows, [&](Offset i) { return !asymmetry(matrix, Index(i), skew).empty(); });
     if (row < matrix.rows) throw InvalidArgument(what + asymmetry(matrix, Index(row), skew));

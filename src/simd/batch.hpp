@@ -10,10 +10,10 @@
 namespace tessera {
 
 /// Matrices of a set at most; whole vectors of lanes for every instruction set.
-inline constexpr Index batch_set = 128;
+inline constexpr Index max_set_size = 128;
 
 /// Boundaries between parts lie at multiples of this, so that most vectors of lanes are full.
-inline constexpr Index batch_lanes = 16;
+inline constexpr Index lane_alignment = 16;
 
 /// Values of each matrix that are in the lanes of vectors at a time, or one column, where only a
 /// panel of columns is needed.
@@ -28,7 +28,7 @@ struct alignas(64) CacheLine {
 struct BatchSet {
     Index n = 0;
     Index count = 0;
-    Index members[batch_set];
+    Index members[max_set_size];
 };
 
 /// Where matrix b, or its vectors, start.
@@ -47,9 +47,9 @@ Offset leading_dimension_of(const View& view, Index n) {
 /// The addresses of a set, repeated up to whole vectors of lanes: lanes without a matrix of their
 /// own read the last one again.
 template <class View>
-void list_starts(const View& view, const BatchSet& set, decltype(view.values)* starts) {
+void gather_addresses(const View& view, const BatchSet& set, decltype(view.values)* starts) {
     for (Index k = 0; k < set.count; ++k) starts[k] = start_of(view, set.members[k]);
-    for (Index k = set.count; k % batch_lanes != 0; ++k) starts[k] = starts[set.count - 1];
+    for (Index k = set.count; k % lane_alignment != 0; ++k) starts[k] = starts[set.count - 1];
 }
 
 /// Matrices of n rows are numbers begin .. end-1 of the plan, or of a batch of one size.
@@ -83,7 +83,7 @@ void for_batch_parts(const Context& context, const View& a, const Plan* plan, Co
             double before = 0;  // Work of smaller matrices.
             for (Index n = 0; n <= largest; ++n) {
                 const auto [begin, end] = size_class(a, plan, n);
-                const Offset lanes = n <= 32 ? batch_lanes : 1;
+                const Offset lanes = n <= 32 ? lane_alignment : 1;
                 const auto boundary = [&, first = begin, count = end - begin](Offset p) {
                     const double wanted = (total * double(p) / double(parts) - before) / cost(n);
                     const Offset whole = Offset(std::clamp(wanted, 0.0, double(count)));
@@ -92,7 +92,7 @@ void for_batch_parts(const Context& context, const View& a, const Plan* plan, Co
                 const Offset last = boundary(part + 1);
                 for (Offset at = boundary(part); at < last; at += set.count) {
                     set.n = n;
-                    set.count = Index(std::min<Offset>(batch_set, last - at));
+                    set.count = Index(std::min<Offset>(max_set_size, last - at));
                     for (Index k = 0; k < set.count; ++k) {
                         set.members[k] = plan != nullptr ? plan->order()[at + k] : Index(at) + k;
                     }

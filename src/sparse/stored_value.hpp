@@ -28,8 +28,8 @@ TESSERA_HOST_DEVICE inline Stored narrow_to(T value) {
         } else {
             single = value;
         }
-        if constexpr (std::is_same_v<Stored, f16>) return {bits_of_f16(single)};
-        if constexpr (std::is_same_v<Stored, bf16>) return {bits_of_bf16(single)};
+        if constexpr (std::is_same_v<Stored, f16>) return {float_to_f16(single)};
+        if constexpr (std::is_same_v<Stored, bf16>) return {float_to_bf16(single)};
     }
 }
 
@@ -37,9 +37,9 @@ TESSERA_HOST_DEVICE inline Stored narrow_to(T value) {
 template <class T, class Stored>
 TESSERA_HOST_DEVICE inline T widen_to(Stored value) {
     if constexpr (std::is_same_v<Stored, f16>) {
-        return T(float_of_f16(value.bits));
+        return T(f16_to_float(value.bits));
     } else if constexpr (std::is_same_v<Stored, bf16>) {
-        return T(float_of_bf16(value.bits));
+        return T(bf16_to_float(value.bits));
     } else {
         return T(value);
     }

@@ -10,7 +10,7 @@ namespace tessera::bench {
 Json document(const Context& context, const std::string& bench) {
     return {{"schema", "tessera-bench/1"},  {"bench", bench},
             {"commit", commit()},           {"device", context.description()},
-            {"threads", context.threads()}, {"copy_gbps", context.copy_rate() / 1e9},
+            {"threads", context.threads()}, {"copy_gbps", context.copy_bandwidth() / 1e9},
             {"rows", Json::array()}};
 }
 
@@ -83,7 +83,7 @@ void add_timing(Json& row, const Context& context, const Timing& timing, double 
     row["spread"] = timing.spread;
     if (!context.on_gpu()) row["fastest_milliseconds"] = timing.fastest;
     row["bytes"] = bytes;
-    row["fraction_of_copy"] = bytes / (1e-3 * timing.milliseconds) / context.copy_rate();
+    row["fraction_of_copy"] = bytes / (1e-3 * timing.milliseconds) / context.copy_bandwidth();
 }
 
 NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder) {

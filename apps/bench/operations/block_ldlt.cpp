@@ -106,7 +106,7 @@ void add_times(Json& row, const Context& context, const LinearSystem& system,
     const double bytes = bytes_of(preconditioner);
     row["apply_milliseconds"] = milliseconds;
     row["apply_bytes"] = bytes;
-    row["fraction_of_copy"] = bytes / (1e-3 * milliseconds) / context.copy_rate();
+    row["fraction_of_copy"] = bytes / (1e-3 * milliseconds) / context.copy_bandwidth();
 }
 
 SolveReport run_solver(const Context& context, const LinearSystem& system,

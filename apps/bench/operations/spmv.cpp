@@ -203,7 +203,8 @@ class MatrixRows {
             row_.first * (rounding(values, sizeof(T) == 8) +
                           2 * double(row_.second + 2) * double(std::numeric_limits<T>::epsilon()));
         line["fraction_of_roofline"] = roofline(value_size(values), index_bits) /
-                                       context_.copy_rate() / (1e-3 * double(line["milliseconds"]));
+                                       context_.copy_bandwidth() /
+                                       (1e-3 * double(line["milliseconds"]));
         if (result.contains("triad_gbps")) {  // The fastest against the fastest.
             line["fraction_of_triad"] = 1e-6 * double(line["bytes"]) /
                                         double(line["fastest_milliseconds"]) /

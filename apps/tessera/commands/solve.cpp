@@ -254,9 +254,9 @@ class Run {
     /// Stays unknown where its own buffers do not fit beside the system: the results come first.
     void measure_copy_rate() {
         try {
-            report_.copy_rate = context_.copy_rate();
+            report_.copy_bandwidth = context_.copy_bandwidth();
         } catch (const OutOfMemory&) {
-            report_.copy_rate = 0;
+            report_.copy_bandwidth = 0;
         }
     }
 

@@ -34,7 +34,7 @@ struct RunReport {
         double solve = 0;
     } seconds;
     std::vector<PhaseRecord> phases;
-    double copy_rate = 0;  ///< Bytes a second; phases are reported as fractions of it.
+    double copy_bandwidth = 0;  ///< Bytes a second; phases are reported as fractions of it.
     Offset peak_memory_bytes = 0;
     double forward_error = -1;  ///< ||x - x*|| / ||x*|| where the solution is known, else negative.
 };

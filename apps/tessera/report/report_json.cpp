@@ -15,14 +15,14 @@ Json value_of(const Fact& fact) {
     return to_json(std::get<std::vector<Fact>>(fact.value));
 }
 
-Json phase_json(const PhaseRecord& phase, double copy_rate) {
-    const bool known = phase.bytes > 0 && phase.seconds > 0 && copy_rate > 0;
+Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
+    const bool known = phase.bytes > 0 && phase.seconds > 0 && copy_bandwidth > 0;
     return {{"name", phase.name},
             {"calls", phase.calls},
             {"seconds", number(phase.seconds)},
             {"bytes", number(phase.bytes)},
             {"fraction_of_copy",
-             known ? number(phase.bytes / phase.seconds / copy_rate) : Json(nullptr)},
+             known ? number(phase.bytes / phase.seconds / copy_bandwidth) : Json(nullptr)},
             {"sampled", phase.sampled}};
 }
 
@@ -48,7 +48,7 @@ std::string to_json(const RunReport& report) {
     for (const double residual : solve.residuals) residuals.push_back(number(residual));
     Json phases = Json::array();
     for (const PhaseRecord& phase : report.phases) {
-        phases.push_back(phase_json(phase, report.copy_rate));
+        phases.push_back(phase_json(phase, report.copy_bandwidth));
     }
     Json json = {
         {"schema", "tessera-run/1"},
@@ -82,7 +82,8 @@ std::string to_json(const RunReport& report) {
           {"solve", number(report.seconds.solve)}}},
         {"phases", std::move(phases)},
         {"peak_memory_bytes", report.peak_memory_bytes},
-        {"copy_bytes_per_second", report.copy_rate > 0 ? number(report.copy_rate) : Json(nullptr)},
+        {"copy_bytes_per_second",
+         report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
     const Json groups = to_json(report.setup.facts);
     for (const auto& [group, facts] : groups.items()) json[group].update(facts);

@@ -135,16 +135,17 @@ std::string phase_table(const RunReport& report) {
                         static_cast<long long>(phase.calls), phase.seconds);
         if (phase.bytes > 0) {
             table += format(" %10s", format_bytes(phase.bytes).c_str());
-            if (phase.seconds > 0 && report.copy_rate > 0) {
-                table += format(" %5.1f %%", 100 * phase.bytes / phase.seconds / report.copy_rate);
+            if (phase.seconds > 0 && report.copy_bandwidth > 0) {
+                table +=
+                    format(" %5.1f %%", 100 * phase.bytes / phase.seconds / report.copy_bandwidth);
             }
         }
         table += '\n';
         sampled = sampled || phase.sampled;
     }
-    if (report.copy_rate > 0) {
-        table +=
-            "  copy: share of the measured copy rate, " + format_bytes(report.copy_rate) + "/s\n";
+    if (report.copy_bandwidth > 0) {
+        table += "  copy: share of the measured copy rate, " + format_bytes(report.copy_bandwidth) +
+                 "/s\n";
     }
     if (sampled) table += "  calls and seconds are samples: replayed graphs are not timed\n";
     return table;

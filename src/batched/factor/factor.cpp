@@ -31,22 +31,24 @@ void run(const char* name, const Context& context, FactorJob<T> job,
     }
     const auto& [rows, columns, stride, offsets] = job.permutations;
     const bool is_ldu = job.factorisation == Factorisation::ldu;
-    require_of(!is_ldu || job.pivoting != Pivoting::full || columns != nullptr || job.a.count == 0,
-               name, "the array for the permutations of columns is missing");
+    require_argument(
+        !is_ldu || job.pivoting != Pivoting::full || columns != nullptr || job.a.count == 0, name,
+        "the array for the permutations of columns is missing");
     check_pair(name, job.a, job.f);
     std::optional<Plan> own;
-    job.plan = plan_of(name, context, job.a, job.plan, own);
-    const Index largest = largest_of(job.a, job.plan);
+    job.plan = resolve_plan(name, context, job.a, job.plan, own);
+    const Index largest = max_rows(job.a, job.plan);
     check_values(name, largest, job.f);
     check_permutations(name, job.a.count, largest, job.permutations);
-    require_of(largest == 0 || job.pivoting == Pivoting::fixed || rows != nullptr, name,
-               "the array for the permutations of rows is missing");
-    require_of(job.options.threshold_stride >= 0, name, "the stride of thresholds is negative");
+    require_argument(largest == 0 || job.pivoting == Pivoting::fixed || rows != nullptr, name,
+                     "the array for the permutations of rows is missing");
+    require_argument(job.options.threshold_stride >= 0, name,
+                     "the stride of thresholds is negative");
     if (job.a.count == 0) return;
     const int permutations = (rows != nullptr) + (columns != nullptr);
     const Phase phase(context, name,
-                      (is_ldu ? 2 : 1.5) * values_of(job.a, job.plan) * sizeof(T) +
-                          permutations * values_of(job.a, job.plan, 1) * sizeof(Index) +
+                      (is_ldu ? 2 : 1.5) * value_count(job.a, job.plan) * sizeof(T) +
+                          permutations * value_count(job.a, job.plan, 1) * sizeof(Index) +
                           output_bytes(job.results) * job.a.count);
     TESSERA_RUN(factorise<T>, context, job);
 }

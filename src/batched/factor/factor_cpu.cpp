@@ -27,7 +27,8 @@ HWY_INLINE void store_interleaved(D d, FactorSet<T>& set, Index first,
     hn::Store(pivots.perturbation, d, fields[3]);
     hn::Store(pivots.smallest, d, fields[4]);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
-    separate_matrices(d, count, set.n, set.scratch, set.f_leading_dimension, false, set.f + first);
+    deinterleave_matrices(d, count, set.n, set.scratch, set.f_leading_dimension, false,
+                          set.f + first);
     for (Index lane = 0; lane < count; ++lane) {
         PivotRecord<T> record;
         record.info = Index(fields[0][lane]);
@@ -51,14 +52,14 @@ HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, I
     if (pivoting == Pivoting::full) {
         const auto found = largest_of_rest(d, m, s, true, p, q);
         r = found.row;
-        exchange_columns(d, m, s, found.column);
+        swap_columns(d, m, s, found.column);
         const Index column = q[s];
         q[s] = q[found.column];
         q[found.column] = column;
     } else {
         r = largest_in_column(d, m, s, s, -1, p).position;
     }
-    exchange_rows(m, s, r);
+    swap_rows(m, s, r);
     const Index row = p[s];
     p[s] = p[r];
     p[r] = row;
@@ -179,7 +180,7 @@ HWY_NOINLINE void llt_set(FactorSet<T>& set) {
         PivotRecord<T> record;
         for (Index s = 0; s < m.n; ++s) {
             if (set.pivoting == Pivoting::full) {
-                exchange_symmetric(d, m, s, largest_diagonal(m, s, set.rows[k]), set.rows[k]);
+                swap_symmetric(d, m, s, largest_diagonal(m, s, set.rows[k]), set.rows[k]);
             }
             const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record, true);
             if (record.failed) break;
@@ -233,7 +234,7 @@ HWY_INLINE PivotChoice choose_static(D d, const Square<T>& m, Index s, T tau) {
     const T below = hn::GetLane(hn::MaxOfLanes(d, largest_lanes(d, m, s, s, s)));
     if (magnitude(m.at(s, s)) < tau && below < tau) return {s};
     const PivotPair<T> e{m.at(s, s), m.at(s + 1, s), m.at(s + 1, s + 1)};
-    return takes_pair(e, below) ? PivotChoice{s, s + 1} : PivotChoice{s};
+    return is_pair_pivot(e, below) ? PivotChoice{s, s + 1} : PivotChoice{s};
 }
 
 /// Bunch-Kaufman (Higham, Algorithm 11.2) and rook (Algorithm 11.5) pivoting.
@@ -337,7 +338,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
         PivotRecord<T> record;
         for (Index s = 0; s < m.n;) {
             const PivotChoice choice = choose_pivot(d, m, set.pivoting, s, tau, p);
-            exchange_symmetric(d, m, s, choice.first, p);
+            swap_symmetric(d, m, s, choice.first, p);
             if (choice.second < 0) {
                 const T pivot = used_pivot(m.at(s, s), tau, s, record);
                 if (record.failed) break;
@@ -346,7 +347,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
                 continue;
             }
             // The row from position s is now where the first pivot row was.
-            exchange_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
+            swap_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
             const PivotPair<T> given{m.at(s, s), off_diagonal(m, s), m.at(s + 1, s + 1)};
             const PivotPair<T> e = used_pivot(given, tau, s, record);
             if (record.failed) break;

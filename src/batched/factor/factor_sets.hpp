@@ -93,15 +93,15 @@ struct FactorSet {
     Index n = 0;
     Index count = 0;
     Pivoting pivoting = Pivoting::fixed;
-    const T* a[batch_set];
-    T* f[batch_set];
+    const T* a[max_set_size];
+    T* f[max_set_size];
     Offset a_leading_dimension = 0;
     Offset f_leading_dimension = 0;
-    Index* rows[batch_set];  ///< Permutations, initially the identity.
-    Index* columns[batch_set];
+    Index* rows[max_set_size];  ///< Permutations, initially the identity.
+    Index* columns[max_set_size];
     T* scratch = nullptr;
-    alignas(64) T tau[batch_set];  ///< 0: no threshold.
-    PivotRecord<T> records[batch_set];
+    alignas(64) T tau[max_set_size];  ///< 0: no threshold.
+    PivotRecord<T> records[max_set_size];
 
     /// Stores the record of matrix k; the factors of a failed one become NaN.
     void record(Index k, const PivotRecord<T>& record) {
@@ -228,7 +228,7 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kern
     const bool lower = job.factorisation != Factorisation::ldu;
     for_batch_parts(context, job.a, job.plan, factor_work, [&](auto&& for_sets) {
         std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
-        std::vector<Index> own(2 * std::size_t(batch_set) * std::size_t(largest));
+        std::vector<Index> own(2 * std::size_t(max_set_size) * std::size_t(largest));
         FactorSet<T> set;
         for_sets([&](const BatchSet& members) {
             set.n = members.n;
@@ -237,8 +237,8 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kern
             set.a_leading_dimension = job.a.sizes != nullptr ? set.n : job.a.leading_dimension;
             set.f_leading_dimension = job.f.sizes != nullptr ? set.n : job.f.leading_dimension;
             set.scratch = reinterpret_cast<T*>(scratch.data());
-            list_starts(job.a, members, set.a);
-            list_starts(job.f, members, set.f);
+            gather_addresses(job.a, members, set.a);
+            gather_addresses(job.f, members, set.f);
             Index* next_own = own.data();  // For permutations that are not requested.
             for (Index k = 0; k < set.count; ++k) {
                 const Index b = members.members[k];
@@ -256,7 +256,7 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kern
                         ? largest_magnitude(set.n, set.a[k], set.a_leading_dimension, lower)
                         : T(1));
             }
-            for (Index k = set.count; k % batch_lanes != 0; ++k) set.tau[k] = set.tau[k - 1];
+            for (Index k = set.count; k % lane_alignment != 0; ++k) set.tau[k] = set.tau[k - 1];
             if (set.n > 0) {
                 kernel(set);
             } else {

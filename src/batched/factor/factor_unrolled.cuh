@@ -100,8 +100,8 @@ bool factorise_unrolled(const Context& context, const FactorJob<T>& job) {
         std::conditional_t<kind == Factorisation::ldu, UnrolledLdu<pivoting>, UnrolledLlt>;
     constexpr UnrolledTuning tuning = unrolled_tuning<T>(kind, pivoting);
     using Matrix16 = LaneGroupMatrix<T, tuning.lanes>;
-    if (!is_aligned_run(job.a) || !is_aligned_run(job.f) || wants_more_than_info(job.results) ||
-        job.options.relative) {
+    if (!is_contiguous_aligned(job.a) || !is_contiguous_aligned(job.f) ||
+        wants_more_than_info(job.results) || job.options.relative) {
         return false;
     }
     return launch_unrolled<Method, LaneMatrix<T>, tuning.blocks_of_8>(context, job) ||

@@ -59,7 +59,7 @@ template <class T>
 bool ldu_by_compaction(const Context& context, const FactorJob<T>& job) {
     using Shape = CompactShape;
     if (wants_more_than_info(job.results) || job.options.relative) return false;
-    const bool aligned = job.a.size % 4 == 0 && is_aligned_run(job.a);
+    const bool aligned = job.a.size % 4 == 0 && is_contiguous_aligned(job.a);
     const StagedLaunch launch = staged_launch(
         job.a, job.plan, 17, 32, Shape::warps * Shape::matrices, [](Index) { return 1; },
         [](Index) { return Shape::warps * Shape::matrices * Shape::bytes; });

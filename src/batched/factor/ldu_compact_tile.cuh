@@ -2,7 +2,7 @@
 
 #include "batched/factor/factor_launch.cuh"
 #include "batched/factor/ldu_compact_shape.cuh"
-#include "gpu/tiles/runs.cuh"
+#include "gpu/tiles/contiguous_tile.cuh"
 
 /// LDU with full pivoting and compaction for 17 to 32 rows in FP32: teams of 8 lanes with whole
 /// rows in registers. Every eight steps the remaining rows and columns are compacted through shared

@@ -163,7 +163,7 @@ PivotChoice choose_static(const SymmetricRest<T>& m, T tau) {
     const T below = m.off_diagonal(m.s).size;
     if (std::max(m.diagonal(m.s), below) < tau) return {m.s};
     const batched::PivotPair<T> e{m.at(m.s, m.s), m.at(m.s + 1, m.s), m.at(m.s + 1, m.s + 1)};
-    return batched::takes_pair(e, below) ? PivotChoice{m.s, m.s + 1} : PivotChoice{m.s};
+    return batched::is_pair_pivot(e, below) ? PivotChoice{m.s, m.s + 1} : PivotChoice{m.s};
 }
 
 /// Bunch-Kaufman (Higham, Algorithm 11.2) and rook (Algorithm 11.5) pivoting.

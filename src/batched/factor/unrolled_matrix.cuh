@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gpu/pack.cuh"
+#include "gpu/tiles/contiguous_tile.cuh"
 #include "gpu/tiles/factor_tile.cuh"
-#include "gpu/tiles/runs.cuh"
 
 namespace tessera::cuda {
 
@@ -11,7 +11,7 @@ namespace {
 /// A matrix of 8 rows in the registers of one lane. Padding between the 32 staged matrices of a
 /// warp avoids bank conflicts of 16-byte accesses.
 template <class T>
-struct LaneMatrix : WarpRun<T, 8, 32, 1, pack_width<T>> {
+struct LaneMatrix : ContiguousTile<T, 8, 32, 1, pack_width<T>> {
     static constexpr int n = 8;
     static constexpr int lanes = 1;
     static constexpr int rows = n;

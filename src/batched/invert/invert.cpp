@@ -11,16 +11,17 @@ void run(const char* name, const Context& context, InvertJob<T> job) {
     check_batch(name, job.a);
     if (job.store) check_pair(name, job.a, job.x, true);
     std::optional<Plan> own;
-    job.plan = plan_of(name, context, job.a, job.plan, own);
+    job.plan = resolve_plan(name, context, job.a, job.plan, own);
     if (job.plan != nullptr) job.order = job.plan->order();
-    if (job.store) check_values(name, largest_of(job.a, job.plan), job.x);
+    if (job.store) check_values(name, max_rows(job.a, job.plan), job.x);
     if (job.a.count == 0) return;
     const double passes = job.store ? 2 : 1;
     const double result_bytes = (job.results.info != nullptr ? sizeof(Index) : 0) +
                                 (job.results.reciprocal_condition != nullptr ? sizeof(T) : 0) +
                                 (job.results.pivot_growth != nullptr ? sizeof(T) : 0);
-    const Phase phase(context, name,
-                      passes * values_of(job.a, job.plan) * sizeof(T) + result_bytes * job.a.count);
+    const Phase phase(
+        context, name,
+        passes * value_count(job.a, job.plan) * sizeof(T) + result_bytes * job.a.count);
     TESSERA_RUN(invert<T>, context, job);
 }
 

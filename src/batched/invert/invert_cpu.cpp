@@ -29,13 +29,13 @@ struct EqualMatrices {
     Index count = 0;
     Offset a_leading_dimension = 0;
     Offset x_leading_dimension = 0;
-    const T* a[batch_set] = {};
-    T* x[batch_set] = {};
-    Index info[batch_set] = {};
+    const T* a[max_set_size] = {};
+    T* x[max_set_size] = {};
+    Index info[max_set_size] = {};
     alignas(
-        64) T norm_a[batch_set] = {};  ///< Infinity norms of A and of its inverse, if requested.
-    alignas(64) T norm_x[batch_set] = {};
-    alignas(64) T growth[batch_set] = {};  ///< max |u_kj| / max |a_ij|, if requested.
+        64) T norm_a[max_set_size] = {};  ///< Infinity norms of A and of its inverse, if requested.
+    alignas(64) T norm_x[max_set_size] = {};
+    alignas(64) T growth[max_set_size] = {};  ///< max |u_kj| / max |a_ij|, if requested.
 
     bool row_major() const { return job.a.layout == Layout::row_major; }
     bool wants_condition() const { return job.results.reciprocal_condition != nullptr; }
@@ -126,7 +126,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
     const Index count = set.count - first < lanes ? set.count - first : lanes;
     const bool store = set.job.store;
     if (in_registers && store) {
-        separate_matrices(d, count, n, a, set.x_leading_dimension, row_major, set.x + first);
+        deinterleave_matrices(d, count, n, a, set.x_leading_dimension, row_major, set.x + first);
     }
     for (Index lane = 0; lane < count; ++lane) {
         set.info[first + lane] = Index(info[lane]);
@@ -248,8 +248,8 @@ void invert(const Context& context, const InvertJob<T>& job) {
             equal.count = set.count;
             equal.a_leading_dimension = leading_dimension_of(job.a, set.n);
             equal.x_leading_dimension = leading_dimension_of(job.x, set.n);
-            list_starts(job.a, set, equal.a);
-            if (job.store) list_starts(job.x, set, equal.x);
+            gather_addresses(job.a, set, equal.a);
+            if (job.store) gather_addresses(job.x, set, equal.x);
             if (set.n > 0) invert_equal(equal);
             for (Index k = 0; k < set.count; ++k) {
                 if (set.n > 0) {

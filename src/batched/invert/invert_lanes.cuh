@@ -6,8 +6,8 @@
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/pack.cuh"
+#include "gpu/tiles/contiguous_tile.cuh"
 #include "gpu/tiles/gauss_jordan_lane.cuh"
-#include "gpu/tiles/runs.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
@@ -21,8 +21,8 @@ namespace {
 /// Whether these kernels can do a job: runs of matrices, and no pivot growth.
 template <class T>
 bool is_one_run(const InvertJob<T>& job) {
-    return job.results.pivot_growth == nullptr && is_aligned_run(job.a) &&
-           (!job.store || is_aligned_run(job.x));
+    return job.results.pivot_growth == nullptr && is_contiguous_aligned(job.a) &&
+           (!job.store || is_contiguous_aligned(job.x));
 }
 
 /// Shared memory of one warp: 32 matrices, so far apart that its lanes read or write their own ones
@@ -139,7 +139,7 @@ template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     invert_lanes_kernel(const __grid_constant__ InvertJob<T> job, bool first_in_chain) {
     using Stage = LaneStage<T, n>;
-    using Run = WarpRun<T, n, 32, 1, Stage::stride - n * n>;
+    using Run = ContiguousTile<T, n, 32, 1, Stage::stride - n * n>;
     extern __shared__ __align__(16) unsigned char lane_memory[];
     if (begin_in_chain(first_in_chain)) return;
     T* const staged = reinterpret_cast<T*>(lane_memory + int(threadIdx.x) / 32 * Stage::bytes);

@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         met = given;
         info = gauss_jordan<lanes, true, Growth, false>(a, n, n, lane, steps, met);
     }
-    invert_order<lanes>(table, info == 0 ? n : 0, lane);
+    invert_permutation<lanes>(table, info == 0 ? n : 0, lane);
 
     asm volatile("" : "+r"(r));
     const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);

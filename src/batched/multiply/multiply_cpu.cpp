@@ -24,9 +24,9 @@ struct EqualProducts {
     Index n = 0;
     Index count = 0;
     Offset a_leading_dimension = 0;
-    const T* a[batch_set] = {};
-    const T* x[batch_set] = {};
-    T* y[batch_set] = {};
+    const T* a[max_set_size] = {};
+    const T* x[max_set_size] = {};
+    T* y[max_set_size] = {};
 };
 
 }  // namespace tessera::batched::cpu
@@ -86,7 +86,7 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
     }
     T* to[hn::MaxLanes(D())];
     for (Index lane = 0; lane < count; ++lane) to[lane] = set.y[first + lane] + start;
-    separate(d, count, set.n, sums, lanes, to);
+    deinterleave(d, count, set.n, sums, lanes, to);
 }
 
 /// Products with the matrices first .. first + Lanes(d) - 1, one in each lane.
@@ -154,9 +154,9 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
             equal.n = set.n;
             equal.count = set.count;
             equal.a_leading_dimension = leading_dimension_of(a, set.n);
-            list_starts(a, set, equal.a);
-            list_starts(x, set, equal.x);
-            list_starts(y, set, equal.y);
+            gather_addresses(a, set, equal.a);
+            gather_addresses(x, set, equal.x);
+            gather_addresses(y, set, equal.y);
             multiply_equal(equal);
         });
     });

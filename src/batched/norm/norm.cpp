@@ -10,16 +10,16 @@ template <class T>
 void norm(const char* name, const Context& context, Sums sums, const BatchView<const T>& given,
           T* norms, const Plan* plan) {
     check_batch(name, given);
-    require_of(given.count == 0 || norms != nullptr, name, "the array of norms is missing");
+    require_argument(given.count == 0 || norms != nullptr, name, "the array of norms is missing");
     std::optional<Plan> own;
-    plan = plan_of(name, context, given, plan, own);
+    plan = resolve_plan(name, context, given, plan, own);
     if (given.count == 0) return;
     BatchView<const T> a = given;
     if (a.layout == Layout::row_major) {
         a.layout = Layout::column_major;
         sums = sums == Sums::rows ? Sums::columns : Sums::rows;
     }
-    const Phase phase(context, "norm", (values_of(a, plan) + a.count) * double(sizeof(T)));
+    const Phase phase(context, "norm", (value_count(a, plan) + a.count) * double(sizeof(T)));
     TESSERA_RUN(norm<T>, context, sums, a, norms, plan);
 }
 

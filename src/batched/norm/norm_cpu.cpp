@@ -66,13 +66,13 @@ void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* nor
     const auto work = [](Index n) { return double(n) * n + 4; };
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
         constexpr Index vectors = largest_size + panel_values;
-        alignas(64) T scratch[vectors * batch_lanes];
-        alignas(64) T found[batch_set];
-        const T* starts[batch_set];
+        alignas(64) T scratch[vectors * lane_alignment];
+        alignas(64) T found[max_set_size];
+        const T* starts[max_set_size];
         for_sets([&](const BatchSet& set) {
             std::fill(found, found + set.count, T(0));
             if (set.n > 0) {
-                list_starts(a, set, starts);
+                gather_addresses(a, set, starts);
                 norms_of_equal(sums == Sums::rows, set.n, set.count, starts,
                                leading_dimension_of(a, set.n), scratch, found);
             }

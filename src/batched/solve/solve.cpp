@@ -20,23 +20,16 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
            const ConstVectors<T>& b, const VectorsView<T>& x, const Plan* plan) {
     const char* const name = "solve";
     check_batch(name, f);
-    require_of(f.layout == Layout::column_major, name, "matrices must be column-major");
+    require_argument(f.layout == Layout::column_major, name, "matrices must be column-major");
     std::optional<Plan> own;
-    plan = plan_of(name, context, f, plan, own);
-    const Index rows = largest_of(f, plan);
+    plan = resolve_plan(name, context, f, plan, own);
+    const Index rows = max_rows(f, plan);
     check_permutations(name, f.count, rows, permutations);
-    require_of(b.vectors >= 0 && b.vectors == x.vectors, name,
-               "b and x must have equal numbers of vectors");
-    if (rows == 0 || b.vectors == 0) return;
-    check_values(name, rows, b);
-    check_values(name, rows, x);
-    require_of(b.vectors == 1 || (b.leading_dimension >= rows && x.leading_dimension >= rows), name,
-               "the leading dimension of b or x is smaller than the number of rows");
-    check_written(name, f.count, x);
-    const Phase phase(
-        context, name,
-        (part_of(factorisation) * values_of(f, plan) + 2.0 * b.vectors * values_of(f, plan, 1)) *
-            double(sizeof(T)));
+    if (!check_vectors(name, f.count, rows, b, x)) return;
+    const Phase phase(context, name,
+                      (part_of(factorisation) * value_count(f, plan) +
+                       2.0 * b.vectors * value_count(f, plan, 1)) *
+                          double(sizeof(T)));
     const SolveJob<T> job{f, permutations, b, x, {}, factorisation, transpose, plan};
     TESSERA_RUN(solve<T>, context, job);
 }
@@ -48,13 +41,13 @@ void inverse_from_factors(const Context& context, Factorisation factorisation,
     const char* const name = "inverse_from_factors";
     check_pair(name, f, x);
     std::optional<Plan> own;
-    plan = plan_of(name, context, f, plan, own);
-    const Index rows = largest_of(f, plan);
+    plan = resolve_plan(name, context, f, plan, own);
+    const Index rows = max_rows(f, plan);
     check_values(name, rows, x);
     check_permutations(name, f.count, rows, permutations);
     if (rows == 0) return;
     const Phase phase(context, name,
-                      (part_of(factorisation) + 1) * values_of(f, plan) * double(sizeof(T)));
+                      (part_of(factorisation) + 1) * value_count(f, plan) * double(sizeof(T)));
     const SolveJob<T> job{f, permutations, {}, {}, x, factorisation, Transpose::no, plan};
     TESSERA_RUN(inverse_from_factors<T>, context, job);
 }
@@ -64,8 +57,8 @@ void take_absolute_pivots(const Context& context, const BatchView<T>& f, const P
     const char* const name = "take_absolute_pivots";
     check_pair(name, f, f);
     std::optional<Plan> own;
-    plan = plan_of(name, context, f, plan, own);
-    const Phase phase(context, name, 4 * values_of(f, plan, 1) * double(sizeof(T)));
+    plan = resolve_plan(name, context, f, plan, own);
+    const Phase phase(context, name, 4 * value_count(f, plan, 1) * double(sizeof(T)));
     for_each_index(context, f.count, TakeAbsolutePivots<T>{f});
 }
 

@@ -48,7 +48,7 @@ class RegisterRows {
         a += team.lane();
 #pragma unroll
         for (int j = 0; j < Width; ++j, a += line)
-            a_[j] = load_written_if(inside && j < n, a, T(0));
+            a_[j] = load_coherent_if(inside && j < n, a, T(0));
     }
     /// Loads the matrix from f.
     template <class Team>
@@ -89,7 +89,7 @@ class RegisterRows {
     __device__ __forceinline__ T entry(int j) const {
         T value = T(0);
         if constexpr (branches) {
-            with_register<0, Width>(j, [&](auto k) { take_register<k.value>(value, a_[k.value]); });
+            with_register<0, Width>(j, [&](auto k) { move_register<k.value>(value, a_[k.value]); });
         } else {
             value = a_[0];
 #pragma unroll
@@ -103,8 +103,8 @@ class RegisterRows {
         if constexpr (branches) {
             if (j < 0) return value;
             with_register<0, Width>(j, [&](auto k) {
-                take_register<k.value>(value, a_[k.value]);
-                take_register<k.value>(a_[k.value], T(0));
+                move_register<k.value>(value, a_[k.value]);
+                move_register<k.value>(a_[k.value], T(0));
             });
         } else {
 #pragma unroll

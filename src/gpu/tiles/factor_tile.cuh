@@ -138,7 +138,7 @@ struct PivotOrder {
 /// Whether d and 1 / d are far enough from the ends of the range for fast_reciprocal(d).
 template <class T>
 __device__ __forceinline__ bool has_fast_reciprocal(T d) {
-    return (high_word(d) & 0x7fffffffu) - plain_low<T> < plain_span<T>;
+    return (high_word(d) & 0x7fffffffu) - fast_range_low<T> < fast_range_span<T>;
 }
 
 /// A pivot after the threshold as a divisor, replaced by 0 where its reciprocal is not finite.

@@ -8,7 +8,7 @@ namespace tessera::cuda {
 
 /// What a step of the elimination leaves in shared memory for the end. Entry k of a matrix's table
 /// holds the reciprocal of the pivot of step k and the row it was found in; `step` of entry r is
-/// the step in which row r was the pivot row (written by invert_order).
+/// the step in which row r was the pivot row (written by invert_permutation).
 template <class T>
 struct PivotStep;
 template <>
@@ -56,9 +56,10 @@ inline constexpr unsigned magnitude_bits = 0x7fffffe0u;
 
 /// The magnitudes whose reciprocal is found by fast_reciprocal: lowest high word, and how many.
 template <class T>
-inline constexpr unsigned plain_low = sizeof(T) == 8 ? 0x00300000u : 0x01800000u;
+inline constexpr unsigned fast_range_low = sizeof(T) == 8 ? 0x00300000u : 0x01800000u;
 template <class T>
-inline constexpr unsigned plain_span = (sizeof(T) == 8 ? 0x7fb00000u : 0x7d800000u) - plain_low<T>;
+inline constexpr unsigned fast_range_span =
+    (sizeof(T) == 8 ? 0x7fb00000u : 0x7d800000u) - fast_range_low<T>;
 
 /// 1 / d by Newton's iteration from the hardware's estimate, for d and 1 / d away from the ends of
 /// the range.
@@ -149,7 +150,7 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
         };
         const T pivot = from_pivot_row(0);
         T reciprocal = fast_reciprocal(pivot);
-        const bool plain = key - plain_low<T> < plain_span<T>;
+        const bool plain = key - fast_range_low<T> < fast_range_span<T>;
         if constexpr (!Careful) {
             if (!plain) info = 1;
         } else if (!plain) {
@@ -191,7 +192,7 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
 /// Fills in `step` of the n entries of each group's table, whose rows are a permutation; n is 0
 /// where they are none. Wants all lanes of the warp.
 template <int Lanes, class T>
-__device__ __forceinline__ void invert_order(PivotStep<T>* table, int n, int lane) {
+__device__ __forceinline__ void invert_permutation(PivotStep<T>* table, int n, int lane) {
     __syncwarp();
     for (int k = lane; k < n; k += Lanes) table[table[k].row].step = k;
     __syncwarp();

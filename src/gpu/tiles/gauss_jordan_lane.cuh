@@ -41,7 +41,7 @@ __device__ __forceinline__ int gauss_jordan_of_lane(T (&a)[n * n], unsigned (&ro
 
         const T pivot = a[k + n * k];
         reciprocal[k] = fast_reciprocal(pivot);
-        const bool plain = key - plain_low<T> < plain_span<T>;
+        const bool plain = key - fast_range_low<T> < fast_range_span<T>;
         if constexpr (!Careful) {
             if (!plain) info = 1;
         } else if (!plain) {

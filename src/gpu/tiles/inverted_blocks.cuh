@@ -133,7 +133,7 @@ __device__ __forceinline__ BlockFacts<T> examine_blocks(const WarpBlocks<T, Tile
 /// info is not 0, all reciprocals become NaN, each row that of its own step.
 template <int Lanes, class T>
 __device__ __forceinline__ void close_steps(PivotStep<T>* table, int n, int lane, int info) {
-    invert_order<Lanes>(table, info == 0 ? n : 0, lane);
+    invert_permutation<Lanes>(table, info == 0 ? n : 0, lane);
     if (info != 0) {
         for (int k = lane; k < n; k += Lanes) {
             table[k] = {std::numeric_limits<T>::quiet_NaN(), decltype(table->row)(k),

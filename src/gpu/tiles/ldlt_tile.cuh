@@ -146,7 +146,7 @@ struct Ldlt {
         const PivotPair<T> e{team.from(state.diagonal, s), team.from(pivot.column_p, next),
                              team.from(state.diagonal, next)};
         const bool small = fmax(fabs(e.e11), below) < state.tau;
-        if (!state.second_step && next > s && !small && takes_pair(e, below)) pivot.q = next;
+        if (!state.second_step && next > s && !small && is_pair_pivot(e, below)) pivot.q = next;
         if (team.any(pivot.is_pair())) pivot.column_q = rows.entry(next);
         return pivot;
     }

@@ -200,9 +200,9 @@ class PanelTile {
 #pragma unroll
         for (int j = 0; j < width; ++j) pivot_row[j] = memory.panel_pivots[s][j];
 
-        const bool plain = key - plain_low<double> < plain_span<double>;
+        const bool plain = key - fast_range_low<double> < fast_range_span<double>;
         double scale = 1;
-        if (careful && !plain) scale = key < plain_low<double> ? 0x1p200 : 0x1p-200;
+        if (careful && !plain) scale = key < fast_range_low<double> ? 0x1p200 : 0x1p-200;
         double multiplier;
         double reciprocal = quotient(a[s] * scale, pivot_row[s] * scale, multiplier) * scale;
         if constexpr (careful) {

@@ -35,7 +35,7 @@ struct RotatingRows {
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
                 const bool condition = active && live[i] && j < n && (!lower || j <= row(i));
-                a[i][j] = load_written_if(condition, from + Lanes * i, T(0));
+                a[i][j] = load_coherent_if(condition, from + Lanes * i, T(0));
             }
             from += line;
         }

@@ -151,8 +151,8 @@ std::vector<T> parse_petsc_vector(const InputFile& file) {
 
 template <class T>
 std::vector<FileSection> petsc_binary(const CsrView<T>& matrix) {
-    require_that(matrix.nonzeros <= INT32_MAX,
-                 "write_matrix: PETSc files with 32-bit indices hold at most 2147483647 entries");
+    require(matrix.nonzeros <= INT32_MAX,
+            "write_matrix: PETSc files with 32-bit indices hold at most 2147483647 entries");
     const auto length = [matrix](Offset i) {
         return std::int32_t(matrix.row_offsets[i + 1] - matrix.row_offsets[i]);
     };
@@ -167,8 +167,8 @@ std::vector<FileSection> petsc_binary(const CsrView<T>& matrix) {
 
 template <class T>
 std::vector<FileSection> petsc_binary(std::span<const T> vector) {
-    require_that(vector.size() <= INT32_MAX,
-                 "write_vector: PETSc files with 32-bit indices hold at most 2147483647 elements");
+    require(vector.size() <= INT32_MAX,
+            "write_vector: PETSc files with 32-bit indices hold at most 2147483647 elements");
     const auto value = [vector](Offset k) { return double(vector[std::size_t(k)]); };
     return {header_section({vector_class, std::int32_t(vector.size())}),
             number_section(Offset(vector.size()), value, big_endian)};

@@ -142,7 +142,7 @@ void write_rows(const NodeRows& gathered, Index node, int d, std::span<const dou
 }  // namespace
 
 System assemble(const Context& cpu, const Model& model) {
-    require_that(
+    require(
         !cpu.on_gpu(),
         "elasticity::assemble works in host memory: give it a CPU context, then copy_to the GPU");
     const Elements elements(model.mesh);
@@ -174,8 +174,8 @@ System assemble(const Context& cpu, const Model& model) {
 }
 
 std::vector<double> System::displacements(std::span<const double> solution) const {
-    require_that(solution.size() == load.size(), "the solution has ", solution.size(),
-                 " entries and the system ", load.size());
+    require(solution.size() == load.size(), "the solution has ", solution.size(),
+            " entries and the system ", load.size());
     std::vector<double> all = held;
     for (std::size_t k = 0; k < all.size(); ++k) {
         if (unknowns[k] >= 0) all[k] = solution[unknowns[k]];

@@ -34,10 +34,10 @@ std::string text_of(double number) {
 Stiffness::Lame lame_of(const Material& material, const std::string& owner, int dimensions) {
     const auto& [young, poisson] = material;
     const bool plane = dimensions == 2;
-    require_that(young > 0 && std::isfinite(young), owner, ": Young's modulus ", text_of(young),
-                 " is not a positive number");
-    require_that(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5), owner,
-                 ": Poisson's ratio ", text_of(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
+    require(young > 0 && std::isfinite(young), owner, ": Young's modulus ", text_of(young),
+            " is not a positive number");
+    require(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5), owner, ": Poisson's ratio ",
+            text_of(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
     return {young * poisson / (plane ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson)),
             young / (2 * (1 + poisson))};
 }
@@ -121,8 +121,8 @@ Stiffness::Stiffness(const Model& model)
                                  : lame_of(own->second, name, model.mesh.dimensions));
     }
     for (const int region : regions_) {
-        require_that(region >= 0 && std::size_t(region) < names.size(), "an element is of region ",
-                     region, ", counted from 0; the mesh has ", names.size());
+        require(region >= 0 && std::size_t(region) < names.size(), "an element is of region ",
+                region, ", counted from 0; the mesh has ", names.size());
     }
 }
 

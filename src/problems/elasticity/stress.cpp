@@ -39,8 +39,8 @@ void strain_to_stress(int dimensions, const Stiffness::Lame& lame, double* tenso
 
 void check_size(std::span<const double> displacements, const Mesh& mesh) {
     const std::size_t expected = std::size_t(mesh.node_count()) * mesh.dimensions;
-    require_that(displacements.size() == expected, "the mesh has ", expected,
-                 " displacements, not ", displacements.size());
+    require(displacements.size() == expected, "the mesh has ", expected, " displacements, not ",
+            displacements.size());
 }
 
 /// Strains at the centres; finish(element, tensor) may change each.
@@ -103,10 +103,10 @@ double strain_energy(const Context& cpu, const Model& model,
 std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
                                std::span<const double> element_values, int components) {
     const Elements elements(mesh);
-    require_that(components >= 1, "node_means needs at least one component");
-    require_that(element_values.size() == std::size_t(elements.count()) * components,
-                 "node_means: ", element_values.size(), " values for ", elements.count(),
-                 " elements of ", components, " components");
+    require(components >= 1, "node_means needs at least one component");
+    require(element_values.size() == std::size_t(elements.count()) * components,
+            "node_means: ", element_values.size(), " values for ", elements.count(),
+            " elements of ", components, " components");
     elements.check_geometry(cpu);
     const NodeElements node_elements(elements);
     std::vector<double> volumes(std::size_t(elements.count()), 0);
@@ -131,10 +131,10 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
 }
 
 std::vector<double> von_mises(int dimensions, std::span<const double> stresses) {
-    require_that(dimensions == 2 || dimensions == 3, "von_mises: 2 or 3 dimensions");
+    require(dimensions == 2 || dimensions == 3, "von_mises: 2 or 3 dimensions");
     const std::size_t components = std::size_t(tensor_components(dimensions));
-    require_that(stresses.size() % components == 0,
-                 "von_mises: the stresses are no whole number of tensors");
+    require(stresses.size() % components == 0,
+            "von_mises: the stresses are no whole number of tensors");
     std::vector<double> equivalent(stresses.size() / components);
     for (std::size_t k = 0; k < equivalent.size(); ++k) {
         const double* s = stresses.data() + k * components;

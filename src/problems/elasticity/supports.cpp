@@ -109,13 +109,12 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
-        require_that(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0,
-                     "cells of group '", group.name, "' of shape ", to_string(cells.shape),
-                     " name ", cells.nodes.size(), " nodes, no multiple of ", corners(cells.shape));
+        require(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0, "cells of group '",
+                group.name, "' of shape ", to_string(cells.shape), " name ", cells.nodes.size(),
+                " nodes, no multiple of ", corners(cells.shape));
         for (const Index node : cells.nodes) {
-            require_that(node >= 0 && node < mesh.node_count(), "group '", group.name,
-                         "' names node ", node, "; the mesh has ", mesh.node_count(),
-                         " nodes, counted from 0");
+            require(node >= 0 && node < mesh.node_count(), "group '", group.name, "' names node ",
+                    node, "; the mesh has ", mesh.node_count(), " nodes, counted from 0");
         }
     }
 }
@@ -167,11 +166,11 @@ void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const std:
                   const NodeElements& node_elements) {
     check_nodes(mesh, group);
     for (const Cells& cells : group.cells) {
-        require_that(dimensions(cells.shape) == axes, "group '", group.name,
-                     "' has a cell of shape ", to_string(cells.shape), "; ", needed);
+        require(dimensions(cells.shape) == axes, "group '", group.name, "' has a cell of shape ",
+                to_string(cells.shape), "; ", needed);
         for (const Index node : cells.nodes) {
-            require_that(!node_elements[node].empty(), "the load on '", group.name, "' is on node ",
-                         node, ", which belongs to no element");
+            require(!node_elements[node].empty(), "the load on '", group.name, "' is on node ",
+                    node, ", which belongs to no element");
         }
     }
 }
@@ -201,8 +200,8 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total,
         each_point(model, group,
                    [&](auto, const auto&, double weight, const auto&) { size += weight; });
     }
-    require_that(size > 0, "group '", group.name, points ? "' has no points" : "' has no area",
-                 " that could carry a force");
+    require(size > 0, "group '", group.name, points ? "' has no points" : "' has no area",
+            " that could carry a force");
     Vector share = total;
     for (double& component : share) component /= size;
     if (!points) return add_traction(model, group, constant(share), forces);
@@ -253,8 +252,8 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
             ++free;
         }
         blocks = blocks && (free == 0 || free == d);
-        require_that(rows <= std::numeric_limits<Index>::max() - 3,
-                     "the model has more than 2^31 - 1 unknowns");
+        require(rows <= std::numeric_limits<Index>::max() - 3,
+                "the model has more than 2^31 - 1 unknowns");
     }
     system.natural_block = blocks ? mesh.dimensions : 1;
     system.known_singular = moves_rigidly(elements, used, system.unknowns);
@@ -281,8 +280,8 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
 
 double checked_thickness(const Model& model) {
     if (model.mesh.dimensions != 2) return 1;
-    require_that(model.thickness > 0 && std::isfinite(model.thickness),
-                 "the thickness is not a positive number");
+    require(model.thickness > 0 && std::isfinite(model.thickness),
+            "the thickness is not a positive number");
     return model.thickness;
 }
 

@@ -16,9 +16,8 @@ std::pair<Index, Index> size_range(Spec& spec) {
     const bool numbers =
         parse_integer(text.substr(0, dash), low).empty() &&
         parse_integer(dash < text.size() ? text.substr(dash + 1) : text, high).empty();
-    require_that(numbers && low >= 1 && high >= low && high <= largest, spec.name(),
-                 ": sizes=", text, " is not LOW-HIGH with 1 <= LOW <= HIGH <= ", largest,
-                 ", for example sizes=1-32");
+    require(numbers && low >= 1 && high >= low && high <= largest, spec.name(), ": sizes=", text,
+            " is not LOW-HIGH with 1 <= LOW <= HIGH <= ", largest, ", for example sizes=1-32");
     return {Index(low), Index(high)};
 }
 
@@ -88,8 +87,8 @@ Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
 /// N rows in dense blocks of K (the last one smaller when K does not divide N), entries uniform in
 /// [-1, 1).
 Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
-    require_that(spec.value_count() >= 2,
-                 "block_diagonal needs a block size, for example block_diagonal:", size, ",8");
+    require(spec.value_count() >= 2,
+            "block_diagonal needs a block size, for example block_diagonal:", size, ",8");
     const Offset block = spec.integer(1, 0, 1, std::numeric_limits<Index>::max());
     const std::uint64_t seed = seed_of(spec);
     spec.finish();

@@ -64,22 +64,21 @@ Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
 }  // namespace
 
 Index checked_unknowns(const Spec& spec, double unknowns) {
-    require_that(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
-                 " has more than 2^31 - 1 unknowns; take a smaller size");
+    require(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
+            " has more than 2^31 - 1 unknowns; take a smaller size");
     return Index(unknowns);
 }
 
 template <class T>
 Problem<T> generate(const Context& cpu, Spec problem) {
-    require_that(
-        !cpu.on_gpu(),
-        "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
+    require(!cpu.on_gpu(),
+            "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
     const auto found = std::ranges::find(generators, problem.name(), &Named::name);
     if (found == std::end(generators)) {
         throw InvalidArgument(unknown_word_message("problem", problem.name(), names()));
     }
-    require_that(problem.value_count() > 0, problem.name(), " needs a size, for example ",
-                 problem.name(), ":", found->example);
+    require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
+            problem.name(), ":", found->example);
     const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
     Problem<T> built = rounded<T>(cpu, found->build(cpu, problem, Index(size)));
     built.name = problem.normalised();

@@ -126,7 +126,7 @@ struct StaggeredGrid {
     Offset cells;
 
     StaggeredGrid(const Spec& spec, Index size) : cells(size) {
-        require_that(size >= 2, spec.name(), " needs 2 cells on a side at least");
+        require(size >= 2, spec.name(), " needs 2 cells on a side at least");
     }
     Offset faces() const { return cells * (cells - 1); }
     Offset face(bool is_x, Offset a, Offset b) const {

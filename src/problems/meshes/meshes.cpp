@@ -36,11 +36,10 @@ namespace {
 /// Throws InvalidArgument where a corner of an element does not exist or is another one, too.
 void check_corners(std::span<const Index> nodes, Index node_count, Index element, CellShape shape) {
     for (std::size_t c = 0; c < nodes.size(); ++c) {
-        require_that(nodes[c] >= 0 && nodes[c] < node_count, "element ", element, " (",
-                     to_string(shape), ") names node ", nodes[c], "; the mesh has ", node_count,
-                     " nodes, counted from 0");
-        require_that(std::ranges::count(nodes.first(c), nodes[c]) == 0, "element ", element, " (",
-                     to_string(shape), ") names node ", nodes[c], " twice");
+        require(nodes[c] >= 0 && nodes[c] < node_count, "element ", element, " (", to_string(shape),
+                ") names node ", nodes[c], "; the mesh has ", node_count, " nodes, counted from 0");
+        require(std::ranges::count(nodes.first(c), nodes[c]) == 0, "element ", element, " (",
+                to_string(shape), ") names node ", nodes[c], " twice");
     }
 }
 
@@ -48,25 +47,24 @@ void check_corners(std::span<const Index> nodes, Index node_count, Index element
 
 void validate(const Mesh& mesh) {
     const int d = mesh.dimensions;
-    require_that(d == 2 || d == 3, "a mesh has 2 or 3 dimensions, this one ", d);
-    require_that(mesh.points.size() % std::size_t(d) == 0, "the mesh has ", mesh.points.size(),
-                 " coordinates, no whole number of points");
+    require(d == 2 || d == 3, "a mesh has 2 or 3 dimensions, this one ", d);
+    require(mesh.points.size() % std::size_t(d) == 0, "the mesh has ", mesh.points.size(),
+            " coordinates, no whole number of points");
     Offset count = 0;
     for (const Cells& cells : mesh.elements) {
         const std::size_t size = std::size_t(corners(cells.shape));
-        require_that(dimensions(cells.shape) == d, "a mesh of ", d,
-                     " dimensions has no elements of shape ", to_string(cells.shape));
-        require_that(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
-                     " name ", cells.nodes.size(), " nodes, no multiple of ", size);
+        require(dimensions(cells.shape) == d, "a mesh of ", d,
+                " dimensions has no elements of shape ", to_string(cells.shape));
+        require(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
+                " name ", cells.nodes.size(), " nodes, no multiple of ", size);
         for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
             check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
                           cells.shape);
         }
-        require_that(count <= std::numeric_limits<Index>::max(),
-                     "a mesh has at most 2^31 - 1 elements");
+        require(count <= std::numeric_limits<Index>::max(), "a mesh has at most 2^31 - 1 elements");
     }
-    require_that(mesh.regions.empty() || Offset(mesh.regions.size()) == count,
-                 "the mesh gives regions for ", mesh.regions.size(), " elements and has ", count);
+    require(mesh.regions.empty() || Offset(mesh.regions.size()) == count,
+            "the mesh gives regions for ", mesh.regions.size(), " elements and has ", count);
 }
 
 }  // namespace tessera
@@ -104,17 +102,17 @@ class GridTopology {
         double nodes = 1;
         double count = 1;
         for (int axis = 0; axis < dimensions; ++axis) {
-            require_that(cells[axis] >= 1, "a structured mesh has at least one cell on each axis");
+            require(cells[axis] >= 1, "a structured mesh has at least one cell on each axis");
             nodes *= double(cells[axis]) + 1;
             count *= double(cells[axis]);
         }
-        require_that(tessera::dimensions(shape) == dimensions,
-                     dimensions == 2 ? "a plane mesh is of triangles or quadrilaterals"
-                                     : "a box is of tetrahedra or hexahedra");
+        require(tessera::dimensions(shape) == dimensions,
+                dimensions == 2 ? "a plane mesh is of triangles or quadrilaterals"
+                                : "a box is of tetrahedra or hexahedra");
         if (shape == CellShape::triangle) count *= 2;
         if (shape == CellShape::tetrahedron) count *= 6;
-        require_that(std::max(nodes, count) <= double(std::numeric_limits<Index>::max()),
-                     "the mesh has more than 2^31 - 1 nodes or elements; take a smaller size");
+        require(std::max(nodes, count) <= double(std::numeric_limits<Index>::max()),
+                "the mesh has more than 2^31 - 1 nodes or elements; take a smaller size");
     }
 
     Index node(const Place& place) const {
@@ -217,8 +215,8 @@ class GridTopology {
 
 /// n + 1 points from 0 to length, the last cell `grading` times as long as the first.
 std::vector<double> graded_axis(Index n, double length, double grading) {
-    require_that(length > 0 && std::isfinite(length), "lengths of a mesh are positive");
-    require_that(grading > 0 && std::isfinite(grading), "gradings of a mesh are positive");
+    require(length > 0 && std::isfinite(length), "lengths of a mesh are positive");
+    require(grading > 0 && std::isfinite(grading), "gradings of a mesh are positive");
     std::vector<double> points(std::size_t(n) + 1);
     const double ratio = n > 1 ? std::pow(grading, 1. / (n - 1)) : 1;
     double at = 0;
@@ -238,7 +236,7 @@ std::vector<double> graded_axis(Index n, double length, double grading) {
 /// path, which gives the same.
 void set_points(const GridTopology& topology, const std::array<std::vector<double>, 3>& axes,
                 const GridOptions& options, Mesh& mesh) {
-    require_that(options.jitter >= 0 && options.jitter < 1, "the jitter of a mesh is in [0, 1)");
+    require(options.jitter >= 0 && options.jitter < 1, "the jitter of a mesh is in [0, 1)");
     const int d = mesh.dimensions;
     const double bound = options.jitter / (2 * d);
     for (std::size_t k = 0; k < mesh.points.size(); k += d) {
@@ -304,10 +302,10 @@ Mesh box(CellShape element, Index nx, Index ny, Index nz, const GridOptions& opt
 }
 
 Mesh plate_with_hole(CellShape element, Index size, double radius, double half_width) {
-    require_that(radius > 0 && radius < half_width && std::isfinite(half_width),
-                 "the hole of a plate is larger than 0 and smaller than the plate");
-    require_that(size >= 1 && size <= std::numeric_limits<Index>::max() / 2,
-                 "a plate has at least one cell on each axis");
+    require(radius > 0 && radius < half_width && std::isfinite(half_width),
+            "the hole of a plate is larger than 0 and smaller than the plate");
+    require(size >= 1 && size <= std::numeric_limits<Index>::max() / 2,
+            "a plate has at least one cell on each axis");
     const GridTopology topology(element, 2, {size, 2 * size, 0});
     Mesh mesh;
     mesh.points.resize((std::size_t(size) + 1) * (2 * std::size_t(size) + 1) * 2);

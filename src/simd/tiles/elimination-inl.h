@@ -59,7 +59,7 @@ HWY_INLINE void load_square(D d, const Square<T>& m, const T* from, Offset ld, b
 }
 
 template <class T>
-HWY_INLINE void exchange_rows(const Square<T>& m, Index s, Index r) {
+HWY_INLINE void swap_rows(const Square<T>& m, Index s, Index r) {
     if (s == r) return;
     for (Index j = 0; j < m.n; ++j) {
         T* const column = m.column(j);
@@ -70,7 +70,7 @@ HWY_INLINE void exchange_rows(const Square<T>& m, Index s, Index r) {
 }
 
 template <class D, class T>
-HWY_INLINE void exchange_columns(D d, const Square<T>& m, Index s, Index r) {
+HWY_INLINE void swap_columns(D d, const Square<T>& m, Index s, Index r) {
     if (s == r) return;
     T* const one = m.column(s);
     T* const other = m.column(r);
@@ -198,10 +198,10 @@ HWY_INLINE void update_column(D d, const Square<T>& m, Index j, Index first,
 
 /// Exchanges rows and columns s and r, and their original indices.
 template <class D, class T>
-HWY_INLINE void exchange_symmetric(D d, const Square<T>& m, Index s, Index r, Index* original) {
+HWY_INLINE void swap_symmetric(D d, const Square<T>& m, Index s, Index r, Index* original) {
     if (s == r) return;
-    exchange_columns(d, m, s, r);
-    exchange_rows(m, s, r);
+    swap_columns(d, m, s, r);
+    swap_rows(m, s, r);
     const Index index = original[s];
     original[s] = original[r];
     original[r] = index;

@@ -142,8 +142,8 @@ HWY_INLINE void for_panels(D d, Index n, const T* const* from, Offset leading_di
 
 /// to[l][e] = from[e step + l] for e < length, in squares of Lanes(d).
 template <class D, class T>
-HWY_INLINE void separate_squares(D d, Index count, Index length, const T* HWY_RESTRICT from,
-                                 Index step, T* const* to) {
+HWY_INLINE void deinterleave_squares(D d, Index count, Index length, const T* HWY_RESTRICT from,
+                                     Index step, T* const* to) {
     constexpr Index width = Index(hn::MaxLanes(D()));
     for (Index at = 0; at < length; at += width) {
         const Index e = at + width <= length ? at : length - width;
@@ -169,16 +169,16 @@ HWY_INLINE void separate_squares(D d, Index count, Index length, const T* HWY_RE
 
 /// The way back: to[l][e] = from[e step + l] for e < length and the first `count` lanes.
 template <class D, class T>
-HWY_INLINE void separate(D d, Index count, Index length, const T* HWY_RESTRICT from, Index step,
-                         T* const* to) {
+HWY_INLINE void deinterleave(D d, Index count, Index length, const T* HWY_RESTRICT from, Index step,
+                             T* const* to) {
     constexpr Index lanes = Index(hn::MaxLanes(D()));
     constexpr Index block = 16 / Index(sizeof(T));
     if (length >= lanes) {
-        separate_squares(d, count, length, from, step, to);
+        deinterleave_squares(d, count, length, from, step, to);
     } else if (lanes > 2 * block && length >= 2 * block) {
-        separate_squares(hn::CappedTag<T, 2 * block>(), count, length, from, step, to);
+        deinterleave_squares(hn::CappedTag<T, 2 * block>(), count, length, from, step, to);
     } else if (lanes > block && length >= block) {
-        separate_squares(hn::CappedTag<T, block>(), count, length, from, step, to);
+        deinterleave_squares(hn::CappedTag<T, block>(), count, length, from, step, to);
     } else {
         for (Index l = 0; l < count; ++l) {
             for (Index e = 0; e < length; ++e) to[l][e] = from[e * step + l];
@@ -188,18 +188,18 @@ HWY_INLINE void separate(D d, Index count, Index length, const T* HWY_RESTRICT f
 
 /// The way back from interleave_matrices for the first `count` lanes.
 template <class D, class T>
-HWY_INLINE void separate_matrices(D d, Index count, Index n, const T* HWY_RESTRICT from,
-                                  Offset leading_dimension, bool row_major, T* const* to) {
+HWY_INLINE void deinterleave_matrices(D d, Index count, Index n, const T* HWY_RESTRICT from,
+                                      Offset leading_dimension, bool row_major, T* const* to) {
     const Index lanes = Index(hn::Lanes(d));
     if (leading_dimension == n && !row_major) {
-        separate(d, count, n * n, from, lanes, to);
+        deinterleave(d, count, n * n, from, lanes, to);
         return;
     }
     for (Index line = 0; line < n; ++line) {
         T* lines[hn::MaxLanes(D())] = {};
         for (Index l = 0; l < count; ++l) lines[l] = to[l] + line * leading_dimension;
         const T* first = from + (row_major ? line : line * n) * lanes;
-        separate(d, count, n, first, row_major ? n * lanes : lanes, lines);
+        deinterleave(d, count, n, first, row_major ? n * lanes : lanes, lines);
     }
 }
 

@@ -284,7 +284,7 @@ Marks mark_supervariables(const Context& context, const CsrPattern& pattern, boo
     // do, or are compared in global memory.
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
     const int capacity =
-        bulk_copies() ? int(std::clamp(33 * 1.125 * mean, 128.0, 4096.0)) / 32 * 32 : 0;
+        supports_bulk_copies() ? int(std::clamp(33 * 1.125 * mean, 128.0, 4096.0)) / 32 * 32 : 0;
     const auto kernel = mean <= 24 ? mark_kernel<8> : mark_kernel<32>;
     launch_dependent(kernel, blocks_for(words, mark_warps), 32 * mark_warps,
                      mark_warps * (4 * capacity + 128), stream_of(context), pattern.rows,

@@ -201,7 +201,7 @@ template <class T>
 void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
     if (count == 0) return;
     if (n == 0) return fill(context, T(0), results, Offset(count));
-    constexpr int max_vectors = most_groups * vectors_a_pass;
+    constexpr int max_vectors = max_groups * vectors_a_pass;
     for (int first = 0; first < count; first += max_vectors) {
         const int here = std::min(max_vectors, count - first);
         const int groups = (here + vectors_a_pass - 1) / vectors_a_pass;

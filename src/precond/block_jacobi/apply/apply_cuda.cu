@@ -104,7 +104,7 @@ template <class T>
 void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
            Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
     if (blocks.count == 0 || vectors <= 0) return;
-    if (blocks.largest <= 32 && bulk_copies()) {
+    if (blocks.largest <= 32 && supports_bulk_copies()) {
         apply_pipeline(context, blocks, transpose, vectors, r, r_leading, z, z_leading);
         return;
     }

@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
     const int warp = int(threadIdx.x) / 32;
     const Index first = Index(blockIdx.x) * apply_warps + warp;
     const Index step = Index(gridDim.x) * apply_warps;
-    let_dependents_start();
+    trigger_dependent_launch();
     using Pipeline = Chunks<Shape>;
     Pipeline pipeline(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first,
                       step);
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
     // The blocks are not being written (stored_blocks.hpp): they come while kernels before end.
 #pragma unroll 1
     for (int s = 0; s < Shape::stages; ++s) pipeline.produce(s);
-    wait_for_kernels_before();
+    wait_for_prior_kernels();
 #pragma unroll 1
     for (int s = 0; s < Shape::stages; ++s) factors.start(s);
     int stage = 0, phase = 0, slot = 0;

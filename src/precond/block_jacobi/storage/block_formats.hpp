@@ -52,21 +52,21 @@ TESSERA_HOST_DEVICE constexpr double smallest_normal(BlockPrecision format) {
 template <BlockPrecision format>
 TESSERA_HOST_DEVICE inline StoredBits<format> narrow(float value) {
     if constexpr (format == BlockPrecision::f32) {
-        return same_bits_as<std::uint32_t>(value);
+        return bit_cast<std::uint32_t>(value);
     } else if constexpr (format == BlockPrecision::bf16) {
-        return bits_of_bf16(value);
+        return float_to_bf16(value);
     } else {
         static_assert(format == BlockPrecision::f16);
-        return bits_of_f16(value);
+        return float_to_f16(value);
     }
 }
 
 template <BlockPrecision format>
 TESSERA_HOST_DEVICE inline StoredBits<format> narrow(double value) {
     if constexpr (format == BlockPrecision::f64) {
-        return same_bits_as<std::uint64_t>(value);
+        return bit_cast<std::uint64_t>(value);
     } else if constexpr (format == BlockPrecision::f32) {
-        return same_bits_as<std::uint32_t>(float(value));
+        return bit_cast<std::uint32_t>(float(value));
     } else {
         return narrow<format>(round_to_odd(value));
     }
@@ -76,13 +76,13 @@ template <class T, BlockPrecision format>
 TESSERA_HOST_DEVICE inline T widen(StoredBits<format> bits) {
     static_assert(is_format_of<T>(format));
     if constexpr (format == BlockPrecision::f64) {
-        return same_bits_as<double>(bits);
+        return bit_cast<double>(bits);
     } else if constexpr (format == BlockPrecision::f32) {
-        return same_bits_as<float>(bits);
+        return bit_cast<float>(bits);
     } else if constexpr (format == BlockPrecision::bf16) {
-        return float_of_bf16(bits);
+        return bf16_to_float(bits);
     } else {
-        return float_of_f16(bits);
+        return f16_to_float(bits);
     }
 }
 

@@ -11,7 +11,7 @@ std::vector<T> many_values(std::mt19937_64& random, std::size_t count) {
     std::vector<T> values;
     for (std::size_t e = 0; e < count; ++e) {
         if (e % 2 == 0) {
-            values.push_back(same_bits_as<T>(Bits(random())));
+            values.push_back(bit_cast<T>(Bits(random())));
             continue;
         }
         const BlockPrecision format = format_of<T>(random() % format_count<T>);

@@ -9,7 +9,7 @@ namespace tessera::cuda {
 /// The part of a run that belongs to a warp: up to `matrices` of n rows, which lie in its shared
 /// memory with `pad` values behind each `padded` of them; see StageShape.
 template <class T, int n, int matrices, int padded, int pad>
-struct WarpRun {
+struct ContiguousTile {
     static constexpr int matrix_bytes = n * n * int(sizeof(T));
     static constexpr int pad_chunks = pad * int(sizeof(T)) / 16;
     static constexpr int padded_chunks = pad == 0 ? 1 : padded * matrix_bytes / 16;
