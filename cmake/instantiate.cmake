@@ -48,7 +48,7 @@ foreach(kind ldu llt ldlt)
 endforeach()
 list(FILTER ldu EXCLUDE REGEX full)
 list(FILTER llt EXCLUDE REGEX full)
-tessera_instantiate(batched/factor/factor_groups.cuh batched::cuda factorise_by_groups
+tessera_instantiate(batched/factor/factor_unrolled.cuh batched::cuda factorise_unrolled
                     ${ldu} ${llt})
 tessera_instantiate(batched/factor/ldu_compact.cuh batched::cuda ldu_by_compaction float)
 tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multiply_runs float double)

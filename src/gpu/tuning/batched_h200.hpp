@@ -125,20 +125,20 @@ constexpr int factor_rotating_blocks(int width) {
     return width * int(sizeof(T)) >= 128 ? 3 : width * int(sizeof(T)) == 64 ? 4 : 8;
 }
 
-/// factor_groups_kernel: lanes of a matrix of 16 rows, and blocks for those of 8 and of 16 rows.
-struct GroupTuning {
+/// factor_unrolled_kernel: lanes of a matrix of 16 rows, and blocks for those of 8 and of 16 rows.
+struct UnrolledTuning {
     int lanes;
     int blocks_of_8;
     int blocks_of_16;
 };
 template <class T>
-constexpr GroupTuning group_tuning(batched::Factorisation kind, batched::Pivoting pivoting) {
+constexpr UnrolledTuning unrolled_tuning(batched::Factorisation kind, batched::Pivoting pivoting) {
     const bool is_double = sizeof(T) == 8;
     if (kind == batched::Factorisation::llt) {
-        return is_double ? GroupTuning{4, 2, 3} : GroupTuning{2, 6, 3};
+        return is_double ? UnrolledTuning{4, 2, 3} : UnrolledTuning{2, 6, 3};
     }
     if (is_double) return {8, 2, 4};
-    return pivoting == batched::Pivoting::partial ? GroupTuning{4, 4, 4} : GroupTuning{2, 4, 3};
+    return pivoting == batched::Pivoting::partial ? UnrolledTuning{4, 4, 4} : UnrolledTuning{2, 4, 3};
 }
 
 inline constexpr int compaction_warps = 2;  ///< factor_compact_kernel.

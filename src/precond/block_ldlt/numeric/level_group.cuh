@@ -61,7 +61,7 @@ __device__ __forceinline__ void invert_diagonal_block(const LevelGroupMemory<T, 
     namespace dense = tessera::cuda;
     constexpr int lanes = k < 4 ? 4 : k;
     constexpr int teams = 32 / lanes;
-    constexpr int columns_at_once = k <= teams ? 1 : std::min(k / teams, dense::vectors_at_once);
+    constexpr int columns_at_once = k <= teams ? 1 : std::min(k / teams, dense::vectors_per_pass);
     using Team = WarpTeam<lanes>;
     const int team_index = int(threadIdx.x) % 32 / lanes;
     const Team team;
@@ -101,7 +101,7 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
                               memory.blocks + lane / Shape::lanes * (k * k), factor.v, factor.w);
     const T tau = threshold_of(factor, i);
     if constexpr (k <= 16) {
-        dense::SpreadMatrix<T, k> matrix([&](int row, int column) {
+        dense::WarpLdlt<T, k> matrix([&](int row, int column) {
             return symmetric_mean<k>(memory.blocks, row + column * k);
         });
         matrix.eliminate(own_memory, tau);
@@ -117,7 +117,7 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
         Method::eliminate(team, rows, own_memory, k, tau);
     }
     const bool failed =
-        team.anywhere(!dense::pivot_value<Factorisation::ldlt>(own_memory, lane, k, tau).finite);
+        team.any(!dense::pivot_value<Factorisation::ldlt>(own_memory, lane, k, tau).finite);
     for (int e = lane; e < k * k; e += 32) {
         const T value = own_memory.at(own_memory.rows[e % k], own_memory.rows[e / k]);
         memory.ordered[e % k + e / k * own_memory.pitch] =
@@ -136,8 +136,8 @@ __device__ __forceinline__ void store_diagonal_block(const LevelFactor<T>& facto
     batched::FactorResults<T> results;
     results.perturbed = factor.perturbed;
     results.smallest_pivot = factor.smallest;
-    tessera::cuda::tell<Factorisation::ldlt>(team, memory.team, results, true, i, true, k,
-                                             threshold_of(factor, i));
+    tessera::cuda::write_results<Factorisation::ldlt>(team, memory.team, results, true, i, true, k,
+                                                      threshold_of(factor, i));
     const int lane = team.lane();
     if (lane < k) factor.permutations[i * k + lane] = memory.team.rows[lane];
     for (int e = lane; e < k * k; e += 32) {
