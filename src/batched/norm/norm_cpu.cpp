@@ -11,14 +11,14 @@ namespace tessera::batched::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace tessera::cpu::HWY_NAMESPACE;
 
-/// The larger one, or NaN where one of them is.
+/// The maximum; NaN if one of them is NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> larger(D /* d */, hn::Vec<D> sum, hn::Vec<D> largest) {
     return hn::IfThenElse(hn::Or(hn::Gt(sum, largest), hn::IsNaN(sum)), sum, largest);
 }
 
-/// Norms of `count` matrices of n rows, one in each lane. `a` holds their starts, repeated up to
-/// whole vectors of lanes; `scratch` takes n vectors, and those of one panel.
+/// Norms of `count` matrices of n rows, one per lane. `a` holds their addresses, repeated up to
+/// whole vectors of lanes; `scratch` holds n vectors and one panel.
 template <class T>
 void norms_of_equal(bool rows, Index n, Index count, const T* const* a, Offset leading_dimension,
                     T* HWY_RESTRICT scratch, T* HWY_RESTRICT norms) {

@@ -5,18 +5,18 @@
 
 namespace tessera::cuda {
 
-/// A matrix of up to Lanes Rows rows whose columns are eliminated in their order, lane l of a team
-/// with the rows l + Lanes i. Registers rotate: a step writes column j to register j - 1, so that
-/// the pivot column is always register 0 and a rolled loop serves many steps; four such loops, each
-/// with fewer columns left, save the work on columns that are gone. (Two rows a lane take half as
-/// many shuffles a matrix as one.)
+/// A matrix of up to Lanes Rows rows in registers, eliminated column by column; lane l of a team
+/// holds rows l + Lanes i. Registers rotate: a step writes column j to register j - 1, so that the
+/// pivot column is always register 0 and one rolled loop serves many steps. Four such loops, each
+/// with fewer active columns, save work on eliminated columns. (Two rows per lane halve the
+/// shuffles per matrix.)
 template <class T, int Lanes, int Rows>
 struct RotatingRows {
     static constexpr int width = Lanes * Rows;
     static constexpr int phase = width / 4;  ///< Steps of each loop.
 
     T a[Rows][width];
-    bool live[Rows];  ///< Whether the row is not eliminated.
+    bool live[Rows];  ///< Rows not yet eliminated.
     int lane;
 
     __device__ __forceinline__ int row(int i) const { return lane + Lanes * i; }
@@ -48,8 +48,8 @@ struct RotatingRows {
         }
         return best;
     }
-    /// step(std::integral_constant<int, active>(), s) for s = 0 .. n - 1: the columns that are left
-    /// are in the registers below `active`.
+    /// step(std::integral_constant<int, active>(), s) for s = 0 .. n - 1; the remaining columns are
+    /// in the registers below `active`.
     template <class Step>
     __device__ __forceinline__ static void for_steps(int n, Step&& step) {
         int s = 0;
