@@ -43,7 +43,7 @@ void check_values(const char* name, Index largest, const View& view) {
 
 /// Checks an output batch, or vectors: a stride of 0 would store all at one address.
 template <class View>
-void check_written(const char* name, Index count, const View& written) {
+void check_output(const char* name, Index count, const View& written) {
     require_argument(count <= 1 || written.starts != nullptr || written.offsets != nullptr ||
                          written.stride != 0,
                      name, "the results overlap; give a stride, offsets or starts");
@@ -61,7 +61,7 @@ bool check_vectors(const char* name, Index count, Index largest, const X& x, con
     require_argument(
         x.vectors == 1 || (x.leading_dimension >= largest && y.leading_dimension >= largest), name,
         "the leading dimension of vectors is smaller than the number of rows");
-    check_written(name, count, y);
+    check_output(name, count, y);
     return true;
 }
 
@@ -92,18 +92,18 @@ double value_count(const BatchView<T>& a, const Plan* plan, int power = 2) {
 
 /// Checks an input and an output batch of the same sizes and layout.
 template <class A, class X>
-void check_pair(const char* name, const BatchView<A>& a, const BatchView<X>& x,
-                bool row_major_too = false) {
+void check_input_output(const char* name, const BatchView<A>& a, const BatchView<X>& x,
+                        bool allow_row_major = false) {
     check_batch(name, a);
     check_batch(name, x);
-    require_argument(row_major_too || a.layout == Layout::column_major, name,
+    require_argument(allow_row_major || a.layout == Layout::column_major, name,
                      "matrices must be column-major");
     require_argument(a.layout == x.layout, name, "the batches differ in their layout");
     require_argument(a.count == x.count, name, "the batches differ in their number of matrices");
     require_argument(
         (a.sizes == nullptr) == (x.sizes == nullptr) && (a.sizes != nullptr || a.size == x.size),
         name, "the batches differ in the sizes of their matrices");
-    check_written(name, x.count, x);
+    check_output(name, x.count, x);
 }
 
 template <class I>

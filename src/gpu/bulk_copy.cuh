@@ -39,7 +39,7 @@ class CopyBarrier {
     }
     /// Called by all threads that accessed the destination, before a barrier and the next copy to
     /// it.
-    __device__ __forceinline__ static void after_writes() {
+    __device__ __forceinline__ static void fence_async_copies() {
 #if __CUDA_ARCH__ >= 900
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif

@@ -17,9 +17,9 @@ inline cudaStream_t stream_of(const Context& context) {
     return static_cast<cudaStream_t>(context.stream());
 }
 
-/// Number of thread blocks for n items, `items_a_block` each.
-inline unsigned blocks_for(Offset n, int items_a_block) {
-    return static_cast<unsigned>((n + items_a_block - 1) / items_a_block);
+/// Number of thread blocks for n items, `items_per_block` each.
+inline unsigned blocks_for(Offset n, int items_per_block) {
+    return static_cast<unsigned>((n + items_per_block - 1) / items_per_block);
 }
 
 /// Whether all compiled architectures support programmatic dependent launch (compute capability 9.0

@@ -44,7 +44,7 @@ struct PipelineShape {
     static constexpr int blocks = pipeline_sm_warps / warps;
 
     /// Rows that a lane reads by one instruction.
-    static constexpr int rows_a_read() {
+    static constexpr int rows_per_load() {
         int width = 16 / int(sizeof(T));
         while (rows % width != 0 || N % width != 0) width /= 2;
         return width;
@@ -58,18 +58,18 @@ struct PipelineShape {
     static constexpr int column_chunks = N * int(sizeof(T)) / 16;
     static constexpr bool skewed =
         (N & (N - 1)) == 0 && N * int(sizeof(T)) >= 16 && column_chunks == lanes && lanes < 8;
-    static constexpr int matrices_a_line = skewed ? std::max(8 / (N * column_chunks), 1) : 1;
-    static constexpr int skews = skewed ? 8 / lanes / matrices_a_line : 1;
+    static constexpr int matrices_per_line = skewed ? std::max(8 / (N * column_chunks), 1) : 1;
+    static constexpr int skews = skewed ? 8 / lanes / matrices_per_line : 1;
     /// Columns by which this lane runs late, below `skews`.
     static __device__ __forceinline__ int skew() {
-        return int(threadIdx.x) % 32 / lanes / matrices_a_line % skews;
+        return int(threadIdx.x) % 32 / lanes / matrices_per_line % skews;
     }
 };
 
 /// visit(column, row of this lane, element) in ascending order of the columns.
 template <class Shape, class T, class Visit>
-__device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
-    constexpr int width = Shape::rows_a_read();
+__device__ __forceinline__ void for_rows_of_lane(const T* matrix, Visit&& visit) {
+    constexpr int width = Shape::rows_per_load();
     using Read = Pack<T, width>;
     const int skew = Shape::skew();
     const T* const entry = matrix + Shape::first_row() - skew * Shape::n;
@@ -104,12 +104,12 @@ class TileArray {
         shift_ = unsigned(reinterpret_cast<unsigned long long>(next_));
     }
     /// Bytes of `matrices` matrices that are copied in chunks of 16.
-    __device__ __forceinline__ int in_chunks(int matrices) const {
+    __device__ __forceinline__ int chunk_bytes(int matrices) const {
         return present_ ? matrices * Each * int(sizeof(T)) / 16 * 16 : 0;
     }
     /// Starts the bulk copy of the next tile to a stage; called by lane 0.
     __device__ __forceinline__ void copy(CopyBarrier barrier, unsigned char* stage, int matrices) {
-        const int count = in_chunks(matrices);
+        const int count = chunk_bytes(matrices);
         const unsigned shift = shifted ? unsigned(reinterpret_cast<unsigned long long>(next_)) : 0;
         if (count > 0) barrier.copy(next_, stage + offset_ + shift % 128, count);
     }
@@ -122,7 +122,7 @@ class TileArray {
     /// copy; called by the warp.
     __device__ __forceinline__ void copy_rest(T* staged, int matrices, int tiles_before) const {
         if constexpr (Each * sizeof(T) % 16 != 0) {
-            const int i = in_chunks(matrices) / int(sizeof(T)) + int(threadIdx.x) % 32;
+            const int i = chunk_bytes(matrices) / int(sizeof(T)) + int(threadIdx.x) % 32;
             if (present_ && i < matrices * Each) staged[i] = (next_ - tiles_before * step_)[i];
         }
     }
@@ -210,7 +210,7 @@ __device__ __forceinline__ void for_tiles(Index count, int stage_bytes, Work&& w
         const int matrices = min(to_copy, Shape::matrices);
         if (matrices > 0 && lane == 0) {
             const CopyBarrier barrier = pipeline.barrier();
-            barrier.expect((arrays.in_chunks(matrices) + ...));
+            barrier.expect((arrays.chunk_bytes(matrices) + ...));
             (arrays.copy(barrier, pipeline.stage(), matrices), ...);
         }
         (arrays.advance_copies(), ...);

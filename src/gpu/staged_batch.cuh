@@ -18,7 +18,7 @@
 /// thread block have one size.
 namespace tessera::cuda {
 
-inline constexpr int largest_warp_size = 32;
+inline constexpr int max_warp_rows = 32;
 
 /// Values from column to column of a staged matrix of n rows: odd, so that neither rows nor columns
 /// have bank conflicts.
@@ -150,7 +150,7 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
 template <int Team, class T>
 __device__ __forceinline__ void stage_columns(const T* start, int n, Offset leading_dimension,
                                               int matrices, const T** columns, T* to) {
-    constexpr int wide = 16 / int(sizeof(T));
+    constexpr int values_per_chunk = 16 / int(sizeof(T));
     const int thread = int(threadIdx.x) % Team;
     const int lines = matrices * n;
     const unsigned inverse_n = inverse_of(n);
@@ -164,9 +164,10 @@ __device__ __forceinline__ void stage_columns(const T* start, int n, Offset lead
     if constexpr (Team == 32) aligned = __all_sync(full_warp, aligned || thread >= matrices);
     sync_team<Team>();
     const int pad = column_pitch(n) - n;
-    if (aligned && n % wide == 0 && leading_dimension % wide == 0) {
-        const auto unit_at = [=](int i, int c) { return columns[c] + i * wide; };
-        stage_units<Team, wide>(lines * (n / wide), n / wide, pad, unit_at, to);
+    if (aligned && n % values_per_chunk == 0 && leading_dimension % values_per_chunk == 0) {
+        const auto unit_at = [=](int i, int c) { return columns[c] + i * values_per_chunk; };
+        stage_units<Team, values_per_chunk>(lines * (n / values_per_chunk), n / values_per_chunk,
+                                            pad, unit_at, to);
     } else {
         stage_units<Team, 1>(
             lines * n, n, pad, [=](int i, int c) { return columns[c] + i; }, to);
@@ -227,7 +228,7 @@ struct StagedTeam {
 template <class T, class Launch>
 void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* plan, int line_bytes,
                          Launch&& launch) {
-    constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
+    constexpr int warp_values = max_warp_rows * column_pitch(max_warp_rows);
     const auto run = [&](auto team, auto threads, Index from, Index to) {
         const auto matrices_of = [&](Index n) {
             const int values = std::max(n * column_pitch(n), 1);
@@ -242,11 +243,11 @@ void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* pl
         if (one.blocks > 0) launch(team, threads, one);
     };
     run(std::integral_constant<int, 32>(), std::integral_constant<int, staged_threads>(), 0,
-        largest_warp_size);
+        max_warp_rows);
     const Index largest = plan != nullptr ? plan->largest() : a.size;
     // In groups, so that the shared memory of the largest does not limit the occupancy of smaller
     // ones.
-    for (Index from = largest_warp_size + 1; from <= largest; from += 32) {
+    for (Index from = max_warp_rows + 1; from <= largest; from += 32) {
         const std::integral_constant<int, staged_block_threads> threads;
         run(threads, threads, from, from + 31);
     }

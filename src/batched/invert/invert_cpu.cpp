@@ -17,7 +17,7 @@ namespace tessera::batched::cpu {
 /// are inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, interleaved
 /// time over time one by one: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and 1.3
 /// at 32.
-inline constexpr Index interleaved_rows = 28;
+inline constexpr Index max_interleaved_rows = 28;
 
 /// Matrices of equal size, and their results. Addresses are repeated up to whole vectors of lanes.
 template <class T>
@@ -105,7 +105,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
     const bool row_major = set.row_major();
-    HWY_ALIGN TI steps[interleaved_rows * hn::MaxLanes(D())];
+    HWY_ALIGN TI steps[max_interleaved_rows * hn::MaxLanes(D())];
     HWY_ALIGN TI info[hn::MaxLanes(D())];
     T* HWY_RESTRICT a = set.scratch;
     interleave_matrices(d, n, set.a + first, set.a_leading_dimension, row_major, a);
@@ -113,7 +113,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
     if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_a + first);
     if (set.wants_growth()) max_a = largest_magnitude(d, n * n, a);
     T* growth = set.wants_growth() ? set.growth + first : nullptr;
-    const bool in_registers = n <= register_rows;
+    const bool in_registers = n <= max_register_rows;
     if (in_registers) {
         invert_registers(d, n, a, info, growth);
     } else {
@@ -133,7 +133,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
         if (info[lane] != 0) {
             store_nan(n, x, set.x_leading_dimension);
         } else if (!in_registers) {
-            TI rows[interleaved_rows];
+            TI rows[max_interleaved_rows];
             for (Index k = 0; k < n; ++k) rows[k] = steps[k * lanes + lane];
             store_inverse(d, n, a + lane, n * lanes, lanes, rows, x, set.x_leading_dimension,
                           row_major);
@@ -199,8 +199,8 @@ HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
 }
 
 template <class T>
-void invert_equal(EqualMatrices<T>& set) {
-    if (set.n > interleaved_rows) {
+void invert_set(EqualMatrices<T>& set) {
+    if (set.n > max_interleaved_rows) {
         for (Index b = 0; b < set.count; ++b) invert_one(set, b);
         return;
     }
@@ -221,12 +221,12 @@ namespace {
 /// Cache lines of scratch for matrices of up to n rows, enough for every instruction set.
 template <class T>
 Offset scratch_lines(Index n) {
-    const Index small = std::min(n, interleaved_rows);
+    const Index small = std::min(n, max_interleaved_rows);
     const Offset interleaved = Offset(small) * (small + N_SSE4::gauss_jordan_work_vectors);
     const Index lanes = Index(sizeof(CacheLine) / sizeof(T));
     const Offset rows = (n + lanes - 1) / lanes * lanes;
     const Offset single = rows * (rows + N_SSE4::single_work_columns) / lanes;
-    return std::max(interleaved, n > interleaved_rows ? single : 0);
+    return std::max(interleaved, n > max_interleaved_rows ? single : 0);
 }
 
 /// Cost of a matrix of n rows, in operations on values: elimination and copies.
@@ -236,7 +236,7 @@ double work(Index n) { return double(n) * n * (n + 4) + 4; }
 
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
-    const auto invert_equal = TESSERA_SIMD(context, invert_equal<T>);
+    const auto invert_set = TESSERA_SIMD(context, invert_set<T>);
     const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
     for_batch_parts(context, job.a, job.plan, work, [&](auto&& for_sets) {
         std::vector<CacheLine> scratch(std::size_t(scratch_lines<T>(largest)));
@@ -248,7 +248,7 @@ void invert(const Context& context, const InvertJob<T>& job) {
             equal.x_leading_dimension = leading_dimension_of(job.x, set.n);
             gather_addresses(job.a, set, equal.a);
             if (job.store) gather_addresses(job.x, set, equal.x);
-            if (set.n > 0) invert_equal(equal);
+            if (set.n > 0) invert_set(equal);
             for (Index k = 0; k < set.count; ++k) {
                 if (set.n > 0) {
                     write_results(job.results, set.members[k], equal.info[k], equal.norm_a[k],

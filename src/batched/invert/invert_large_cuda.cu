@@ -86,12 +86,12 @@ __device__ __forceinline__ T row_sum_norm(const Tile<T, Columns>& tile,
 template <class T, int Columns>
 __device__ __forceinline__ int find_pivot_row(const SharedState<T, Columns>& shared,
                                               unsigned& chosen) {
-    constexpr int rows_a_lane = (SharedState<T, Columns>::capacity + 31) / 32;
+    constexpr int rows_per_lane = (SharedState<T, Columns>::capacity + 31) / 32;
     constexpr unsigned bits = magnitude_bits & ~127u;
     const int lane = int(threadIdx.x) % 32;
     unsigned key = 0;
 #pragma unroll
-    for (int q = 0; q < rows_a_lane; ++q) {
+    for (int q = 0; q < rows_per_lane; ++q) {
         if ((chosen >> q & 1) == 0) {
             const int row = lane + 32 * q;
             key = max(key, (high_word(shared.column[row]) & bits) | unsigned(127 - row));
@@ -184,7 +184,7 @@ __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
 
 /// State of a thread during the elimination.
 template <class T>
-struct Progress {
+struct EliminationState {
     unsigned chosen = 0;  ///< See find_pivot_row.
     int pivot_row = 0;
     int info = 0;    ///< Valid in the first threads, one per row.
@@ -197,56 +197,56 @@ struct Progress {
 template <bool Rotate, class T, int Columns>
 __device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, int k,
                                                SharedState<T, Columns>& shared, bool wants_growth,
-                                               Progress<T>& progress) {
+                                               EliminationState<T>& state) {
     constexpr int lookahead = Rotate ? 2 : 1;
     const int thread = int(threadIdx.x);
     const int next = k + 1;
     if (wants_growth && thread < SharedState<T, Columns>::capacity) {
-        const int slot = (thread / grid_columns + k / grid_columns) % Columns;
-        if (thread % grid_columns + grid_columns * slot > k) {
-            progress.max_u = fmax(progress.max_u, fabs(shared.pivot_row[k % 2][thread]));
+        const int offset = (thread / grid_columns + k / grid_columns) % Columns;
+        if (thread % grid_columns + grid_columns * offset > k) {
+            state.max_u = fmax(state.max_u, fabs(shared.pivot_row[k % 2][thread]));
         }
     }
     update<0, lookahead>(tile, k, shared);
     if (next < n) {
         share_column(tile, next, lookahead - 1, shared);
         __syncthreads();
-        progress.pivot_row = find_pivot_row(shared, progress.chosen);
-        const bool usable = share_multipliers(n, next, progress.pivot_row, shared);
-        if (progress.info == 0 && !usable) progress.info = next + 1;
+        state.pivot_row = find_pivot_row(shared, state.chosen);
+        const bool usable = share_multipliers(n, next, state.pivot_row, shared);
+        if (state.info == 0 && !usable) state.info = next + 1;
     }
     update<lookahead, Columns>(tile, k, shared);
     if (Rotate) rotate(tile);
-    if (next < n) share_pivot_row(tile, next, progress.pivot_row, shared);
+    if (next < n) share_pivot_row(tile, next, state.pivot_row, shared);
     __syncthreads();
 }
 
 /// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. The registers end up rotated
 /// (n + 15) / 16 times.
 template <class T, int Columns>
-__device__ __forceinline__ Progress<T> eliminate(Tile<T, Columns>& tile, int n,
-                                                 SharedState<T, Columns>& shared,
-                                                 bool wants_growth) {
-    Progress<T> progress;
+__device__ __forceinline__ EliminationState<T> eliminate(Tile<T, Columns>& tile, int n,
+                                                         SharedState<T, Columns>& shared,
+                                                         bool wants_growth) {
+    EliminationState<T> state;
     for (int q = 0; q < 4; ++q) {
-        progress.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
+        state.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
     }
     share_column(tile, 0, 0, shared);
     __syncthreads();
-    progress.pivot_row = find_pivot_row(shared, progress.chosen);
-    if (!share_multipliers(n, 0, progress.pivot_row, shared)) progress.info = 1;
-    share_pivot_row(tile, 0, progress.pivot_row, shared);
+    state.pivot_row = find_pivot_row(shared, state.chosen);
+    if (!share_multipliers(n, 0, state.pivot_row, shared)) state.info = 1;
+    share_pivot_row(tile, 0, state.pivot_row, shared);
     __syncthreads();
 #pragma unroll 1
     for (int start = 0; start < n; start += grid_columns) {
         const int last = min(start + grid_columns, n) - 1;
 #pragma unroll 1
         for (int k = start; k < last; ++k) {
-            eliminate_step<false>(tile, n, k, shared, wants_growth, progress);
+            eliminate_step<false>(tile, n, k, shared, wants_growth, state);
         }
-        eliminate_step<true>(tile, n, last, shared, wants_growth, progress);
+        eliminate_step<true>(tile, n, last, shared, wants_growth, state);
     }
-    return progress;
+    return state;
 }
 
 template <class T, int Columns>
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
     const bool wants_growth = job.results.pivot_growth != nullptr;
     const T norm = wants_condition ? row_sum_norm(tile, shared) : T(0);
 
-    Progress<T> progress = eliminate(tile, n, shared, wants_growth);
+    EliminationState<T> state = eliminate(tile, n, shared, wants_growth);
     T check = T(0);  // NaN if an element is not finite.
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
@@ -310,25 +310,25 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
             check = fma(tile.a[i][j], T(0), check);
         }
     }
-    const bool failed = __syncthreads_or(progress.info != 0 || !(check == T(0)));
-    const int info = progress.info == 0 && failed ? n : progress.info;
+    const bool failed = __syncthreads_or(state.info != 0 || !(check == T(0)));
+    const int info = state.info == 0 && failed ? n : state.info;
     const T inverse_norm = wants_condition ? row_sum_norm(tile, shared) : T(0);
     if (wants_growth) {
         max_a = block_max(max_a, shared);
-        progress.max_u = block_max(progress.max_u, shared);
+        state.max_u = block_max(state.max_u, shared);
     }
     if (threadIdx.x == 0) {
-        write_results(job.results, b, info, norm, inverse_norm, progress.max_u / max_a);
+        write_results(job.results, b, info, norm, inverse_norm, state.max_u / max_a);
     }
     if (job.store) store_inverse(tile, n, info, shared, StridedMatrix<T>(job.x, b, n));
 }
 
 /// Launches the matrices of 16 (Columns - 1) + 1 .. 16 Columns rows, after the larger ones.
 template <int Columns, class T>
-void invert_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+void launch_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     constexpr Index largest = grid_columns * Columns;
     constexpr Index smallest = std::max(largest - grid_columns, Index(32)) + 1;
-    if constexpr (largest < largest_size) invert_from<Columns + 1>(chain, job);
+    if constexpr (largest < largest_size) launch_from<Columns + 1>(chain, job);
     Index first = 0;
     Index count = job.a.size >= smallest && job.a.size <= largest ? job.a.count : 0;
     if (job.plan != nullptr) {
@@ -344,7 +344,7 @@ void invert_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
 
 template <class T>
 void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    invert_from<3>(chain, job);
+    launch_from<3>(chain, job);
 }
 
 template decltype(invert_large<float>) invert_large<float>;

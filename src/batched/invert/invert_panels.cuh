@@ -61,13 +61,13 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
                                           PanelStage<n>& stage) {
 #if __CUDA_ARCH__ >= 900
     const int lane = int(threadIdx.x) % 32;
-    const bool at_chunk = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
+    const bool aligned = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
     const CopyBarrier barrier(&stage.arrived);
     // For other n the matrix is copied as it is: pitch n has few bank conflicts.
     constexpr bool by_columns = n % 16 == 0;
     const bool fits =
         a.row_stride == 1 && (by_columns ? a.column_stride % 2 == 0 : a.column_stride == n);
-    if (!fits || (n % 2 == 0 && !at_chunk)) return false;
+    if (!fits || (n % 2 == 0 && !aligned)) return false;
     constexpr int values = n * n / 2 * 2;
     if (lane == 0) barrier.init();
     __syncwarp();
@@ -81,11 +81,11 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
         fill_tile(tile,
                   [&](int row, int column) { return stage.values[column * stage.pitch + row]; });
     } else {  // Odd n: all but the last value, or all but the first, by bulk copy.
-        const int skip = at_chunk ? 0 : 1;
+        const int skip = aligned ? 0 : 1;
         if (lane == 0) {
             barrier.copy(a.start + skip, stage.values + 2 * skip, values * int(sizeof(double)));
             if (n % 2 == 1) {
-                const int other = at_chunk ? values : 0;
+                const int other = aligned ? values : 0;
                 stage.values[skip + other] = a.start[other];
             }
         }
@@ -100,7 +100,7 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
 }
 
 /// The maximum of the non-negative values of all lanes; NaN is largest.
-__device__ __forceinline__ double largest_of_warp(double value) {
+__device__ __forceinline__ double warp_max(double value) {
     const unsigned high = unsigned(__double2hiint(value));
     const unsigned highest = __reduce_max_sync(full_warp, high);
     const unsigned low = high == highest ? unsigned(__double2loint(value)) : 0u;
@@ -128,7 +128,7 @@ __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
     const bool upper = threadIdx.x % 4 >= 2;
     const double sent = upper ? sums[0] : sums[2];
     const double sum = (upper ? sums[2] : sums[0]) + __shfl_xor_sync(full_warp, sent, 2);
-    return largest_of_warp(sum);
+    return warp_max(sum);
 }
 
 template <int n>
@@ -141,7 +141,7 @@ __device__ __forceinline__ double largest_entry(const PanelTile<n>& tile) {
             largest = fmax(largest, fmax(fabs(tile.c[u][t][0]), fabs(tile.c[u][t][1])));
         }
     }
-    return largest_of_warp(largest);
+    return warp_max(largest);
 }
 
 /// Stores D to shared memory and adds its entries 1.
@@ -260,8 +260,8 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
         for (int j = 0; j < n; ++j)
             to[j * x.column_stride] = std::numeric_limits<double>::quiet_NaN();
     }
-    const double inverse_norm = largest_of_warp(sum);
-    const double pivot_growth = growth ? largest_of_warp(pivots.max_u) / stage.max_a : 0.0;
+    const double inverse_norm = warp_max(sum);
+    const double pivot_growth = growth ? warp_max(pivots.max_u) / stage.max_a : 0.0;
     if (lane == 0) write_results(job.results, b, info, stage.norm, inverse_norm, pivot_growth);
 }
 

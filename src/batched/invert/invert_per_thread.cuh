@@ -19,7 +19,7 @@ namespace {
 
 /// Whether these kernels support a job: contiguous matrices, no pivot growth.
 template <class T>
-bool suits_one_thread(const InvertJob<T>& job) {
+bool supports_per_thread(const InvertJob<T>& job) {
     return job.results.pivot_growth == nullptr && is_contiguous_aligned(job.a) &&
            (!job.store || is_contiguous_aligned(job.x));
 }

@@ -289,7 +289,7 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& batch, i
 template <class T, int n>
 void launch_fixed_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     if constexpr (per_thread_blocks<T, n>() > 0) {
-        if (suits_one_thread(job))
+        if (supports_per_thread(job))
             return launch_per_thread<T, n, per_thread_blocks<T, n>()>(chain, job);
     }
     constexpr SmallShape shape = small_shape<T, n>();

@@ -92,7 +92,7 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
 
 /// Products with all matrices, one per lane.
 template <class T>
-void multiply_equal(const EqualProducts<T>& set) {
+void multiply_set(const EqualProducts<T>& set) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
@@ -134,7 +134,7 @@ namespace tessera::batched::cpu {
 template <class T>
 void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
               const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan) {
-    const auto multiply_equal = TESSERA_SIMD(context, multiply_equal<T>);
+    const auto multiply_set = TESSERA_SIMD(context, multiply_set<T>);
     const Index largest = plan != nullptr ? plan->largest() : a.size;
     const auto work = [&](Index n) { return double(n) * (n + 4) * x.vectors + 4; };
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
@@ -158,7 +158,7 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
             gather_addresses(a, set, equal.a);
             gather_addresses(x, set, equal.x);
             gather_addresses(y, set, equal.y);
-            multiply_equal(equal);
+            multiply_set(equal);
         });
     });
 }

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
                           const T* factor, const T* addend) {
         const int m = int(threadIdx.x) % 32 / Shape::lanes;
         T sums[Shape::rows] = {};
-        for_own_rows<Shape>(staged + m * n * n, [&](int column, int row, T element) {
+        for_rows_of_lane<Shape>(staged + m * n * n, [&](int column, int row, T element) {
             sums[row] = fma(element, factor[m * n + column], sums[row]);
         });
         // Lanes that share a row store the same value.
@@ -45,11 +45,12 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 template <class T>
 bool multiply_pipelined(const Context& context, T alpha, const BatchView<const T>& a,
                         const VectorsView<const T>& x, T beta, const VectorsView<T>& y) {
-    const auto is_run = [&](const auto& v) {
+    const auto is_contiguous_vector = [&](const auto& v) {
         return v.vectors == 1 && v.offsets == nullptr && v.starts == nullptr &&
                v.stride == a.size && reinterpret_cast<std::uintptr_t>(v.values) % 16 == 0;
     };
-    return fits_pipeline(a) && is_run(x) && is_run(y) && with_compiled_size(a.size, [&](auto size) {
+    return fits_pipeline(a) && is_contiguous_vector(x) && is_contiguous_vector(y) &&
+           with_compiled_size(a.size, [&](auto size) {
                using Shape = PipelineShape<T, decltype(size)::value, 2>;
                launch_pipeline(context, Shape(), beta != T(0) ? 2 : 1, a.count,
                                multiply_pipeline_kernel<T, Shape>, a.values, a.count, alpha,

@@ -10,8 +10,8 @@ using namespace tessera::cuda;
 /// Stores the norms of the matrices from position `first` on: for matrix m the maximum of the n
 /// sums from sums[m column_pitch(n)] on.
 template <class T>
-__device__ __forceinline__ void largest_sums(const SizeClasses& classes, Offset first, int n,
-                                             int matrices, const T* sums, T* norms) {
+__device__ __forceinline__ void store_norms(const SizeClasses& classes, Offset first, int n,
+                                            int matrices, const T* sums, T* norms) {
     const int lane = int(threadIdx.x) % 32;
     T largest = T(0);
     if (matrices == 1) {
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(Threads, staged_blocks(Team))
         team.scratch[r + line_pad * m] = sum;
     }
     sync_team<Team>();
-    if (thread < 32) largest_sums(classes, team.first, n, team.matrices, team.scratch, norms);
+    if (thread < 32) store_norms(classes, team.first, n, team.matrices, team.scratch, norms);
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
         for (int turn = 0; turn < Shape::turns; ++turn) {
             const int m = turn * Shape::matrices_per_turn + lane / Shape::lanes;
             T sums[Shape::rows] = {};
-            for_own_rows<Shape>(staged + m * n * n,
-                                [&](int, int row, T element) { sums[row] += fabs(element); });
+            for_rows_of_lane<Shape>(staged + m * n * n,
+                                    [&](int, int row, T element) { sums[row] += fabs(element); });
             norm[turn] = sums[0];
 #pragma unroll
             for (int r = 1; r < Shape::rows; ++r) norm[turn] = max_or_nan(sums[r], norm[turn]);

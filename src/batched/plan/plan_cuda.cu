@@ -83,8 +83,8 @@ struct TileCounts {
 /// Counting sort, last pass, after an exclusive scan of tile_counts: writes the matrices of a tile
 /// to their positions, stable among equal sizes, and (first thread block) `begin`.
 __global__ void __launch_bounds__(32 * sort_warps)
-    place_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
-                 unsigned* begin) {
+    scatter_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
+                   unsigned* begin) {
     __shared__ int next[sort_warps][classes];
     const WarpSizes mine(count, sizes);
     const int lane = int(threadIdx.x) % 32;
@@ -137,8 +137,8 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
                                                         first_invalid);
     TESSERA_CUDA(cudaGetLastError());
     exclusive_scan(context, table, TileCounts{tile_counts.data()}, tile_starts.data());
-    place_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_starts.data(), order,
-                                                        result.data());
+    scatter_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_starts.data(), order,
+                                                          result.data());
     TESSERA_CUDA(cudaGetLastError());
 
     const std::vector<unsigned> host = copy_to_host(context, result);

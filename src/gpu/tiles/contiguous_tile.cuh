@@ -15,10 +15,10 @@ struct ContiguousTile {
     static_assert(pad == 0 || (pad * int(sizeof(T)) % 16 == 0 && padded * matrix_bytes % 16 == 0));
     static_assert(matrices * matrix_bytes % 16 == 0, "warps begin at multiples of 16 bytes");
 
-    /// visit(chunk, its offset in shared memory) and, after the last whole chunk, rest(value, its
+    /// visit(chunk, its offset in shared memory) and, after the last whole chunk, tail(value, its
     /// offset), for the share of this lane of the first `count` matrices.
-    template <class Visit, class Rest>
-    __device__ static __forceinline__ void for_each(int count, Visit&& visit, Rest&& rest) {
+    template <class Visit, class Tail>
+    __device__ static __forceinline__ void for_each(int count, Visit&& visit, Tail&& tail) {
         const int lane = int(threadIdx.x) % 32;
         const int left = count * matrix_bytes / 16 - lane;
 #pragma unroll 8
@@ -27,7 +27,7 @@ struct ContiguousTile {
         }
         if (matrix_bytes % 16 != 0) {
             const int e = count * matrix_bytes / 16 * 16 / int(sizeof(T)) + lane;
-            if (e < count * n * n) rest(e, e + e / (padded * n * n) * pad);
+            if (e < count * n * n) tail(e, e + e / (padded * n * n) * pad);
         }
     }
     /// Starts asynchronous copies to shared memory; see wait_for_copies.

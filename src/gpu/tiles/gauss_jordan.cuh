@@ -87,10 +87,10 @@ __device__ __forceinline__ T minus_quotient(T a, T d, T minus_reciprocal) {
 }
 
 /// 1 if `one` (x is then zero), else x: only the high word is selected.
-__device__ __forceinline__ double one_or(bool one, double x) {
+__device__ __forceinline__ double one_or_value(bool one, double x) {
     return __hiloint2double(one ? 0x3ff00000 : __double2hiint(x), __double2loint(x));
 }
-__device__ __forceinline__ float one_or(bool one, float x) { return one ? 1.0F : x; }
+__device__ __forceinline__ float one_or_value(bool one, float x) { return one ? 1.0F : x; }
 
 /// Inverts n x n matrices by Gauss-Jordan elimination with implicit partial pivoting among their
 /// rows (Anzt et al., Fig. 2). Columns 0..n-1 are in registers 0..n-1; other registers, and rows
@@ -115,7 +115,7 @@ template <int Lanes, bool Checked, bool Growth, bool MixedSizes, class T, int Ro
 __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps, int lane,
                                             unsigned table, T& largest) {
     static_assert((Lanes & (Lanes - 1)) == 0 && Lanes * Rows <= 32 && Lanes * Rows >= Tile);
-    constexpr unsigned slot_bits = 31u & ~unsigned(Lanes - 1);
+    constexpr unsigned register_bits = 31u & ~unsigned(Lanes - 1);
     unsigned candidates[Rows];  // magnitude_bits until the row is chosen, then 0.
     int info = 0;
 #pragma unroll
@@ -139,7 +139,7 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
             T value = a[0][j];
 #pragma unroll
             for (int i = 1; i < Rows; ++i) {
-                value = (key & slot_bits) == unsigned(Lanes * i) ? a[i][j] : value;
+                value = (key & register_bits) == unsigned(Lanes * i) ? a[i][j] : value;
             }
             // The last bits of the key are the lane.
             return Lanes == 1 ? value : __shfl_sync(full_warp, value, int(key), Lanes);
@@ -178,7 +178,7 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
         }
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
-            a[i][Tile - 1] = idle ? T(0) : one_or(chosen[i], multiplier[i]);
+            a[i][Tile - 1] = idle ? T(0) : one_or_value(chosen[i], multiplier[i]);
         }
         key = find_pivot();
     }

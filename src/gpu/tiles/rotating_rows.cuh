@@ -24,7 +24,7 @@ struct RotatingRows {
     /// lower: only the lower triangle is read.
     template <bool lower>
     __device__ __forceinline__ void load(const WarpTeam<Lanes>& team, const T* from, Offset line,
-                                         bool given, int n) {
+                                         bool present, int n) {
         lane = team.lane();
 #pragma unroll
         for (int i = 0; i < Rows; ++i) live[i] = row(i) < n;
@@ -33,8 +33,8 @@ struct RotatingRows {
         for (int j = 0; j < width; ++j) {
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
-                const bool wanted = given && live[i] && j < n && (!lower || j <= row(i));
-                a[i][j] = load_coherent_if(wanted, from + Lanes * i, T(0));
+                const bool inside = present && live[i] && j < n && (!lower || j <= row(i));
+                a[i][j] = load_coherent_if(inside, from + Lanes * i, T(0));
             }
             from += line;
         }

@@ -109,7 +109,7 @@ constexpr bool shared_is_faster(int width) {
 
 /// Rows per lane, in registers, of matrices of up to `width` rows.
 template <class Method>
-constexpr int rows_a_lane(int width) {
+constexpr int rows_per_lane(int width) {
     if (!Method::ordered || Method::kind == batched::Factorisation::ldlt || width < 8) return 1;
     return width < 32 ? 4 : 2;
 }

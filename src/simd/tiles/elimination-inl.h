@@ -33,7 +33,7 @@ struct Square {
 };
 
 template <class D, class T>
-HWY_INLINE Square<T> square_in(D d, Index n, T* scratch) {
+HWY_INLINE Square<T> make_square(D d, Index n, T* scratch) {
     const Index lanes = Index(hn::Lanes(d));
     const Index rows = (n + lanes - 1) / lanes * lanes;
     T* const work = scratch + n * rows;

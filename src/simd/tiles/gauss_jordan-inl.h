@@ -264,13 +264,13 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
 }
 
 /// Largest n of invert_registers.
-inline constexpr Index register_rows = 6;
+inline constexpr Index max_register_rows = 6;
 
-/// The same for n = 1..register_rows, known at run time.
+/// The same for n = 1..max_register_rows, known at run time.
 template <Index rows = 1, class D, class T = hn::TFromD<D>,
           class TI = hn::TFromD<hn::RebindToSigned<D>>>
 HWY_INLINE void invert_registers(D d, Index n, T* a, TI* info, T* max_u) {
-    if constexpr (rows < register_rows) {
+    if constexpr (rows < max_register_rows) {
         if (n > rows) return invert_registers<rows + 1>(d, n, a, info, max_u);
     }
     invert_registers<rows>(d, a, info, max_u);
