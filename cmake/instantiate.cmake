@@ -57,12 +57,13 @@ tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_pipelined 
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
 tessera_instantiate(precond/block_jacobi/apply/apply_pipeline.cuh cuda apply_pipeline float double)
-tessera_instantiate(precond/block_jacobi/setup/setup_any_size.cuh cuda setup_any_size
-                    "float, false" "float, true" "double, false" "double, true")
-tessera_instantiate(precond/block_jacobi/setup/setup_fixed_size.cuh cuda setup_fixed_size
-                    "float, false" "float, true" "double, false" "double, true")
+foreach(type float double)
+  tessera_instantiate(precond/block_jacobi/setup/setup_fused.cuh cuda setup_fused
+                      "${type}, false, false" "${type}, false, true"
+                      "${type}, true, false" "${type}, true, true")
+endforeach()
 tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
-                    "triangular_product;solve_rows;diagonal_product" float double)
+                    "triangular_product;solve_rows;diagonal_product;factor_product" float double)
 tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_levels
                     float double)
 tessera_instantiate(precond/block_ldlt/numeric/schur.cuh block_ldlt::cuda

@@ -10,14 +10,14 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
     split("csr mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
-    split("vector_ops operator formats spectrum ordering io elasticity problems", list, " ")
+    split("vector_ops operator formats spectrum io elasticity problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/detail/memory.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
-    public["tessera/detail/sliced.hpp"] = public["tessera/detail/vector_steps.hpp"] = 2
+    split("sliced vector_steps ordering", list, " ")
+    for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
-    public["tessera/polynomial.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4
     public["tessera/tessera.hpp"] = 5

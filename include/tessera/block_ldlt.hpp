@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
+#include "tessera/detail/ordering.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/operator.hpp"
-#include "tessera/ordering.hpp"
 #include "tessera/spec.hpp"
 
 namespace tessera {

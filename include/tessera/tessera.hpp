@@ -14,8 +14,6 @@
 #include "tessera/krylov.hpp"
 #include "tessera/mesh.hpp"
 #include "tessera/operator.hpp"
-#include "tessera/ordering.hpp"
-#include "tessera/polynomial.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"

@@ -142,7 +142,7 @@ std::function<void()> setup_by(const Context& context, const std::string& extrac
     if (ways.contains(extraction) && context.on_gpu()) {
         auto inverses = std::make_shared<Buffer<T>>(context, jacobi.blocks().entries);
         return [&context, &jacobi, a, inverses, way = ways.at(extraction)] {
-            paper_block_jacobi_setup(context, way, a, jacobi.blocks(), jacobi.inverse_offsets(),
+            paper_block_jacobi_setup(context, way, a, jacobi.blocks(), jacobi.details().offsets,
                                      inverses->data());
         };
     }

@@ -131,7 +131,7 @@ class Run {
         auto sliced = SlicedMatrix<T>::from_csr(context_, matrix_, format);
         format.block = sliced.options().block;
         report_.matrix.format = to_string(format);
-        return std::make_unique<SlicedOperator<T>>(std::move(sliced));
+        return std::make_unique<SlicedMatrix<T>>(std::move(sliced));
     }
 
     void iterate(const Operator<T>& matrix) {

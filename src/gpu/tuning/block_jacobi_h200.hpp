@@ -41,6 +41,12 @@ constexpr SetupShape fixed_size_shape(int n) {
     return shapes[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
+/// Blocks of up to `tile` rows or, where `exact`, of `tile` rows each.
+template <class T>
+constexpr SetupShape setup_shape(int tile, bool exact) {
+    return exact ? fixed_size_shape<T>(tile) : any_size_shape<T>(tile);
+}
+
 /// Warps a thread block of the setup of larger blocks; threads of the replacement of singular
 /// blocks (a warp) and of the kernels that choose and write formats.
 inline constexpr int large_setup_warps = 4;

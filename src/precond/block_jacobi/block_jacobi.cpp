@@ -5,9 +5,15 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
+#include "precond/block_jacobi/storage/format_steps.hpp"
 #include "tessera/detail/blocks.hpp"
 
 namespace tessera {
+
+const char* to_string(SingularPolicy policy) {
+    static constexpr const char* names[] = {"stop", "identity", "shift", "generalised"};
+    return names[int(policy)];
+}
 
 const char* to_string(BlockPrecision precision) {
     static constexpr const char* names[] = {"f64", "f32", "bf16", "f16", "working", "adaptive"};
@@ -59,8 +65,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
       shifts(where, blocks.count),
       reciprocal_condition(where, blocks.count),
       summary(where, 1) {
-    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, summary.data(),
-                                                             sizeof(SetupSummary));
+    TESSERA_RUN(clear, where, summary.data(), sizeof(SetupSummary));
     block_entry_offsets(where, blocks, entry_offsets.view());
     if (!in_place()) scratch = Buffer<T>(where, blocks.entries);
     if (adaptive()) {
@@ -135,13 +140,13 @@ void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matri
     job.sizes = sizes.data();
     job.plan = sizes.empty() ? nullptr : &plan;
     job.symmetric = symmetric.data();
-    select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(where, job);
+    TESSERA_RUN(setup<T>, where, job);
 }
 
 template <class T>
 void BlockJacobi<T>::State::choose_formats(const Context& where) {
-    select(where, &cpu::choose_formats<T>, TESSERA_IF_CUDA(cuda::choose_formats<T>))(
-        where, results(), formats.data(), summary.data());
+    for_each_index(where, blocks.count,
+                   ChooseFormat<T>{results(), formats.data(), &summary.data()->formats});
     fetch_summary(where);
     bytes = Buffer<std::byte>();  // Its memory may be taken again.
     // Blocks of one format are packed without gaps, and faster to apply.
@@ -150,9 +155,8 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
         if (found.formats != 0) format = BlockPrecision(std::countr_zero(found.formats));
         return allocate(where, blocks.entries * bytes_of(format));
     }
-    select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
-        where, blocks.count, blocks.block_offsets.data(), formats.data(),
-        chunk_blocks(blocks.largest), starts.data());
+    TESSERA_RUN(format_starts, where, blocks.count, blocks.block_offsets.data(), formats.data(),
+                chunk_blocks(blocks.largest), starts.data());
     Offset units[2];  // Of all blocks, and of a chunk.
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 2),
                  std::span<Offset>(units));
@@ -163,13 +167,12 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
 template <class T>
 void BlockJacobi<T>::State::allocate(const Context& where, Offset size) {
     bytes = Buffer<std::byte>(where, size + 16);
-    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, bytes.data() + size, 16);
+    TESSERA_RUN(clear, where, bytes.data() + size, 16);
 }
 
 template <class T>
 void BlockJacobi<T>::State::fetch_summary(const Context& where) {
-    found.add(select(where, &cpu::fetch_setup_summary, TESSERA_IF_CUDA(cuda::fetch_setup_summary))(
-        where, summary.data()));
+    found.add(TESSERA_RUN(fetch_setup_summary, where, summary.data()));
 }
 
 template <class T>
@@ -191,9 +194,9 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     const bool anew = adaptive() && (first || found.misfits > 0);
     if (at_once && (anew || found.singular > 0)) invert(where, matrix, false, false, first);
     if (found.singular > 0) {
-        select(where, &cpu::replace_singular<T>, TESSERA_IF_CUDA(cuda::replace_singular<T>))(
-            where, matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
-            summary.data());
+        TESSERA_RUN(replace_singular<T>, where,
+                    {matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
+                     summary.data()});
         fetch_summary(where);
     }
     if (anew) {
@@ -208,8 +211,8 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
 
 template <class T>
 void BlockJacobi<T>::State::store(const Context& where) {
-    select(where, &cpu::store_blocks<T>, TESSERA_IF_CUDA(cuda::store_blocks<T>))(
-        where, packed(), inverses(), stored(), bytes.data(), summary.data());
+    TESSERA_RUN(store_blocks<T>, where, packed(), inverses(), stored(), bytes.data(),
+                summary.data());
 }
 
 template <class T>
@@ -253,15 +256,15 @@ void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose,
                          double(blocks().count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(context, "apply", bytes);
     if (vectors == 0 || rows() == 0) return;
-    select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, state_->stored(), transpose, vectors, r.data(), r_leading, z.data(), z_leading);
+    TESSERA_RUN(apply<T>, context, state_->stored(), transpose, vectors, r.data(), r_leading,
+                z.data(), z_leading);
 }
 
 template <class T>
 Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
     Buffer<T> values(context, state_->blocks.entries);
-    select(context, &cpu::expand<T>, TESSERA_IF_CUDA(cuda::expand<T>))(
-        context, state_->stored(), state_->entry_offsets.data(), values.data());
+    for_each_index(context, state_->blocks.count,
+                   ExpandBlock<T>{state_->stored(), state_->entry_offsets.data(), values.data()});
     return values;
 }
 
@@ -301,23 +304,10 @@ const BlockJacobiOptions& BlockJacobi<T>::options() const {
 }
 
 template <class T>
-std::span<const Offset> BlockJacobi<T>::inverse_offsets() const {
-    return std::as_const(state_->entry_offsets).view();
-}
-
-template <class T>
-std::span<const Index> BlockJacobi<T>::info() const {
-    return std::as_const(state_->info).view();
-}
-
-template <class T>
-std::span<const T> BlockJacobi<T>::reciprocal_conditions() const {
-    return std::as_const(state_->reciprocal_condition).view();
-}
-
-template <class T>
-std::span<const BlockPrecision> BlockJacobi<T>::formats() const {
-    return std::as_const(state_->formats).view();
+typename BlockJacobi<T>::Details BlockJacobi<T>::details() const {
+    const State& state = *state_;
+    return {state.entry_offsets.view(), state.info.view(), state.reciprocal_condition.view(),
+            state.formats.view()};
 }
 
 template class BlockJacobi<float>;

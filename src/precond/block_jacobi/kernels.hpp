@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/dispatch.hpp"
 #include "precond/block_jacobi/storage/stored_blocks.hpp"
-#include "tessera/batched.hpp"
 
 namespace tessera {
 
@@ -76,6 +76,18 @@ struct SetupJob {
     std::uint8_t* symmetric = nullptr;
 };
 
+/// Replacement of the inverses of all blocks whose info is not 0.
+template <class T>
+struct ReplaceJob {
+    CsrView<T> matrix;
+    PackedBlocks<T> blocks;
+    SingularPolicy policy;
+    const Index* info;
+    T* inverses;
+    std::int8_t* shifts;  ///< Receives the shift that was used, or -1, for every block.
+    SetupSummary* summary;
+};
+
 /// setup extracts the diagonal blocks, inverts each by Gauss-Jordan elimination with implicit
 /// partial pivoting (Anzt et al., Fig. 2) and stores the inverses:
 ///   info  per block 0, or k: the k-th pivot (1-based), or its reciprocal, is zero or not finite;
@@ -86,47 +98,35 @@ struct SetupJob {
 /// ||X B - I|| is below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or on
 /// threads. Asynchronous on a GPU.
 ///
-/// replace_singular writes what the policy says in the place of the inverses of all blocks whose
-/// info is not 0 (see SingularPolicy; a block with NaN or infinity stays NaN under every policy, a
-/// zero block counts as norm 1), and the shift that was used or -1 for every block. Finds
-/// rows_from_end.
+/// replace_singular writes what the policy says (see SingularPolicy; a block with NaN or infinity
+/// stays NaN under every policy, a zero block counts as norm 1); finds rows_from_end.
 ///
-/// choose_formats: formats[b] = smallest_format of block b; finds `formats`.
 /// format_starts: where blocks of these formats start, in units of 8 bytes, count + 1 of them; and
 /// at starts[count + 1] the most units of `each` blocks from block 0 or a multiple of that on.
 /// store_blocks writes the blocks to `bytes` as `stored` says; finds `overflow`.
 /// fetch_setup_summary returns what was found since its last call; waits for all work before.
 /// clear writes zeros.
-#define TESSERA_DECLARE_SETUP                                                                      \
-    template <class T>                                                                             \
-    void setup(const Context& context, const SetupJob<T>& job);                                    \
-    template <class T>                                                                             \
-    void replace_singular(const Context& context, const CsrView<T>& matrix,                        \
-                          const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info, \
-                          T* inverses, std::int8_t* shifts, SetupSummary* summary);                \
-    template <class T>                                                                             \
-    void choose_formats(const Context& context, const SetupResults<T>& results,                    \
-                        BlockPrecision* formats, SetupSummary* summary);                           \
-    void format_starts(const Context& context, Index count, const Index* block_offsets,            \
-                       const BlockPrecision* formats, Index each, Offset* starts);                 \
-    template <class T>                                                                             \
-    void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,    \
-                      const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary);        \
-    SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);               \
-    void clear(const Context& context, void* memory, Offset bytes);
-namespace cpu {
-TESSERA_DECLARE_SETUP
-}
-namespace cuda {
-TESSERA_DECLARE_SETUP
+TESSERA_BACKENDS(
+    template <class T> void setup(const Context& context, const SetupJob<T>& job);
 
-/// The kernels of setup for blocks of at most largest_fused_block rows of any sizes, and where all
-/// have exactly `largest` rows (false: there is no kernel for these). Reduced: to job.reduced.
-template <class T, bool Reduced>
-void setup_any_size(const Context& context, const SetupJob<T>& job);
-template <class T, bool Reduced>
-bool setup_fixed_size(const Context& context, const SetupJob<T>& job);
+    template <class T> void replace_singular(const Context& context, const ReplaceJob<T>& job);
+
+    void format_starts(const Context& context, Index count, const Index* block_offsets,
+                       const BlockPrecision* formats, Index each, Offset* starts);
+
+    template <class T> void store_blocks(const Context& context, const PackedBlocks<T>& blocks,
+                                         const T* inverses, const StoredBlocks& stored,
+                                         std::byte* bytes, SetupSummary* summary);
+
+    SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);
+
+    void clear(const Context& context, void* memory, Offset bytes);)
+
+namespace cuda {
+/// setup for blocks of at most largest_fused_block rows, of any sizes or, where Exact, all of
+/// `largest` rows, for which there is a kernel. Reduced: to job.reduced.
+template <class T, bool Exact, bool Reduced>
+void setup_fused(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda
-#undef TESSERA_DECLARE_SETUP
 
 }  // namespace tessera

@@ -7,7 +7,7 @@
 #include "sparse/matching/cycles.hpp"
 #include "sparse/matching/shortest_paths.hpp"
 #include "tessera/csr.hpp"
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 
 namespace tessera {
 

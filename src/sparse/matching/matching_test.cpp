@@ -6,7 +6,7 @@
 #include "sparse/matching/cycles.hpp"
 #include "sparse/matching/shortest_paths.hpp"
 #include "sparse/test_symmetric_matrices.hpp"
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 
 namespace tessera {
 namespace {

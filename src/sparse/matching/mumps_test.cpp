@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sparse/test_symmetric_matrices.hpp"
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 #if __has_include(<dmumps_c.h>)
 #include <dmumps_c.h>
 #define TESSERA_TEST_MUMPS 1

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 
 #include "base/parallel.hpp"
 
@@ -18,18 +17,9 @@ ShortestPaths::ShortestPaths(const Costs& costs, int threads)
 
 Assignment ShortestPaths::solve() {
     start();
-    std::vector<Index> left(std::size_t(costs_.rows));
-    std::iota(left.begin(), left.end(), 0);
-    const auto is_matched = [&](Index i) { return column_of_row_[i] >= 0; };
-    std::erase_if(left, is_matched);
-    for (const Index i : left) take_free_column(i);
-    std::erase_if(left, is_matched);
-    for (const Index i : left) move_one_owner(i);
-    std::erase_if(left, is_matched);
-    // Of what bids of pairs leave, transfers settle little.
-    Offset budget = 2 * costs_.row_offsets[costs_.rows];
-    for (int round = 0; round < 2; ++round) left = transfer_reductions(left, budget);
-    for (const Index row : left) augment(row);
+    for (Index row = 0; row < costs_.rows; ++row) {
+        if (column_of_row_[row] < 0) augment(row);
+    }
     tighten_matched();
     restore_feasibility();
 
@@ -72,83 +62,6 @@ bool ShortestPaths::is_tight(double cost, double row_dual, double column_dual) {
     if (cost == infinite) return false;
     const double sizes = std::abs(cost) + std::abs(row_dual) + std::abs(column_dual);
     return cost - column_dual - row_dual <= 2 * std::numeric_limits<double>::epsilon() * sizes;
-}
-
-bool ShortestPaths::is_tight(Index row, Offset k) const {
-    return is_tight(costs_.costs[k], row_dual_[row], columns_[costs_.columns[k]].dual);
-}
-
-/// Matches a free row with a free column where their entry is tight.
-bool ShortestPaths::take_free_column(Index row) {
-    for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
-        const Index j = costs_.columns[k];
-        if (columns_[j].row >= 0 || !is_tight(row, k)) continue;
-        match(row, j);
-        return true;
-    }
-    return false;
-}
-
-/// The same where the row that has the column can take another one.
-bool ShortestPaths::move_one_owner(Index row) {
-    for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
-        const Index j = costs_.columns[k];
-        if (!is_tight(row, k) || !take_free_column(columns_[j].row)) continue;
-        match(row, j);
-        return true;
-    }
-    return false;
-}
-
-/// The two entries of a row with the least cost_ij - column_dual_j.
-ShortestPaths::NearestColumns ShortestPaths::nearest_columns(Index row) const {
-    NearestColumns found;
-    for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
-        const Index j = costs_.columns[k];
-        const double cost = costs_.costs[k] - columns_[j].dual;
-        if (cost < found.first) {
-            found.second = found.first;
-            found.second_column = found.first_column;
-            found.first = cost;
-            found.first_column = j;
-        } else if (cost < found.second) {
-            found.second = cost;
-            found.second_column = j;
-        }
-    }
-    return found;
-}
-
-/// A free row takes its nearest column, whose dual goes down until the row's second nearest one is
-/// as near; who had the column before is next. Stops when `budget` entries were looked at; returns
-/// the rows that are free then.
-std::vector<Index> ShortestPaths::transfer_reductions(const std::vector<Index>& free_rows,
-                                                      Offset& budget) {
-    std::vector<Index> left;
-    for (const Index free_row : free_rows) {
-        for (Index i = free_row; i >= 0;) {
-            const NearestColumns near = nearest_columns(i);
-            budget -= costs_.row_offsets[i + 1] - costs_.row_offsets[i];
-            if (budget < 0 || near.second == infinite) {
-                left.push_back(i);
-                break;
-            }
-            row_dual_[i] = near.second;
-            Index j = near.first_column;
-            const bool is_nearest = near.first < near.second;
-            if (is_nearest) {
-                columns_[j].dual -= near.second - near.first;
-            } else if (columns_[j].row >= 0) {
-                j = near.second_column;
-            }
-            const Index before = columns_[j].row;
-            match(i, j);
-            if (before >= 0) column_of_row_[before] = -1;
-            if (before >= 0 && !is_nearest) left.push_back(before);
-            i = is_nearest ? before : -1;
-        }
-    }
-    return left;
 }
 
 /// Relaxes the entries of a row at distance `here`; true when nothing can be nearer than `best`.

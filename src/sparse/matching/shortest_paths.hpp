@@ -18,9 +18,9 @@ struct Assignment {
     Index cardinality = 0;
 };
 
-/// Solves the assignment problem for symmetric costs: what SymmetricPairs finds, then R. Jonker and
-/// A. Volgenant's reduction transfer ("A shortest augmenting path algorithm for dense and sparse
-/// linear assignment problems", Computing 38, 1987), then shortest augmenting paths.
+/// Solves the assignment problem for symmetric costs: what SymmetricPairs finds, then shortest
+/// augmenting paths for the rows that it leaves (R. Jonker, A. Volgenant, "A shortest augmenting
+/// path algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
 class ShortestPaths {
   public:
     /// The result is the same for every number of threads.
@@ -39,18 +39,9 @@ class ShortestPaths {
         Index dead_search = -1;  ///< Number of the search that ended without a path from here.
         Label label = Label::none;
     };
-    struct NearestColumns {
-        double first = infinite, second = infinite;
-        Index first_column = -1, second_column = -1;
-    };
 
     void start();
     static bool is_tight(double cost, double row_dual, double column_dual);
-    bool is_tight(Index row, Offset k) const;
-    bool take_free_column(Index row);
-    bool move_one_owner(Index row);
-    NearestColumns nearest_columns(Index row) const;
-    std::vector<Index> transfer_reductions(const std::vector<Index>& free_rows, Offset& budget);
     void augment(Index root);
     bool scan(Index row, double here, double& best, Index& end);
     Index next_column();

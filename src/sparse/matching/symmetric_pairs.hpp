@@ -20,12 +20,12 @@ struct Costs {
 /// For symmetric costs: duals that are the same for rows and columns, dual_i + dual_j <= cost_ij,
 /// and a matching of rows with each other, or with themselves, on entries that they make tight.
 ///
-/// Bids are reduction transfers (see ShortestPaths) of a row and of the column with its number at
-/// once. That is half of the work where both halves have the same answer, and far less than half in
-/// a saddle-point system: its constraints, few, choose among many variables, and the variables that
-/// they take have their columns at once, for which they would compete otherwise. Cycles of odd
-/// length cannot be matched so: what goes round one is stopped and left unmatched, as are a few
-/// ties.
+/// An auction: a bid is the reduction transfer of Jonker and Volgenant (see ShortestPaths) for a
+/// row and for the column with its number at once. That is half of the work where both halves have
+/// the same answer, and far less than half in a saddle-point system: its constraints, few, choose
+/// among many variables, and the variables that they take have their columns at once, for which
+/// they would compete otherwise. Cycles of odd length cannot be matched so: what goes round one is
+/// stopped and left unmatched, as are a few ties.
 class SymmetricPairs {
   public:
     /// What a bid needs of a row, in one place of memory.

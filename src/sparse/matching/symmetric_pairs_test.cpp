@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sparse/test_symmetric_matrices.hpp"
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,4 @@
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "tessera/ordering.hpp"
+#include "tessera/detail/ordering.hpp"
 
 namespace tessera::ordering {
 

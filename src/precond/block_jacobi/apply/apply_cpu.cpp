@@ -210,8 +210,8 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
                      const Columns<const T>& r, const Columns<T>& z) {
     const Index* const rows = blocks.block_offsets;
     const auto block = [&](auto known, Index b, auto&& multiply) HWY_ATTR {
-        multiply(known, rows[b + 1] - rows[b], blocks.bytes + blocks.starts[b] * blocks.unit,
-                 vectors, Columns<const T>{r.at(rows[b], 0), r.leading},
+        multiply(known, rows[b + 1] - rows[b], blocks.block(b), vectors,
+                 Columns<const T>{r.at(rows[b], 0), r.leading},
                  Columns<T>{z.at(rows[b], 0), z.leading});
     };
     Index whole = last;  // Blocks that have enough behind them.
@@ -221,7 +221,7 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
         --whole;
     }
     for (Index b = first, next = first; b < last; b = next) {
-        const BlockPrecision format = blocks.formats == nullptr ? blocks.format : blocks.formats[b];
+        const BlockPrecision format = blocks.format_of(b);
         next = blocks.formats == nullptr ? last : b + 1;
         while (next < last && blocks.formats[next] == format) ++next;
         with_format<T>(format, [&](auto known) HWY_ATTR {
@@ -252,68 +252,22 @@ void multiply_range(const StoredBlocks& blocks, batched::Transpose transpose, In
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-
-#include "base/parallel.hpp"
+#include "precond/block_jacobi/block_ranges.hpp"
 
 namespace tessera::cpu {
-
-namespace {
-
-/// f(first, last) for ranges of blocks with about as many bytes, one a thread.
-template <class F>
-void for_equal_bytes(const Context& context, const StoredBlocks& blocks, F&& f) {
-    if (blocks.count == 0) return;
-    const Offset* starts = blocks.starts;
-    const Offset units = starts[blocks.count];
-    const Offset parts =
-        std::clamp<Offset>(units * blocks.unit / (8 * parallel_grain), 1, context.threads());
-    const auto boundary = [&](Offset part) {
-        const Offset wanted = units * part / parts;
-        return Index(std::lower_bound(starts, starts + blocks.count, wanted) - starts);
-    };
-    parallel_parts(context.threads(), parts, parts, [&](Offset part, Offset, Offset) {
-        f(boundary(part), part + 1 < parts ? boundary(part + 1) : blocks.count);
-    });
-}
-
-}  // namespace
 
 template <class T>
 void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
            Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
     const auto multiply = TESSERA_SIMD(context, multiply_range<T>);
-    for_equal_bytes(context, blocks, [&](Index first, Index last) {
-        multiply(blocks, transpose, first, last, vectors, {r, r_leading}, {z, z_leading});
-    });
+    for_block_ranges(
+        context, blocks.count, blocks.starts, blocks.unit, [&](Index first, Index last) {
+            multiply(blocks, transpose, first, last, vectors, {r, r_leading}, {z, z_leading});
+        });
 }
 
-template <class T>
-void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets,
-            T* values) {
-    for_equal_bytes(context, blocks, [&](Index first, Index last) {
-        for (Index b = first; b < last; ++b) {
-            const Offset entries = entry_offsets[b + 1] - entry_offsets[b];
-            const std::byte* const from = blocks.bytes + blocks.starts[b] * blocks.unit;
-            T* const to = values + entry_offsets[b];
-            with_format<T>(
-                blocks.formats == nullptr ? blocks.format : blocks.formats[b], [&](auto known) {
-                    constexpr BlockPrecision format = known.value;
-                    for (Offset e = 0; e < entries; ++e) {
-                        to[e] = widen<T, format>(stored_bits<format>(from + e * bytes_of(format)));
-                    }
-                });
-        }
-    });
-}
-
-#define TESSERA_INSTANTIATE(T)                                                             \
-    template void apply<T>(const Context&, const StoredBlocks&, batched::Transpose, Index, \
-                           const T*, Offset, T*, Offset);                                  \
-    template void expand<T>(const Context&, const StoredBlocks&, const Offset*, T*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(apply<float>) apply<float>;
+template decltype(apply<double>) apply<double>;
 
 }  // namespace tessera::cpu
 #endif

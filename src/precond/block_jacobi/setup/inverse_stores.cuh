@@ -34,13 +34,10 @@ struct FormatStore {
     static constexpr bool want_largest = true;
     ReducedStore store;
 
-    __device__ __forceinline__ BlockPrecision format(Index b) const {
-        return store.blocks.formats == nullptr ? store.blocks.format : store.blocks.formats[b];
-    }
     template <class F>
     __device__ __forceinline__ void operator()(Index b, Offset, int n, F&& f) const {
         std::byte* const to = store.bytes + store.blocks.starts[b] * store.blocks.unit;
-        with_format<T>(format(b), [&](auto known) {
+        with_format<T>(store.blocks.format_of(b), [&](auto known) {
             constexpr BlockPrecision in = decltype(known)::value;
             auto* const values = reinterpret_cast<StoredBits<in>*>(to);
             f([&](int column, int row, const auto& pack) {
@@ -54,7 +51,8 @@ struct FormatStore {
     }
     /// `largest`: the largest magnitude in a finite inverse.
     __device__ __forceinline__ void report_overflow(Index b, T largest) const {
-        if (double(largest) > largest_finite(format(b))) atomicOr(&store.summary->overflow, 1);
+        if (double(largest) > largest_finite(store.blocks.format_of(b)))
+            atomicOr(&store.summary->overflow, 1);
     }
 };
 

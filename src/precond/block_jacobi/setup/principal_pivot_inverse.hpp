@@ -1,25 +1,35 @@
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "base/host_device.hpp"
-#include "tessera/precond.hpp"
+#include "precond/block_jacobi/kernels.hpp"
 
 /// The inverse, or a generalised one, of a single block by principal pivot transforms (exchange
 /// steps, sweeps) with complete pivoting: for the rare blocks that elimination with partial
 /// pivoting cannot invert. The same code, to the last bit, for a CPU thread and for a warp.
 namespace tessera {
 
-/// One CPU thread in the place of a warp.
+/// `Lanes` is a warp, or a CPU thread as a warp of one lane: lanes, lane(), sync(),
+///   largest(magnitude, element)  the largest magnitude of all lanes and its element, the first one
+///                                where there are more;
+///   smallest(x), all(x)          over all lanes;
+///   raise(to, value)             *to = max(*to, value), atomically.
 struct OneThread {
     static constexpr int lanes = 1;
     int lane() const { return 0; }
     void sync() const {}
-    /// The largest magnitude among all lanes and its element; the first one where there are more.
     template <class T>
     void largest(T&, int&) const {}
+    int smallest(int x) const { return x; }
     bool all(bool holds) const { return holds; }
+    void raise(unsigned* to, unsigned value) const {
+        const std::atomic_ref<unsigned> shared(*to);
+        for (unsigned met = shared; met < value && !shared.compare_exchange_weak(met, value);) {
+        }
+    }
 };
 
 /// The entry with the largest magnitude among rows and columns that are free (order[i] < 0), the
@@ -189,6 +199,49 @@ TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolic
     }
     if (generalised && attempt(0, T(n) * epsilon * largest)) return -1;
     return fill(std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::quiet_NaN());
+}
+
+/// Reads a block of n rows from CSR, column-major with leading dimension `stride`. Returns the
+/// first row with a value that is not finite, n without one.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline int read_block(const Lanes& lanes, const CsrView<T>& matrix, Index first,
+                                          int n, int stride, T* block) {
+    for (int i = lanes.lane(); i < n * stride; i += Lanes::lanes) block[i] = T(0);
+    lanes.sync();
+    int bad = n;
+    for (int i = 0; i < n; ++i) {
+        const Offset end = matrix.row_offsets[first + i + 1];
+        for (Offset x = matrix.row_offsets[first + i] + lanes.lane(); x < end; x += Lanes::lanes) {
+            const Index c = matrix.column_indices[x] - first;
+            if (c < 0 || c >= n) continue;
+            const T value = matrix.values[x];
+            block[i + c * stride] = value;
+            if (!(std::abs(value) <= std::numeric_limits<T>::max()) && i < bad) bad = i;
+        }
+    }
+    lanes.sync();
+    return lanes.smallest(bad);
+}
+
+/// Values of `work` that replace_block takes for blocks of up to n rows: two blocks, and 2 n
+/// numbers of 4 bytes.
+constexpr int replace_values(int n) { return 2 * n * (n + 1) + 2 * n; }
+
+/// replace_singular for block b, whose shift was set to -1.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline void replace_block(const Lanes& lanes, const ReplaceJob<T>& job, Index b,
+                                              T* work) {
+    const Index row = job.blocks.block_offsets[b];
+    const int n = job.blocks.block_offsets[b + 1] - row;
+    const int stride = n + 1;  // Rows and columns in shared memory meet different banks.
+    const int bad = read_block(lanes, job.matrix, row, n, stride, work);
+    if (bad < n) return lanes.raise(&job.summary->rows_from_end, job.blocks.rows - row - bad);
+    if (job.policy == SingularPolicy::stop) return;
+    T* const a = work + n * stride;
+    int* const columns = reinterpret_cast<int*>(a + n * stride);
+    const int shift = replace_inverse(lanes, job.policy, n, stride, work, a, columns,
+                                      job.inverses + job.blocks.entry_offsets[b]);
+    if (lanes.lane() == 0) job.shifts[b] = std::int8_t(shift);
 }
 
 }  // namespace tessera

@@ -182,27 +182,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <vector>
 
-#include "base/parallel.hpp"
+#include "precond/block_jacobi/block_ranges.hpp"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
 namespace tessera::cpu {
 
 namespace {
-
-/// f(first, last) for ranges of blocks with about equal numbers of values, one a thread.
-template <class T, class F>
-void for_equal_entries(const Context& context, const PackedBlocks<T>& blocks, F&& f) {
-    if (blocks.count == 0) return;
-    const Offset* offsets = blocks.entry_offsets;
-    const Offset entries = offsets[blocks.count];
-    const Offset parts = std::clamp<Offset>(entries / parallel_grain, 1, context.threads());
-    const auto boundary = [&](Offset part) {
-        const Offset wanted = entries * part / parts;
-        return Index(std::lower_bound(offsets, offsets + blocks.count, wanted) - offsets);
-    };
-    parallel_parts(context.threads(), parts, parts,
-                   [&](Offset part, Offset, Offset) { f(boundary(part), boundary(part + 1)); });
-}
 
 template <class T>
 void count_blocks(const SetupResults<T>& found) {
@@ -224,16 +209,17 @@ struct alignas(64) CacheLine {
 template <class T>
 void setup(const Context& context, const SetupJob<T>& job) {
     const auto invert_range = TESSERA_SIMD(context, invert_blocks<T>);
-    for_equal_entries(context, job.blocks, [&](Index first, Index last) {
-        const Index n = job.blocks.largest;
+    const PackedBlocks<T>& blocks = job.blocks;
+    for_block_ranges(context, blocks.count, blocks.entry_offsets, 8, [&](Index first, Index last) {
+        const Index n = blocks.largest;
         std::vector<CacheLine> scratch(std::size_t(n * (n + N_SSE4::gauss_jordan_work_vectors)));
         invert_range(job, first, last, reinterpret_cast<T*>(scratch.data()));
     });
     count_blocks(job.results);
 }
 
-template void setup<float>(const Context&, const SetupJob<float>&);
-template void setup<double>(const Context&, const SetupJob<double>&);
+template decltype(setup<float>) setup<float>;
+template decltype(setup<double>) setup<double>;
 
 }  // namespace tessera::cpu
 #endif

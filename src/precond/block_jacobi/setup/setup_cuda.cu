@@ -1,11 +1,12 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
+#include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "precond/block_jacobi/setup/inverse_stores.cuh"
 
 /// The setup of block Jacobi. Blocks of up to 32 rows are extracted, inverted and stored by one
-/// kernel (setup_any_size.cuh, setup_fixed_size.cuh). Here are those of larger blocks: extraction,
+/// kernel (setup_fused.cuh). Here are those of larger blocks: extraction,
 /// batched inversion and symmetrisation, one after the other; a warp takes a block.
 namespace tessera::cuda {
 
@@ -140,12 +141,12 @@ void setup_large(const Context& context, const SetupJob<T>& job) {
     launch(finish_kernel<T>, blocks, job.inverses, job.symmetric, job.results);
 }
 
-template <class T, bool Reduced>
-void setup_fused(const Context& context, const SetupJob<T>& job) {
-    const PackedBlocks<T>& blocks = job.blocks;
-    const bool one_size = blocks.rows == Offset(blocks.count) * blocks.largest;
-    if (one_size && setup_fixed_size<T, Reduced>(context, job)) return;
-    setup_any_size<T, Reduced>(context, job);
+/// Whether all blocks have one size for which there is a kernel.
+template <class T>
+bool has_exact_kernel(const PackedBlocks<T>& blocks) {
+    const int n = blocks.largest;
+    return n % 4 == 0 && blocks.rows == Offset(blocks.count) * n && tile_compiled(n) &&
+           fixed_size_shape<T>(n).lanes > 0;
 }
 
 }  // namespace
@@ -154,11 +155,15 @@ template <class T>
 void setup(const Context& context, const SetupJob<T>& job) {
     if (job.blocks.count == 0) return;
     if (job.blocks.largest > largest_fused_block) return setup_large(context, job);
-    if (job.reduced.bytes != nullptr) return setup_fused<T, true>(context, job);
-    setup_fused<T, false>(context, job);
+    const bool reduced = job.reduced.bytes != nullptr;
+    const auto fused = has_exact_kernel(job.blocks)
+                           ? reduced ? setup_fused<T, true, true> : setup_fused<T, true, false>
+                       : reduced ? setup_fused<T, false, true>
+                                 : setup_fused<T, false, false>;
+    fused(context, job);
 }
 
-template void setup<float>(const Context&, const SetupJob<float>&);
-template void setup<double>(const Context&, const SetupJob<double>&);
+template decltype(setup<float>) setup<float>;
+template decltype(setup<double>) setup<double>;
 
 }  // namespace tessera::cuda

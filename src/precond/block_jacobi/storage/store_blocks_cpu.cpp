@@ -122,24 +122,13 @@ bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
 
-#include "precond/block_jacobi/for_blocks.hpp"
+#include "precond/block_jacobi/block_ranges.hpp"
 
 namespace tessera::cpu {
-
-template <class T>
-void choose_formats(const Context&, const SetupResults<T>& results, BlockPrecision* formats,
-                    SetupSummary* summary) {
-    for (Index b = 0; b < results.count; ++b) {
-        formats[b] = smallest_format<T>(double(results.reciprocal_condition[b]),
-                                        double(results.largest[b]), results.accuracy);
-        summary->formats |= 1u << int(formats[b]);
-    }
-}
 
 void format_starts(const Context&, Index count, const Index* block_offsets,
                    const BlockPrecision* formats, Index each, Offset* starts) {
@@ -158,12 +147,16 @@ void format_starts(const Context&, Index count, const Index* block_offsets,
 template <class T>
 void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
                   const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary) {
-    const auto narrow_them = TESSERA_SIMD(context, narrow_values<T>);
+    const auto narrow_block = TESSERA_SIMD(context, narrow_values<T>);
+    const Offset* const offsets = blocks.entry_offsets;
     std::atomic<bool> overflow{false};
-    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
-        const BlockPrecision format = stored.formats != nullptr ? stored.formats[b] : stored.format;
-        std::byte* const to = bytes + stored.starts[b] * stored.unit;
-        if (narrow_them(format, Offset(n) * n, inverse, to)) overflow = true;
+    for_block_ranges(context, blocks.count, offsets, 8, [&](Index first, Index last) {
+        for (Index b = first; b < last; ++b) {
+            if (narrow_block(stored.format_of(b), offsets[b + 1] - offsets[b],
+                             inverses + offsets[b], bytes + stored.starts[b] * stored.unit)) {
+                overflow = true;
+            }
+        }
     });
     summary->add({.overflow = overflow});
 }
@@ -176,14 +169,8 @@ void clear(const Context&, void* memory, Offset bytes) {
     std::memset(memory, 0, std::size_t(bytes));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                               \
-    template void choose_formats<T>(const Context&, const SetupResults<T>&, BlockPrecision*, \
-                                    SetupSummary*);                                          \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
-                                  const StoredBlocks&, std::byte*, SetupSummary*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(store_blocks<float>) store_blocks<float>;
+template decltype(store_blocks<double>) store_blocks<double>;
 
 }  // namespace tessera::cpu
 #endif

@@ -287,4 +287,47 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
     });
 }
 
+/// y = F x with F = P^T L D L^T P, D tridiagonal: a lane a row, the other rows' values by shuffle.
+template <int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    factor_product_kernel(Index block_rows, const T* factors, const Index* permutations, const T* x,
+                          T* y) {
+    begin_dependent();
+    const Offset row = (Offset(blockIdx.x) * product_threads + threadIdx.x) / k;
+    const bool active = row < block_rows;
+    const Offset i = active ? row : 0;
+    const int s = int(threadIdx.x) % k;
+    const T* const f = factors + i * (k * k);
+    const Offset place = i * k + permutations[i * k + s];
+    const T own = x[place];
+    T upper = own;
+    for (int r = 1; r < k; ++r) {
+        const T other = __shfl_sync(full_warp, own, r, k);
+        if (r > s) upper += f[r + s * k] * other;
+    }
+    const T next = __shfl_down_sync(full_warp, upper, 1, k);
+    const T previous = __shfl_up_sync(full_warp, upper, 1, k);
+    T middle = f[s + s * k] * upper;
+    if (s + 1 < k) middle += f[s + (s + 1) * k] * next;
+    if (s > 0) middle += f[s - 1 + s * k] * previous;
+    T lower = middle;
+    for (int r = 0; r + 1 < k; ++r) {
+        const T other = __shfl_sync(full_warp, middle, r, k);
+        if (r < s) lower += f[s + r * k] * other;
+    }
+    if (active) y[place] = lower;
+}
+
+template <class T>
+void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
+                    const Index* permutations, const T* x, T* y) {
+    if (a.block_rows == 0) return;
+    with_block_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        launch_dependent(&factor_product_kernel<k, T>,
+                         blocks_for(a.block_rows, product_threads / k), product_threads, 0,
+                         stream_of(context), a.block_rows, factors, permutations, x, y);
+    });
+}
+
 }  // namespace tessera::block_ldlt::cuda
