@@ -65,7 +65,7 @@ def build(folder):
         part.mkdir(parents=True, exist_ok=True)
         lines = [f"candidate<{type_name}, {w}, {l}, {r}, {b}, {str(c).lower()}>(arena);"
                  for w, l, r, b, c in candidates(size)]
-        lines += [f"lane_candidate<{type_name}, {n}, {b}>(arena);"
+        lines += [f"per_thread_candidate<{type_name}, {n}, {b}>(arena);"
                   for n, b in sorted(set(lane_candidates(size)))]
         (part / "candidates.inc").write_text("\n".join(lines) + "\n")
         print(f"{name}: {len(lines)} candidates")
@@ -110,9 +110,9 @@ def choose(files):
         return shape[0] if fraction > 0.995 * best[kind, size][0] else 0
 
     pairs = [f"{{{lane_blocks('f64', n)}, {lane_blocks('f32', n)}}}" for n in LANE_SIZES]
-    begin = text.index("    constexpr int lane_table")
+    begin = text.index("    constexpr int per_thread_table")
     end = text.index("};\n", begin) + 3
-    table = "    constexpr int lane_table[most_lane_rows][2] = {" + ", ".join(pairs) + "};\n"
+    table = "    constexpr int per_thread_table[max_per_thread_rows][2] = {" + ", ".join(pairs) + "};\n"
     HEADER.write_text(text[:begin] + table + text[end:])
 
 

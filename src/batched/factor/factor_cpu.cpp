@@ -127,7 +127,7 @@ HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
         for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) ldu_interleaved_set(set, k);
         return;
     }
-    const Square<T> m = square_in(d, set.n, set.scratch);
+    const Square<T> m = make_square(d, set.n, set.scratch);
     T* const l = m.work;
     T* const pivots = m.work + m.rows;
     for (Index k = 0; k < set.count; ++k) {
@@ -173,7 +173,7 @@ HWY_NOINLINE void llt_set(FactorSet<T>& set) {
         }
         return;
     }
-    const Square<T> m = square_in(d, set.n, set.scratch);
+    const Square<T> m = make_square(d, set.n, set.scratch);
     T* const l = m.work;
     for (Index k = 0; k < set.count; ++k) {
         load_square(d, m, set.a[k], set.a_leading_dimension, true);
@@ -330,7 +330,7 @@ HWY_INLINE void eliminate_2x2(D d, const Square<T>& m, Index s, const PivotPair<
 template <class T>
 HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
-    const Square<T> m = square_in(d, set.n, set.scratch);
+    const Square<T> m = make_square(d, set.n, set.scratch);
     for (Index k = 0; k < set.count; ++k) {
         Index* const p = set.rows[k];
         const T tau = set.tau[k];

@@ -175,7 +175,7 @@ bool wants_more_than_info(const FactorResults<T>& results) {
 /// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4.
 template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
-    constexpr int rows = shared ? 1 : rows_a_lane<Method>(Width);
+    constexpr int rows = shared ? 1 : rows_per_lane<Method>(Width);
     const auto run = [&](auto* kernel) {
         launch_teams(context, job.a, job.plan, Width == 4 ? 0 : Width / 2 + 1, Width, Width,
                      factor_threads / Width * rows, factor_threads / 32 * rows, kernel, job,
@@ -202,7 +202,7 @@ void factorise_as(const Context& context, const FactorJob<T>& job) {
         kind == Factorisation::ldu, Ldu<pivoting>,
         std::conditional_t<kind == Factorisation::llt, Llt<pivoting>, Ldlt<pivoting>>>;
     launch_teams(
-        context, job.a, job.plan, largest_warp_size + 1, largest_size, factor_threads, 1, 1,
+        context, job.a, job.plan, max_warp_rows + 1, largest_size, factor_threads, 1, 1,
         factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
         job, wants_more_than_info(job.results));
     bool is_done = false;

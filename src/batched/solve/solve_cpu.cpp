@@ -86,7 +86,7 @@ HWY_INLINE void divide_by_pivots(D d, const Factors<T>& m, const Square<T>& z) {
 template <class T>
 HWY_NOINLINE void invert_factors(const Factors<T>& m, T* scratch, T* x, Offset ld) {
     const hn::ScalableTag<T> d;
-    const Square<T> z = square_in(d, m.n, scratch);
+    const Square<T> z = make_square(d, m.n, scratch);
     for (Index i = 0; i < m.n; ++i) {
         for (Index j = 0; j < z.rows; ++j) z.at(j, i) = T(i == j);
         substitute(d, m, z, i, true, i);
