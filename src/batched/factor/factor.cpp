@@ -24,8 +24,8 @@ template <class T>
 void run(const char* name, const Context& context, FactorJob<T> job,
          std::initializer_list<Pivoting> pivotings) {
     if (std::ranges::find(pivotings, job.pivoting) == pivotings.end()) {
-        std::string message = std::string(name) + ": there is no " + to_string(job.pivoting) +
-                              " pivoting here; there is";
+        std::string message = std::string(name) + ": " + to_string(job.pivoting) +
+                              " pivoting is not supported; choose one of";
         for (const Pivoting pivoting : pivotings) message += std::string(" ") + to_string(pivoting);
         throw InvalidArgument(message);
     }

@@ -306,11 +306,11 @@ HWY_INLINE void eliminate_2x2(D d, const Square<T>& m, Index s, const PivotPair<
     const auto g21 = hn::Set(d, g.e21);
     const auto g22 = hn::Set(d, g.e22);
     for (Index i = 0; i < m.rows; i += lanes) {
-        const auto counts = hn::RebindMask(d, hn::Gt(hn::Iota(di, TI(i)), hn::Set(di, TI(s + 1))));
+        const auto below = hn::RebindMask(d, hn::Gt(hn::Iota(di, TI(i)), hn::Set(di, TI(s + 1))));
         const auto x1 = hn::Load(d, c1 + i);
         const auto x2 = hn::Load(d, c2 + i);
-        hn::Store(hn::IfThenElseZero(counts, hn::MulAdd(g11, x1, hn::Mul(g21, x2))), d, l1 + i);
-        hn::Store(hn::IfThenElseZero(counts, hn::MulAdd(g21, x1, hn::Mul(g22, x2))), d, l2 + i);
+        hn::Store(hn::IfThenElseZero(below, hn::MulAdd(g11, x1, hn::Mul(g21, x2))), d, l1 + i);
+        hn::Store(hn::IfThenElseZero(below, hn::MulAdd(g21, x1, hn::Mul(g22, x2))), d, l2 + i);
     }
     const Index first = (s + 2) / lanes * lanes;
     for (Index j = s + 2; j < m.n; ++j) {

@@ -74,20 +74,20 @@ __device__ __forceinline__ void factorise(const TeamMatrix<T, Team>& matrix,
     write_outputs<Method::kind, false>(team, memory, job, more_than_info, n, b, active, tau);
 }
 
-/// Fallback of fast kernels: factors matrix_of(m) for the bits m of `left`, as the general kernel
-/// does. Not inlined, so that it costs the fast path no registers.
+/// Fallback of fast kernels: factors matrix_of(m) for the bits m of `remaining`, as the general
+/// kernel does. Not inlined, so that it costs the fast path no registers.
 template <class Method, int Lanes, class T, class Size, class MatrixOf>
-__device__ __noinline__ void factorise_fallback(const FactorJob<T>& job, unsigned left, Size n,
+__device__ __noinline__ void factorise_fallback(const FactorJob<T>& job, unsigned remaining, Size n,
                                                 unsigned char* memory, MatrixOf matrix_of) {
     using Team = WarpTeam<Lanes>;
     const int number = int(threadIdx.x) % 32 / Lanes;
     const auto shared = team_memory<T, Team>(memory, factor_bytes<T>(Lanes, Lanes), number, n);
-    while (left != 0) {
-        int m = __ffs(int(left)) - 1;
+    while (remaining != 0) {
+        int m = __ffs(int(remaining)) - 1;
         bool active = false;
-        for (int k = 0; k < 32 / Lanes && left != 0; ++k, left &= left - 1) {
+        for (int k = 0; k < 32 / Lanes && remaining != 0; ++k, remaining &= remaining - 1) {
             if (k != number) continue;
-            m = __ffs(int(left)) - 1;
+            m = __ffs(int(remaining)) - 1;
             active = true;
         }
         __syncwarp();
@@ -98,7 +98,7 @@ __device__ __noinline__ void factorise_fallback(const FactorJob<T>& job, unsigne
 
 /// LDU, LL^T or LDL^T by Method; one matrix per team (4 to 32 lanes for up to 32 rows, a thread
 /// block for up to 128), one row and one column per thread. Rows are in registers or in shared
-/// memory; nothing is moved: the pivot row is published in shared memory, factors are permuted on
+/// memory; nothing is moved: the pivot row is broadcast in shared memory, factors are permuted on
 /// the way out.
 template <class Method, class T, class Team, class Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)

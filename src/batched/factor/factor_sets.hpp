@@ -25,7 +25,7 @@ struct PivotRecord {
     T smallest = std::numeric_limits<T>::infinity();
     bool failed = false;  ///< A pivot is not finite.
 
-    void change(T by) {
+    void add_perturbation(T by) {
         ++perturbed;
         perturbation = std::max(perturbation, by);
     }
@@ -46,7 +46,7 @@ T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive =
     if (size < record.smallest) record.smallest = size;
     if (tau > 0 && std::isfinite(d) && size < tau) {
         const T used = positive || d == 0 ? tau : std::copysign(tau, d);
-        record.change(std::abs(used - d));
+        record.add_perturbation(std::abs(used - d));
         d = used;
     }
     if (!std::isfinite(d)) {
@@ -72,7 +72,7 @@ PivotPair<T> used_pivot(const PivotPair<T>& e, T tau, Index position, PivotRecor
         for (T& eigenvalue : eigenvalues) {
             if (!(std::abs(eigenvalue) < tau)) continue;
             const T raised = std::copysign(tau, eigenvalue);
-            record.change(std::abs(raised - eigenvalue));
+            record.add_perturbation(std::abs(raised - eigenvalue));
             eigenvalue = raised;
         }
         used = with_eigenvalues(e, v, eigenvalues[0], eigenvalues[1]);
@@ -135,9 +135,9 @@ PivotSigns pivot_signs(Factorisation factorisation, Index n, const T* f, Offset 
     PivotSigns signs;
     for (Index s = 0; s < n; ++s) {
         const double d = f[s + s * ld];
-        const double coupling =
+        const double e21 =
             factorisation == Factorisation::ldlt && s + 1 < n ? f[s + (s + 1) * ld] : T(0);
-        if (!(std::abs(coupling) > 0)) {
+        if (!(std::abs(e21) > 0)) {
             ++signs.inertia[d > 0 ? 0 : d < 0 ? 1 : 2];
             signs.scale(d);
             if (factorisation == Factorisation::llt) signs.scale(d);
@@ -146,9 +146,9 @@ PivotSigns pivot_signs(Factorisation factorisation, Index n, const T* f, Offset 
         ++s;
         ++signs.inertia[0];
         ++signs.inertia[1];
-        signs.scale(coupling);
-        signs.scale(d / coupling * (f[s + s * ld] / coupling) - 1);
-        signs.scale(coupling);
+        signs.scale(e21);
+        signs.scale(d / e21 * (f[s + s * ld] / e21) - 1);
+        signs.scale(e21);
     }
     return signs;
 }
@@ -169,13 +169,13 @@ inline bool is_odd(Index n, const Index* p) {
 
 /// Writes the requested outputs of a set.
 template <class T>
-void write_results(const FactorJob<T>& job, const BatchSet& members, const FactorSet<T>& set) {
+void write_results(const FactorJob<T>& job, const BatchSet& matrices, const FactorSet<T>& set) {
     const FactorResults<T>& to = job.results;
     const auto write = [](auto* array, Index b, auto value) {
         if (array != nullptr) array[b] = value;
     };
     for (Index k = 0; k < set.count; ++k) {
-        const Index b = members.members[k];
+        const Index b = matrices.members[k];
         const PivotRecord<T>& record = set.records[k];
         write(to.info, b, record.info);
         write(to.perturbed, b, record.perturbed);
@@ -230,18 +230,18 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kern
         std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
         std::vector<Index> own(2 * std::size_t(max_set_size) * std::size_t(largest));
         FactorSet<T> set;
-        for_sets([&](const BatchSet& members) {
-            set.n = members.n;
-            set.count = members.count;
+        for_sets([&](const BatchSet& matrices) {
+            set.n = matrices.n;
+            set.count = matrices.count;
             set.pivoting = job.pivoting;
             set.a_leading_dimension = job.a.sizes != nullptr ? set.n : job.a.leading_dimension;
             set.f_leading_dimension = job.f.sizes != nullptr ? set.n : job.f.leading_dimension;
             set.scratch = reinterpret_cast<T*>(scratch.data());
-            gather_addresses(job.a, members, set.a);
-            gather_addresses(job.f, members, set.f);
+            gather_addresses(job.a, matrices, set.a);
+            gather_addresses(job.f, matrices, set.f);
             Index* next_own = own.data();  // For permutations that are not requested.
             for (Index k = 0; k < set.count; ++k) {
-                const Index b = members.members[k];
+                const Index b = matrices.members[k];
                 const auto identity = [&](Index* given) {
                     Index* const p = given != nullptr ? given + job.permutations.start(b)
                                                       : std::exchange(next_own, next_own + set.n);
@@ -262,7 +262,7 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kern
             } else {
                 for (Index k = 0; k < set.count; ++k) set.record(k, {});
             }
-            write_results(job, members, set);
+            write_results(job, matrices, set);
         });
     });
 }

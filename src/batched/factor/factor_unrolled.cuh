@@ -35,7 +35,7 @@ __device__ __forceinline__ void write_permutations(const PermutationsView<Index>
 
 /// LDU or LL^T by Method, fully unrolled; one matrix per Matrix::lanes lanes, whole rows in
 /// registers, staged in shared memory by cp.async. A matrix with a pivot near the ends of the range
-/// (Method::eliminate returns false) is left unwritten and factored by Method::General.
+/// (Method::eliminate returns false) is remaining unwritten and factored by Method::General.
 template <class Method, class Matrix, class T, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_unrolled_kernel(const __grid_constant__ FactorJob<T> job) {
@@ -68,17 +68,17 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     T* const to = job.f.values + first * (n * n);
     if (fallback == 0) return Matrix::store(to, count, staged);
     // One by one, without those of the fallback: it reads them from a, which may be f.
-    unsigned left = 0;
+    unsigned remaining = 0;
     for (int k = 0; k < count; ++k) {
         if ((fallback >> k * Matrix::lanes & 1) != 0) {
-            left |= 1u << k;
+            remaining |= 1u << k;
             continue;
         }
         for (int e = lane; e < n * n; e += 32) to[k * n * n + e] = staged[Matrix::offset(k, e)];
     }
     __syncwarp();
-    factorise_fallback<typename Method::General, n>(job, left, std::integral_constant<int, n>(),
-                                                    memory, [=](int k) { return first + k; });
+    factorise_fallback<typename Method::General, n>(
+        job, remaining, std::integral_constant<int, n>(), memory, [=](int k) { return first + k; });
 }
 
 template <class Method, class Matrix, int blocks, class T>

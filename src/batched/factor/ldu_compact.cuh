@@ -46,11 +46,11 @@ __global__ void __launch_bounds__(32 * CompactShape::warps, compaction_blocks)
         }
     }
     if (fallback == 0) return;
-    unsigned left = 0;
-    for (int m = 0; m < Shape::matrices; ++m) left |= (fallback >> m * Shape::lanes & 1) << m;
+    unsigned remaining = 0;
+    for (int m = 0; m < Shape::matrices; ++m) remaining |= (fallback >> m * Shape::lanes & 1) << m;
     __syncwarp();
     factorise_fallback<Ldu<Pivoting::full>, 32>(
-        job, left, n, memory, [&classes, first](int m) { return classes.matrix(first + m); });
+        job, remaining, n, memory, [&classes, first](int m) { return classes.matrix(first + m); });
 }
 
 }  // namespace

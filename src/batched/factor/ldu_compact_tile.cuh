@@ -19,16 +19,16 @@ class CompactLdu {
     /// memory: of the thread block.
     __device__ __forceinline__ CompactLdu(unsigned char* memory, int n)
         : memory_(memory),
-          self_(threadIdx.x % 32),
-          team_(0xffu << (threadIdx.x & 24)),
-          base_(threadIdx.x / Shape::lanes * Shape::bytes),
+          warp_lane_(threadIdx.x % 32),
+          team_mask_(0xffu << (threadIdx.x & 24)),
+          team_offset_(threadIdx.x / Shape::lanes * Shape::bytes),
           n_(n) {}
 
     /// Loads the matrix at `a` with leading dimension `line`; aligned: 16 bytes at a time.
     __device__ __forceinline__ void load(const float* a, Offset line, bool aligned) {
         constexpr int rows = Shape::rows;
         const int first = lane() * rows;
-        float* const staged = &at(base_ + Shape::dummy) + first;
+        float* const staged = &at(team_offset_ + Shape::dummy) + first;
         a += first;
         if (aligned) {
 #pragma unroll
@@ -110,34 +110,34 @@ class CompactLdu {
     struct Pivot {
         float largest;
         float value;
-        unsigned column, offset, start;
-        bool mine;  ///< This lane found the column.
+        unsigned column, offset, row_offset;
+        bool found_here;  ///< This lane found the column.
     };
 
     static __device__ __forceinline__ float nan() {
         return std::numeric_limits<float>::quiet_NaN();
     }
-    __device__ __forceinline__ int lane() const { return int(self_ % Shape::lanes); }
+    __device__ __forceinline__ int lane() const { return int(warp_lane_ % Shape::lanes); }
     /// The value at byte offset `bytes`.
     __device__ __forceinline__ float& at(unsigned bytes) const {
         return *reinterpret_cast<float*>(memory_ + bytes);
     }
     __device__ __forceinline__ CompactLists lists() const {
-        return CompactLists(memory_ + base_ + Shape::lists);
+        return CompactLists(memory_ + team_offset_ + Shape::lists);
     }
     /// Offset of row r of the factors; teams begin in different banks.
     __device__ __forceinline__ unsigned row_start(int r) const {
-        return base_ + Shape::first_row + self_ / Shape::lanes * Shape::value +
+        return team_offset_ + Shape::first_row + warp_lane_ / Shape::lanes * Shape::value +
                Shape::row_bytes * r;
     }
     /// Offset that stands for an eliminated row of this lane.
     __device__ __forceinline__ unsigned dummy() const {
-        return base_ + Shape::dummy + self_ % Shape::lanes * Shape::value;
+        return team_offset_ + Shape::dummy + warp_lane_ % Shape::lanes * Shape::value;
     }
     /// Broadcasts row i as the pivot row of the team if `condition`, without a branch.
     template <int columns>
-    __device__ __forceinline__ void publish(bool condition, int i) const {
-        const unsigned to = tessera::cuda::shared_address(memory_) + base_;
+    __device__ __forceinline__ void broadcast_row(bool condition, int i) const {
+        const unsigned to = tessera::cuda::shared_address(memory_) + team_offset_;
 #pragma unroll
         for (int j = 0; j < columns; j += 4) {
             asm volatile(
@@ -151,87 +151,89 @@ class CompactLdu {
     /// Element c of row i.
     template <int columns>
     __device__ __forceinline__ float select_entry(int i, unsigned c) const {
-        float left[Shape::width];
+        float candidates[Shape::width];
 #pragma unroll
-        for (int j = 0; j < columns; ++j) left[j] = a_[i][j];
+        for (int j = 0; j < columns; ++j) candidates[j] = a_[i][j];
 #pragma unroll
         for (int half = 1; half < columns; half *= 2) {
 #pragma unroll
             for (int j = 0; j + half < columns; j += 2 * half) {
-                left[j] = select_register((c & half) != 0, left[j + half], left[j]);
+                candidates[j] =
+                    select_register((c & half) != 0, candidates[j + half], candidates[j]);
             }
         }
-        return left[0];
+        return candidates[0];
     }
 
     /// Finds the pivot of a step and stores its row as pivot row (NaN in the pivot's column) and
-    /// among the factors. best: the largest magnitude of each row; offsets: of the columns that
-    /// this lane searches.
+    /// among the factors. row_largest: the largest magnitude of each row; offsets: of the columns
+    /// that this lane searches.
     template <int rows, int each>
-    __device__ __forceinline__ Pivot find_pivot(const float (&best)[rows],
+    __device__ __forceinline__ Pivot find_pivot(const float (&row_largest)[rows],
                                                 const unsigned (&offsets)[each]) {
         Pivot pivot;
-        float lane_largest = best[0];
+        float lane_largest = row_largest[0];
 #pragma unroll
-        for (int i = 1; i < rows; ++i) lane_largest = max_magnitude(lane_largest, best[i]);
+        for (int i = 1; i < rows; ++i) lane_largest = max_magnitude(lane_largest, row_largest[i]);
         pivot.largest = team_largest(lane_largest);
         const int winner =
-            first_lane(__ballot_sync(full_warp, lane_largest == pivot.largest) & team_);
-        unsigned start = row_offset_[rows - 1];
+            first_lane(__ballot_sync(full_warp, lane_largest == pivot.largest) & team_mask_);
+        unsigned row_offset = row_offset_[rows - 1];
 #pragma unroll
         for (int i = rows - 2; i >= 0; --i) {
-            start = best[i] == pivot.largest ? row_offset_[i] : start;
+            row_offset = row_largest[i] == pivot.largest ? row_offset_[i] : row_offset;
         }
-        bool wins = winner == int(self_);
+        bool wins = winner == int(warp_lane_);
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            const bool chosen = wins && best[i] == pivot.largest;
-            publish<Shape::lanes * each>(chosen, i);
+            const bool chosen = wins && row_largest[i] == pivot.largest;
+            broadcast_row<Shape::lanes * each>(chosen, i);
             if (chosen) row_offset_[i] = dummy(), wins = false;
         }
         __syncwarp();
-        float* const row = &at(base_);
-        float own[each];
+        float* const row = &at(team_offset_);
+        float entries[each];
         if constexpr (each == 4) {
             const Pack16<float> quad = reinterpret_cast<const Pack16<float>*>(row)[lane()];
 #pragma unroll
-            for (int k = 0; k < each; ++k) own[k] = quad.value[k];
+            for (int k = 0; k < each; ++k) entries[k] = quad.value[k];
         } else {
 #pragma unroll
-            for (int k = 0; k < each; ++k) own[k] = row[lane() * each + k];
+            for (int k = 0; k < each; ++k) entries[k] = row[lane() * each + k];
         }
-        pivot.start = __shfl_sync(full_warp, start, winner);
-        unsigned both = 0;  // Offset and column.
+        pivot.row_offset = __shfl_sync(full_warp, row_offset, winner);
+        unsigned packed = 0;  // Offset and column.
         bool any = false;
 #pragma unroll
         for (int k = each - 1; k >= 0; --k) {
-            const bool found = fabs(own[k]) == pivot.largest;
-            both = found ? offsets[k] << 8 | unsigned(lane() * each + k) : both;
+            const bool found = fabs(entries[k]) == pivot.largest;
+            packed = found ? offsets[k] << 8 | unsigned(lane() * each + k) : packed;
             any = any || found;
         }
-        const int finder = first_lane(__ballot_sync(full_warp, any) & team_);
-        both = __shfl_sync(full_warp, both, finder);
-        pivot.column = both & 31;
-        pivot.offset = both >> 8;
+        const int finder = first_lane(__ballot_sync(full_warp, any) & team_mask_);
+        packed = __shfl_sync(full_warp, packed, finder);
+        pivot.column = packed & 31;
+        pivot.offset = packed >> 8;
         pivot.value = row[pivot.column];
         __syncwarp();
-        pivot.mine = finder == int(self_);
-        if (pivot.mine) row[pivot.column] = nan();
+        pivot.found_here = finder == int(warp_lane_);
+        if (pivot.found_here) row[pivot.column] = nan();
 #pragma unroll
         for (int k = 0; k < each; ++k) {  // NaN: eliminated, already an entry of L.
-            if (own[k] == own[k]) at(pivot.start + offsets[k]) = own[k];
+            if (entries[k] == entries[k]) at(pivot.row_offset + offsets[k]) = entries[k];
         }
         return pivot;
     }
 
-    /// Rows -= l * pivot row; best: their new largest magnitudes.
+    /// Rows -= l * pivot row; row_largest: their new largest magnitudes.
     template <int columns, int rows>
-    __device__ __forceinline__ void update(const float (&l)[rows], float (&best)[rows]) {
+    __device__ __forceinline__ void update(const float (&l)[rows], float (&row_largest)[rows]) {
         constexpr int parts = columns <= 16 ? 2 : 1;  // Independent chains of maxima per row.
         float part[rows][parts] = {};
 #pragma unroll
         for (int j = 0; j < columns; j += 4) {
-            const Pack16<float> quad = reinterpret_cast<const Pack16<float>*>(&at(base_))[j / 4];
+            const Pack16<float> quad =
+                reinterpret_cast<const Pack16<float>*>(&at(team_offset_))[j / 4];
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
 #pragma unroll
@@ -242,18 +244,20 @@ class CompactLdu {
             }
         }
 #pragma unroll
-        for (int i = 0; i < rows; ++i) best[i] = max_magnitude(part[i][0], part[i][parts - 1]);
+        for (int i = 0; i < rows; ++i)
+            row_largest[i] = max_magnitude(part[i][0], part[i][parts - 1]);
     }
 
     template <int p>
     __device__ __forceinline__ void run_phase(float tau, bool& in_range) {
         constexpr int columns = Shape::columns(p), rows = Shape::lane_rows(p);
         constexpr int each = columns / Shape::lanes;
-        float best[rows] = {};
+        float row_largest[rows] = {};
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
 #pragma unroll
-            for (int j = 0; j < columns; ++j) best[i] = max_magnitude(best[i], a_[i][j]);
+            for (int j = 0; j < columns; ++j)
+                row_largest[i] = max_magnitude(row_largest[i], a_[i][j]);
         }
         unsigned offsets[each];
 #pragma unroll
@@ -265,10 +269,10 @@ class CompactLdu {
         unsigned step_record = 0;  // Row, offset and column of step `lane`.
 #pragma unroll 1
         for (int s = 0; s < steps; ++s) {
-            const Pivot pivot = find_pivot(best, offsets);
+            const Pivot pivot = find_pivot(row_largest, offsets);
             const float d = with_threshold(pivot.value, tau);
             in_range = in_range && pivot.largest > 0.0F;
-            if (pivot.mine) at(pivot.start + pivot.offset) = d;
+            if (pivot.found_here) at(pivot.row_offset + pivot.offset) = d;
             const FastDivisor<float> divisor(d, in_range);
             float entry[rows];
 #pragma unroll
@@ -276,7 +280,8 @@ class CompactLdu {
             if (pivot.largest < tau) {
 #pragma unroll
                 for (int i = 0; i < rows; ++i) {  // The pivot row's multiplier is 1.
-                    const bool chosen = row_offset_[i] == dummy() && best[i] == pivot.largest;
+                    const bool chosen =
+                        row_offset_[i] == dummy() && row_largest[i] == pivot.largest;
                     entry[i] = chosen ? d : entry[i];
                 }
             }
@@ -287,8 +292,9 @@ class CompactLdu {
                 l[i] = divisor.quotient(entry[i]);
                 at(row_offset_[i] + pivot.offset) = l[i];
             }
-            if (lane() == s) step_record = pivot.start << 16 | pivot.offset << 8 | pivot.column;
-            update<columns>(l, best);
+            if (lane() == s)
+                step_record = pivot.row_offset << 16 | pivot.offset << 8 | pivot.column;
+            update<columns>(l, row_largest);
             __syncwarp();
         }
         end_phase<p>(steps, step_record);
@@ -366,19 +372,19 @@ class CompactLdu {
 #pragma unroll
             for (int i = 0; i < rows; ++i) a_[i][j] = at(row_offset_[i] + offsets[j]);
         }
-        const int left = n_ - Shape::phase * p;
+        const int remaining = n_ - Shape::phase * p;
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            if (lane() * rows + i >= left) row_offset_[i] = dummy();
+            if (lane() * rows + i >= remaining) row_offset_[i] = dummy();
         }
-        live_columns_ = (1u << left) - 1;
+        live_columns_ = (1u << remaining) - 1;
         __syncwarp();
     }
 
     unsigned char* memory_;  ///< Shared memory of the thread block.
-    unsigned self_;          ///< Lane of the warp.
-    unsigned team_;          ///< Mask of the team's lanes.
-    unsigned base_;          ///< Offset of the team's memory.
+    unsigned warp_lane_;     ///< Lane of the warp.
+    unsigned team_mask_;     ///< Mask of the team's lanes.
+    unsigned team_offset_;   ///< Offset of the team's memory.
     int n_;
     float a_[Shape::rows][Shape::width];
     unsigned row_offset_[Shape::rows];   ///< Offset of each row, or dummy().

@@ -43,8 +43,9 @@ __device__ __forceinline__ void solve_matrix(const TeamMatrix<T, Team>& matrix,
         T y[per_pass];
 #pragma unroll
         for (int v = 0; v < per_pass; ++v) {
-            const bool given = inside && v0 + v < job.b.vectors;
-            y[v] = given ? start_of(job.b, b)[from + (v0 + v) * job.b.leading_dimension] : T(0);
+            const bool active_vector = inside && v0 + v < job.b.vectors;
+            y[v] = active_vector ? start_of(job.b, b)[from + (v0 + v) * job.b.leading_dimension]
+                                 : T(0);
         }
         factors.solve(y);
 #pragma unroll

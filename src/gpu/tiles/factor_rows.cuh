@@ -117,7 +117,7 @@ class RegisterRows {
     }
     /// Row r to shared memory `to`, by the thread that has it.
     template <class Team>
-    __device__ __forceinline__ void publish(const Team& team, int r, T* to) const {
+    __device__ __forceinline__ void broadcast(const Team& team, int r, T* to) const {
         if (team.lane() != r) return;
         constexpr int w = pack_width<T>;
 #pragma unroll
@@ -210,7 +210,7 @@ class SharedRows {
     }
     __device__ __forceinline__ T extract(int j) const { return j < 0 ? T(0) : entry(j); }
     template <class Team>
-    __device__ __forceinline__ void publish(const Team& team, int r, T* to) const {
+    __device__ __forceinline__ void broadcast(const Team& team, int r, T* to) const {
         const int lane = team.lane();
         if (inside_ && r < n_) to[lane] = row_[lane * pitch_ + r - lane];
     }

@@ -62,11 +62,11 @@ struct Ldlt {
     template <class T, class Team>
     static __device__ __forceinline__ Largest<T> off_diagonal(const Team& team, bool live, T mine,
                                                               int j) {
-        const bool counts = live && team.lane() != j;
-        const T size = counts ? magnitude(mine) : T(0);
-        const T mu0 = team.max_magnitude(size);
-        const int row = team.first(counts && size == mu0);
-        return {mu0, row < Team::threads ? row : j};
+        const bool candidate = live && team.lane() != j;
+        const T size = candidate ? magnitude(mine) : T(0);
+        const T largest = team.max_magnitude(size);
+        const int row = team.first(candidate && size == largest);
+        return {largest, row < Team::threads ? row : j};
     }
 
     /// Bunch-Parlett: the largest diagonal element, or a 2 x 2 pivot with the largest of all. (If a
@@ -83,7 +83,7 @@ struct Ldlt {
         const bool pair = !state.is_1x1(mu1, mu0);
         if (team.any(pair)) {
             const int r = team.first(state.live && state.largest == mu0) % Team::threads;
-            rows.publish(team, r, stage);
+            rows.broadcast(team, r, stage);
             team.sync();
             const T entry = stage[team.lane()];
             const int c = team.first(state.live && team.lane() != r && fabs(entry) == mu0);
@@ -110,8 +110,8 @@ struct Ldlt {
         bool searching = !state.is_1x1(w, found.size);
         while (team.any(searching)) {
             const int r = found.row;
-            const T of_r = rows.entry(r);
-            const Largest<T> next = off_diagonal(team, state.live, of_r, r);
+            const T column_r = rows.entry(r);
+            const Largest<T> next = off_diagonal(team, state.live, column_r, r);
             const T size = fabs(team.from(state.diagonal, r));
             if (!searching) continue;
             const T lambda = found.size;
@@ -122,11 +122,11 @@ struct Ldlt {
             const bool is_1x1 = !(size < batched::pivot_alpha<T> * sigma);
             if (!is_1x1 && (!rook || !(sigma > lambda))) {
                 pivot.q = r;
-                pivot.column_q = of_r;
+                pivot.column_q = column_r;
                 continue;
             }
             pivot.p = r;
-            pivot.column_p = of_r;
+            pivot.column_p = column_r;
             if (is_1x1) continue;
             found = next;
             searching = true;

@@ -36,7 +36,7 @@ struct Ldu {
             if constexpr (full) {
                 const T pivot_size = team.max_magnitude(live ? largest : T(0));
                 r = team.first(live && largest == pivot_size);
-                rows.publish(team, r, memory.stage);
+                rows.broadcast(team, r, memory.stage);
                 team.sync();
                 above = memory.stage[lane];
                 c = team.first(column_live && fabs(above) == pivot_size);
@@ -52,7 +52,7 @@ struct Ldu {
                     const T pivot_size = team.max_magnitude(live ? size : T(0));
                     r = team.first(live && size == pivot_size);
                 }
-                rows.publish(team, r, memory.stage);
+                rows.broadcast(team, r, memory.stage);
                 team.sync();
                 above = memory.stage[lane];
             }
