@@ -113,7 +113,7 @@ constexpr ApplyShape apply_shape(ApplyKernel kernel) {
 }
 
 /// A kernel and its grid: at most `waves` full waves of thread blocks, or as many thread blocks as
-/// have work. power_of_two: the number of waves is rounded down to one, so that no wave is nearly
+/// have work. power_of_two: the waves are rounded down to a power of two, so that none is nearly
 /// empty; from 8 waves on as many thread blocks as have work.
 struct ApplyLaunch {
     ApplyKernel kernel;
