@@ -60,11 +60,11 @@ TEST_F(bench_block_ldlt, exact_reconstruction_errors) {
     EXPECT_GT(error_with("block_ldlt:4,sweeps=8,safeguard=off"), 1e-3);
 }
 
-TEST_F(bench_block_ldlt, rows_of_other_settings_are_refused) {
+TEST_F(bench_block_ldlt, rows_of_other_settings_are_rejected) {
     const Words first = {"--way", "block_ldlt:4", "--json", "f"};
     ASSERT_EQ(measure(first).code, 0);
     const std::string before = test::text_of(path("f"));
-    const auto refused = [&](const Words& other, const std::string& field) {
+    const auto rejected = [&](const Words& other, const std::string& field) {
         Words words = {"--way", "none", "--json", "f", "--resume"};
         words.insert(words.end(), other.begin(), other.end());
         const Outcome outcome = measure(words);
@@ -72,10 +72,10 @@ TEST_F(bench_block_ldlt, rows_of_other_settings_are_refused) {
         expect_contains(outcome.err, "with " + field + " = ");
         EXPECT_EQ(test::text_of(path("f")), before);
     };
-    refused({"--rtol", "1e-4"}, "rtol");
-    refused({"--solver", "gmres:30"}, "solver");
-    refused({"--max-iterations", "300"}, "max_iterations");
-    refused({"--measure", "solve"}, "measure");
+    rejected({"--rtol", "1e-4"}, "rtol");
+    rejected({"--solver", "gmres:30"}, "solver");
+    rejected({"--max-iterations", "300"}, "max_iterations");
+    rejected({"--measure", "solve"}, "measure");
     // The same settings: the row that is there stays to the letter, another is added.
     const Json row = first_row();
     ASSERT_EQ(measure({"--way", "block_ldlt:4", "--way", "none", "--json", "f", "--resume"}).code,
@@ -117,17 +117,17 @@ TEST_F(bench_block_ldlt, running_rows_are_measured_again_and_cut_ones_with_a_lar
 }
 
 TEST_F(bench_block_ldlt, what_cannot_be_done_is_said) {
-    const auto refused = [&](const Words& words, const std::string& message) {
+    const auto rejected = [&](const Words& words, const std::string& message) {
         const Outcome outcome = measure(words);
         EXPECT_NE(outcome.code, 0);
         expect_contains(outcome.err, message);
     };
-    refused({"--json", "f"}, "--way or --dominance is required");
+    rejected({"--json", "f"}, "--way or --dominance is required");
     EXPECT_FALSE(std::filesystem::exists(path("f")));
-    refused({"--way", "none", "--limit", "-1"}, "--limit");
-    refused({"--way", "none", "--resume"}, "--json FILE");
+    rejected({"--way", "none", "--limit", "-1"}, "--limit");
+    rejected({"--way", "none", "--resume"}, "--json FILE");
     write("f", "{\"rows\": [");
-    refused({"--way", "none", "--json", "f", "--resume"}, path("f"));
+    rejected({"--way", "none", "--json", "f", "--resume"}, path("f"));
     EXPECT_EQ(test::text_of(path("f")), "{\"rows\": [");
 }
 

@@ -36,7 +36,7 @@ TEST_F(cli_block_ldlt, says_what_it_did) {
     EXPECT_FALSE(solve_json({"poisson2d:10"}).contains("block_ldlt"));
 }
 
-TEST_F(cli_block_ldlt, refuses_a_nonsymmetric_matrix) {
+TEST_F(cli_block_ldlt, rejects_a_nonsymmetric_matrix) {
     const std::string file =
         write("general.mtx",
               "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n1 2 5\n2 2 1\n");

@@ -52,13 +52,13 @@ class cli_mesh : public test::CommandLineTest {
         if (!IsSkipped()) write("bar.msh", bar_file());
     }
 
-    /// What the report says of the body.
+    /// What the report says of the structure.
     Json structure(Words words) const {
         words.insert(words.begin(), {"bar.msh", "--rtol", "1e-12"});
         return solve_json(words)["structure"];
     }
 
-    std::string refusal(const Words& words) const {
+    std::string error_message(const Words& words) const {
         const Outcome outcome = solve(words);
         EXPECT_EQ(outcome.code, 2) << outcome.err;
         EXPECT_EQ(outcome.out, "");
@@ -139,7 +139,7 @@ TEST_F(cli_mesh, groups_of_any_name_and_files_of_any_ending) {
         EXPECT_EQ(solved({name, "--fix", "x=0=0,0"}), expected) << name;
         expect_contains(run({"info", name}).out, "16 quadrilaterals");
     }
-    expect_contains(refusal({"other.msh", "--fix", "x=1", "--load", "right=3,0"}),
+    expect_contains(error_message({"other.msh", "--fix", "x=1", "--load", "right=3,0"}),
                     "give two or three components");
 }
 
@@ -217,9 +217,9 @@ TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
         {{"--fix", "left", "--load", "rigth=0,1"}, "no group 'rigth'; " + groups},
         {{"--fix", "left", "--load", "right=0,1", "--young", "iron=2"},
          "no region 'iron'; it has soft, stiff"},
-        {{"--load", "right=0,1"}, "nothing holds 'bar.msh'"},
-        {{"--fix", "left=0,free", "--load", "right=0,1"}, "free to move as a rigid body"},
-        {{"--fix", "left"}, "nothing loads the body"},
+        {{"--load", "right=0,1"}, "'bar.msh' has no fixed support"},
+        {{"--fix", "left=0,free", "--load", "right=0,1"}, "to move as a rigid body"},
+        {{"--fix", "left"}, "no load acts on the structure"},
         {{"--fix", "left", "--load", "right"}, "--load GROUP=X,Y[,Z]"},
         {{"--fix", "left", "--load", "right=1"}, "give two or three components"},
         {{"--fix", "left", "--load", "right=1,2,3"}, "the mesh has 2 dimensions"},
@@ -233,9 +233,9 @@ TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
     for (const auto& [words, part] : cases) {
         Words all = words;
         all.insert(all.begin(), "bar.msh");
-        expect_contains(refusal(all), part);
+        expect_contains(error_message(all), part);
     }
-    expect_contains(refusal({"poisson2d:4", "--fix", "left"}), "--fix is for meshes");
+    expect_contains(error_message({"poisson2d:4", "--fix", "left"}), "--fix is for meshes");
     const Outcome convert = run({"convert", "bar.msh", "a.mtx"});
     EXPECT_EQ(convert.code, 2);
     expect_contains(convert.err, "is a mesh, not a matrix");
@@ -248,8 +248,9 @@ TEST_F(cli_mesh, what_is_not_solved_is_not_drawn) {
     expect_contains(outcome.err, "bar.vtu was not written");
     EXPECT_EQ(outcome.out.find("displacement at most"), std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(path("bar.vtu")));
-    expect_contains(refusal({"bar.msh", "--fix", "left", "--load", "right=1,0", "--rhs", "ones"}),
-                    "--rhs takes the place of the loads");
+    expect_contains(
+        error_message({"bar.msh", "--fix", "left", "--load", "right=1,0", "--rhs", "ones"}),
+        "--rhs replaces the loads");
 }
 
 TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
@@ -260,7 +261,8 @@ TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
         EXPECT_NE(at, std::string::npos);
         write("bad.msh", text.replace(at, from.size(), to));
         const auto line = std::count(good.begin(), good.begin() + std::ptrdiff_t(at), '\n') + 1;
-        const std::string message = refusal({"bad.msh", "--fix", "left", "--load", "right=0,1"});
+        const std::string message =
+            error_message({"bad.msh", "--fix", "left", "--load", "right=0,1"});
         expect_contains(message, "bad.msh:" + std::to_string(line));
         return message;
     };
@@ -268,10 +270,10 @@ TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
     replaced("5 3 2 5 5 1 3 4 2", "5 3 2 5 5 1 3 44 2");  // a node that is missing
     replaced("5 3 2 5 5 1 3 4 2", "5 3 2 5 5 1 3 2 4");   // folds over
     write("cut.msh", good.substr(0, good.size() / 2));
-    expect_contains(refusal({"cut.msh", "--fix", "left"}), "cut.msh");
-    expect_contains(refusal({"none.msh", "--fix", "left"}), "no file or problem 'none.msh'");
-    expect_contains(refusal({"zzzzzzzzzz", "--fix", "left"}), "--fix is for meshes");
-    expect_contains(refusal({"zzzzzzzzzz"}), "give a matrix file, a mesh (.msh) or one of");
+    expect_contains(error_message({"cut.msh", "--fix", "left"}), "cut.msh");
+    expect_contains(error_message({"none.msh", "--fix", "left"}), "no file or problem 'none.msh'");
+    expect_contains(error_message({"zzzzzzzzzz", "--fix", "left"}), "--fix is for meshes");
+    expect_contains(error_message({"zzzzzzzzzz"}), "give a matrix file, a mesh (.msh) or one of");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST_F(cli_polynomial, json_has_the_interval) {
     EXPECT_EQ(json["polynomial"]["degree"], 6);
     EXPECT_EQ(json["polynomial"]["lower"], 0);
     EXPECT_GT(json["polynomial"]["upper"].get<double>(), 1);
-    EXPECT_EQ(json["polynomial"]["mends"], 0);
+    EXPECT_EQ(json["polynomial"]["recoveries"], 0);
 }
 
 TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_told) {
@@ -33,7 +33,7 @@ TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_told) {
     expect_contains(outcome.out, ", as it was not positive definite\n");
 }
 
-TEST_F(cli_polynomial, matrices_that_are_not_positive_definite_are_refused) {
+TEST_F(cli_polynomial, matrices_that_are_not_positive_definite_are_rejected) {
     const std::string file = write("indefinite.mtx",
                                    "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 1\n"
                                    "2 2 -1\n3 3 2\n");

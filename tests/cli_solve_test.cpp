@@ -31,7 +31,7 @@ TEST_F(cli_solve, json_alone_is_on_stdout) {
     const Outcome outcome = solve({"poisson2d:12", "--json", "-", "--monitor", "table"});
     EXPECT_EQ(outcome.code, 0);
     const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(json["schema"], "tessera-run/1");
+    EXPECT_EQ(json["schema"], "tessera-run/2");
     EXPECT_EQ(json["status"], "converged");
     EXPECT_EQ(json["threads"], 2);
     EXPECT_EQ(json["matrix"]["rows"], 144);
@@ -173,7 +173,7 @@ TEST_F(cli_solve, limits_give_exit_code_3) {
     EXPECT_EQ(Json::parse(soon.out)["status"], "max_seconds");
 }
 
-TEST_F(cli_solve, singular_block_refuses_and_names_the_command_that_works) {
+TEST_F(cli_solve, singular_block_stops_and_names_the_command_that_works) {
     const std::string file = singular_block_file();
     const Outcome outcome = solve({file, "--solver", "gmres:4", "--precond",
                                    "block_jacobi:2,blocks=uniform:2", "--json", "-"});
@@ -208,7 +208,7 @@ TEST_F(cli_solve, singular_jacobi_entry_and_default_preconditioner) {
     expect_contains(solve({file}).err, "--precond block_jacobi:32,singular=shift\n");
 }
 
-TEST_F(cli_solve, inverse_beyond_its_format_is_refused) {
+TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {
     const std::string tiny = write("tiny.mtx",
                                    "%%MatrixMarket matrix coordinate real general\n2 2 3\n"
                                    "1 1 1e-9\n1 2 2e-10\n2 2 1e-9\n");
@@ -223,9 +223,9 @@ TEST_F(cli_solve, inverse_beyond_its_format_is_refused) {
 }
 
 TEST_F(cli_solve, known_singular_problem_needs_a_word) {
-    const Outcome refused = solve({"elasticity2d:3,free"});
-    EXPECT_EQ(refused.code, 2);
-    expect_contains(refused.err, "--allow-singular");
+    const Outcome rejected = solve({"elasticity2d:3,free"});
+    EXPECT_EQ(rejected.code, 2);
+    expect_contains(rejected.err, "--allow-singular");
     const Outcome tried = solve({"elasticity2d:3,free", "--allow-singular", "--max-iterations", "5",
                                  "--precond", "jacobi"});
     EXPECT_NE(tried.code, 2);
@@ -249,7 +249,7 @@ TEST_F(cli_solve, restart_may_exceed_the_rows) {
     EXPECT_EQ(solve({"poisson2d:3", "--solver", "gmres:10001"}).code, 2);
 }
 
-TEST_F(cli_solve, matrix_without_nonzeros_is_refused) {
+TEST_F(cli_solve, matrix_without_nonzeros_is_rejected) {
     const std::string empty =
         write("empty.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 0\n");
     const Outcome outcome = solve({empty});
@@ -285,7 +285,7 @@ TEST_F(cli_solve, an_empty_row_is_named) {
 TEST_F(cli_solve, x_of_a_solve_that_does_not_converge_is_explained) {
     const Outcome outcome = solve({"poisson2d:20", "--max-iterations", "1", "--out", "x.mtx"});
     EXPECT_EQ(outcome.code, 3);
-    expect_contains(outcome.err, "where the last restart began; it was written to x.mtx\n");
+    expect_contains(outcome.err, "the start of the last restart; it was written to x.mtx\n");
     const Outcome singular = solve({"elasticity2d:4,free", "--allow-singular", "--rhs", "ones",
                                     "--precond", "jacobi", "--solver", "cg"});
     EXPECT_NE(singular.code, 0);

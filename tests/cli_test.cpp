@@ -154,7 +154,7 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol"}).err,
               "tessera: --rtol needs a value (see tessera solve --help)\n");
     EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol", "1e-3", "--rtol", "1e-4"}).err,
-              "tessera: --rtol stands more than once (see tessera solve --help)\n");
+              "tessera: --rtol is given more than once (see tessera solve --help)\n");
     // Nothing like an option of tune.
     EXPECT_EQ(run({"tune", "poisson2d:4", "--precond", "jacobi"}).err,
               "tessera: unknown option '--precond'; tessera tune --help lists all\n");

@@ -144,7 +144,7 @@ TEST_F(cli_tune, block_ldlt_takes_the_solver_that_was_asked_for) {
         EXPECT_EQ(tried.size(), 1u);
         EXPECT_EQ(tried.at(solver).size(), ldlt_settings.size());
         for (const std::string& text : tried.at(solver)) {
-            EXPECT_EQ(text.ends_with(",absolute"), solver == "minres") << text;
+            EXPECT_EQ(text.ends_with(",positive_definite"), solver == "minres") << text;
         }
     }
     const Outcome left = tune({"kkt:100", "--bounds", "4", "--side", "left", "--json", "-"});
@@ -214,7 +214,7 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     EXPECT_EQ(wrong.out, "");
 }
 
-TEST_F(cli_tune, refinement_is_refused_before_anything_is_read) {
+TEST_F(cli_tune, refinement_is_rejected_before_anything_is_read) {
     const Outcome outcome = tune({"nowhere.mtx", "--solver", "refinement:minres"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");

@@ -22,7 +22,7 @@ void add_batched(CLI::App& app, tessera::bench::BatchedOptions& to, std::string&
     sub->add_option("--batch", to.batches, "Matrices")
         ->delimiter(',')
         ->check(CLI::Range(1, 1 << 27));
-    sub->add_option("--seconds", to.seconds, "Measure each row at least so long");
+    sub->add_option("--seconds", to.seconds, "Measure each row for at least this time");
     sub->add_flag("--peers", to.peers, "Also the papers' kernels, cuBLAS, OpenBLAS, Eigen");
 }
 
@@ -42,32 +42,32 @@ void add_factor(CLI::App& app, tessera::bench::FactorBench& to, std::string& siz
     sub->add_option("--solve", to.solves, "Also solves, of so many right-hand sides")
         ->delimiter(',')
         ->check(CLI::Range(1, 1000));
-    sub->add_option("--seconds", to.seconds, "Measure each row at least so long");
+    sub->add_option("--seconds", to.seconds, "Measure each row for at least this time");
     sub->add_flag("--peers", to.peers, "Also cuBLAS, cuSOLVER, OpenBLAS");
 }
 
 CLI::App* add_block_ldlt(CLI::App& app, tessera::bench::BlockLdltBench& to) {
     CLI::App* sub = app.add_subcommand("block_ldlt", "Indefinite systems");
-    sub->add_option("--way", to.ways,
+    sub->add_option("--way", to.configurations,
                     "Such as block_ldlt:8,fill={fill} ({fill}: 0, 1, ... until it converges), "
                     "block_jacobi:32, none, or mumps, a direct solver");
-    sub->add_option("--measure", to.what, "What, of each way")
+    sub->add_option("--measure", to.what, "What, of each configuration")
         ->delimiter(',')
         ->check(CLI::IsMember({"setup", "apply", "solve", "reconstruction"}));
     sub->add_option("--dominance", to.dominance, "Of the diagonal blocks of so many rows")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
-    sub->add_option("--most-fill", to.most_fill, "Of {fill}")->check(CLI::Range(0, 1000));
+    sub->add_option("--max-fill", to.max_fill, "Of {fill}")->check(CLI::Range(0, 1000));
     sub->add_option("--solver", to.solver, "As in tessera solve");
     sub->add_option("--rtol", to.rtol, "Relative residual");
-    sub->add_option("--max-iterations", to.most_iterations, "Of a solve");
-    sub->add_option("--seconds", to.seconds, "Measure each time at least so long");
+    sub->add_option("--max-iterations", to.max_iterations, "Of a solve");
+    sub->add_option("--seconds", to.seconds, "Measure each for at least this time");
     sub->add_option("--limit", to.limit,
                     "Seconds a row may take; then SIGALRM ends the program, and with --resume "
-                    "another run goes on after it; 0: none")
+                    "another run continues after it; 0: none")
         ->check(CLI::Range(0, 86400));
     sub->callback([&to] {
-        if (to.ways.empty() && to.dominance.empty())
+        if (to.configurations.empty() && to.dominance.empty())
             throw CLI::RequiredError("--way or --dominance");
     });
     return sub;
@@ -104,7 +104,8 @@ int main(int argc, char** argv) {
     std::string factor_sizes;
     add_factor(app, factor_options, factor_sizes);
     CLI::App* factor = common(app.get_subcommand("factor"));
-    CLI::App* jacobi = on_matrices(app.add_subcommand("block_jacobi", "Find blocks, setup, apply"));
+    CLI::App* jacobi =
+        on_matrices(app.add_subcommand("block_jacobi", "Finding blocks, setup, application"));
     bench::BlockJacobiBench jacobi_options;
     const auto list = [&](const char* name, auto& to, const char* help) {
         jacobi->add_option(name, to, help)->delimiter(',');
@@ -117,8 +118,10 @@ int main(int argc, char** argv) {
     list("--vectors", jacobi_options.vectors, "Applied to together");
     jacobi->add_flag("--uniform", jacobi_options.uniform, "Blocks of as many rows as the bound");
     jacobi->add_flag("--sparse", jacobi_options.as_sparse_matrix, "Also apply as a CSR matrix");
-    jacobi->add_flag("--paper", jacobi_options.paper_rows, "Also the paper's inversion, a pass");
-    jacobi->add_option("--seconds", jacobi_options.seconds, "Measure each row at least so long");
+    jacobi->add_flag("--paper", jacobi_options.paper_rows,
+                     "Also the paper's inversion, and a pass over A");
+    jacobi->add_option("--seconds", jacobi_options.seconds,
+                       "Measure each row for at least this time");
     CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "Products in each format"));
     bench::SpmvBench spmv_options;
     spmv->add_option("--format", spmv_options.formats,
@@ -126,17 +129,17 @@ int main(int argc, char** argv) {
     spmv->add_option("--type", spmv_options.types, "Of the vectors: f64, f32")->delimiter(',');
     spmv->add_flag("--peers", spmv_options.peers, "Also cuSPARSE");
     spmv->add_flag("--conversions", spmv_options.conversions, "Also from CSR and back");
-    spmv->add_option("--seconds", spmv_options.seconds, "Measure each row at least so long");
+    spmv->add_option("--seconds", spmv_options.seconds, "Measure each row for at least this time");
     bench::BlockLdltBench ldlt_options;
     CLI::App* solve = on_matrices(app.add_subcommand("solve", "Time to a true residual"));
     bench::SolveBench solve_options;
     solve
-        ->add_option("--way", solve_options.ways,
+        ->add_option("--way", solve_options.configurations,
                      "'SOLVER PRECONDITIONER FORMAT'; {b}: the block that suits the matrix; a "
                      "format cusparse_csr is cuSPARSE's")
         ->required();
     solve->add_option("--rtol", solve_options.rtol, "Relative residual");
-    solve->add_option("--runs", solve_options.runs, "Timed ones")->check(CLI::Range(1, 100));
+    solve->add_option("--runs", solve_options.runs, "Timed runs")->check(CLI::Range(1, 100));
     CLI::App* ldlt = on_matrices(add_block_ldlt(app, ldlt_options));
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
@@ -148,7 +151,7 @@ int main(int argc, char** argv) {
         ->delimiter(',');
     study->add_option("--sides", options.sides, "right, left")->delimiter(',');
     for (CLI::App* sub : {study, ldlt}) {
-        sub->add_flag("--resume", resume, "Measure only what the file of --json lacks");
+        sub->add_flag("--resume", resume, "Measure only rows that the file of --json lacks");
     }
     try {
         app.parse(argc, argv);
@@ -161,8 +164,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     if (resume && json == "-") {
-        std::cerr
-            << "tessera-bench: --resume goes on with a result file; name it with --json FILE\n";
+        std::cerr << "tessera-bench: --resume continues a result file; name it with --json FILE\n";
         return 1;
     }
     if (bounds.empty()) {

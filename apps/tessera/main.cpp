@@ -16,10 +16,10 @@ constexpr const char* short_help =
     R"(Tessera solves sparse linear systems made of small dense blocks, on GPUs and CPUs.
 
   tessera solve A [b]    solve A x = b; A is a matrix file, a mesh or a problem
-  tessera tune A [b]     which preconditioner solves it fastest
-  tessera info A         what a matrix or mesh is like, and how to solve it
+  tessera tune A [b]     find the fastest preconditioner and solver
+  tessera info A         describe a matrix or mesh, and suggest a solver
   tessera convert A OUT  write a matrix in another format
-  tessera devices        what there is to run on
+  tessera devices        list the devices
 
   tessera solve poisson2d:200
   tessera solve elasticity3d:20 --precond block_jacobi:24 --json report.json
@@ -68,7 +68,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
     for (std::string word : app.remaining(true)) {
         word = word.substr(0, word.find('='));
         if (!word.starts_with("-")) {
-            return "there is one word too many: '" + word + "' (see " + help + ")";
+            return "unexpected argument '" + word + "' (see " + help + ")";
         }
         const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
         const std::string nearest = nearest_word(bare, option_names(command));
@@ -85,7 +85,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
         const std::string what = error.what();  // NAME: At Most 1 required .., or another one.
         return what.substr(0, what.find(':')) +
-               (what.find(": At Most") != std::string::npos ? " stands more than once"
+               (what.find(": At Most") != std::string::npos ? " is given more than once"
                                                             : " needs a value") +
                " (see " + help + ")";
     }
@@ -104,13 +104,13 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     return devices(arguments.devices);
 }
 
-/// Says what went wrong; JSON is written on every exit but 2.
+/// Prints the message; writes it as JSON too, except for exit code 2.
 int fail(ExitCode code, const std::string& message, const std::string& json) {
     std::fprintf(stderr, "tessera: %s\n", message.c_str());
     if (code == exit_usage || json.empty()) return code;
     try {
         write_text(json, JsonObject()
-                                 .add("schema", "tessera-run/1")
+                                 .add("schema", "tessera-run/2")
                                  .add("version", version())
                                  .add("commit", commit())
                                  .add("status", "error")
@@ -150,7 +150,7 @@ int run(int argc, char** argv) {
     }
     Arguments arguments;
     arguments.solve.command_line.assign(argv, argv + argc);
-    // What is printed to be typed again names the program as the help does.
+    // Commands that are printed name the program as the help does.
     arguments.solve.command_line[0] = "tessera";
     CLI::App app("Sparse linear systems made of small dense blocks, on GPUs and CPUs", "tessera");
     app.set_version_flag("--version", std::string("tessera ") + version() + " (" + commit() + ")");
@@ -161,7 +161,7 @@ int run(int argc, char** argv) {
         !message.empty()) {
         return fail(exit_usage, message, {});
     }
-    // The words behind it are for the other program.
+    // The words after it are for the other program.
     if (argc > 1 && std::string_view(argv[1]) == "bench") return guarded(app, arguments);
     try {
         app.parse(argc, argv);

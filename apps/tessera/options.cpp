@@ -17,7 +17,7 @@ constexpr const char* problems_help =
   elasticity2d:N[,element=q4|t3][,jitter=0][,grading=1][,seed=1][,free]
   elasticity3d:N[,element=hex8|tet4][,jitter=0][,grading=1][,seed=1][,free]
                            jitter 0..0.99: nodes inside moved; grading 1e-6..1e6: last cell
-                           over first along each axis; free: nothing held, singular
+                           over first along each axis; free: no support, singular
   cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   element, jitter, grading, seed as above
   plate_hole:N[,element=q4|t3]
   block_diagonal:N,K[,seed=1]                    dense blocks of K rows
@@ -52,11 +52,11 @@ constexpr const char* formats_help =
 
 const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";
 const char* const threads_help = "CPU threads; 0: all that may be used";
-constexpr std::int64_t most_threads = std::numeric_limits<int>::max();
+constexpr std::int64_t max_threads = std::numeric_limits<int>::max();
 const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
 const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
 
-// CLI11 has checks of its own; these say what to do in our words.
+// Instead of CLI11's own checks: their messages say what to do.
 CLI::Validator whole_number(std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
     const auto check = [most](const std::string& text) -> std::string {
         std::int64_t number = 0;
@@ -132,7 +132,7 @@ void add_system(CLI::App& command, SolveArguments& to) {
                     "Stop without progress in so many iterations; 0: never")
         ->check(whole_number());
     command.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
-    command.add_option("--threads", to.threads, threads_help)->check(whole_number(most_threads));
+    command.add_option("--threads", to.threads, threads_help)->check(whole_number(max_threads));
     command.add_option("--precision", to.precision, "Of the whole solve")
         ->check(one_of({"f64", "f32"}));
     command.add_option("--json", to.json, json_help)->check(file_name());
@@ -150,8 +150,8 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
             ->group("Meshes");
     };
     add("--fix", to.fix, "GROUP[=UX,UY[,UZ]]",
-        "Hold the nodes of a physical group at 0, or at these displacements; a component may be "
-        "the word free. Again for other groups; of two for one group or node the later counts");
+        "Fix the nodes of a physical group at 0, or at these displacements; a component may be "
+        "the word free. May be repeated; of two for one group or node the later counts");
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
         "A force on a group in total, spread evenly over its edges, faces or points");
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "A force per area on edges or faces");
@@ -190,12 +190,12 @@ void add_solve(CLI::App& app, SolveArguments& to) {
 }
 
 void add_tune(CLI::App& app, TuneArguments& to) {
-    CLI::App& tune =
-        *app.add_subcommand("tune", "Find what preconditioner and solver solve A x = b fastest");
+    CLI::App& tune = *app.add_subcommand(
+        "tune", "Find the preconditioner and solver that solve A x = b fastest");
     tune.footer(problems_help);
     add_system(tune, to.solve);
     add_mesh(tune, to.solve.mesh);
-    tune.add_option("--seconds", to.seconds, "For all tries together")->check(number());
+    tune.add_option("--seconds", to.seconds, "For all trials together")->check(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
         ->check(CLI::Range(1, int(largest_block_bound)));
@@ -203,11 +203,11 @@ void add_tune(CLI::App& app, TuneArguments& to) {
 
 void add_others(CLI::App& app, Arguments& to) {
     CLI::App& info =
-        *app.add_subcommand("info", "What a matrix or a mesh is like, and how to solve it");
+        *app.add_subcommand("info", "Describe a matrix or a mesh, and suggest a solver");
     info.footer(problems_help);
     info.add_option("A", to.info.matrix, matrix_help)->required();
     info.add_option("--json", to.info.json, json_help)->check(file_name());
-    info.add_option("--threads", to.info.threads, threads_help)->check(whole_number(most_threads));
+    info.add_option("--threads", to.info.threads, threads_help)->check(whole_number(max_threads));
     info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
 
     CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
@@ -220,10 +220,10 @@ void add_others(CLI::App& app, Arguments& to) {
                     "auto: one triangle of a symmetric matrix; general: every entry")
         ->check(one_of({"auto", "general"}));
     convert.add_option("--threads", to.convert.threads, threads_help)
-        ->check(whole_number(most_threads));
+        ->check(whole_number(max_threads));
     convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
 
-    CLI::App& devices = *app.add_subcommand("devices", "What there is to run on");
+    CLI::App& devices = *app.add_subcommand("devices", "List the devices");
     devices.add_flag("--test", to.devices.test, "Solve and invert something small on each");
     devices.add_option("--json", to.devices.json, json_help)->check(file_name());
 

@@ -28,10 +28,10 @@ struct Material {
     double poisson_ratio = 0.3;  ///< -1 < nu < 1/2; in plane stress also 1/2.
 };
 
-/// A support: nodes of a group whose displacement is given, component by component.
-struct Hold {
+/// A Dirichlet condition: the displacement of a group's nodes is prescribed, by component.
+struct FixedSupport {
     std::string group;
-    std::array<bool, 3> components{true, true, true};  ///< Those that are given.
+    std::array<bool, 3> components{true, true, true};  ///< Those that are prescribed.
     Field displacement = constant({0, 0, 0});          ///< A length.
 };
 
@@ -40,36 +40,36 @@ struct Traction {
     std::string group;
     Field force;
 };
-/// A force on a group as a whole: an even traction, or equal shares for its points.
+/// A force on a group as a whole: an even traction, or equal forces on its points.
 struct Force {
     std::string group;
     Vector total{};
 };
 
-/// -div stress(u) = body_force, u given on the holds, stress . normal given on the tractions and 0
-/// on the rest of the surface.
+/// -div stress(u) = body_force, u given on the fixed supports, stress . normal given on the
+/// tractions and 0 on the rest of the surface.
 struct Model {
     Mesh mesh;
     Material material;                          ///< Of regions that have none of their own.
     std::map<std::string, Material> materials;  ///< By names of regions of the mesh.
-    std::vector<Hold> holds;                    ///< Where two meet at a node, the later one counts.
+    std::vector<FixedSupport> fixed_supports;   ///< Where two meet at a node, the later one counts.
     std::vector<Traction> tractions;
     std::vector<Force> forces;
     Field body_force;      ///< A force per volume; empty: none.
-    double thickness = 1;  ///< Of a body in two dimensions, a length.
+    double thickness = 1;  ///< In two dimensions, a length.
 };
 
 /// The linear system of a model in host memory; its unknowns are the displacements that are not
-/// held, by nodes and components. Held displacements are eliminated from both sides, so that the
+/// prescribed, by nodes and components. Prescribed ones are eliminated from both sides, so that the
 /// matrix stays symmetric.
 struct System {
     CsrMatrix<double> matrix;
     std::vector<double> load;
-    Index natural_block = 1;  ///< `dimensions` where nodes are held in all components or none.
+    Index natural_block = 1;  ///< `dimensions` where nodes are fixed in all components or none.
     /// A connected part of the mesh can move rigidly (hinges between parts are not found).
     bool known_singular = false;
-    std::vector<Index> unknowns;  ///< Row of each displacement; -1: held, or in no element.
-    std::vector<double> held;     ///< The given displacements, `dimensions` a node; 0 elsewhere.
+    std::vector<Index> unknowns;  ///< Row of each displacement; -1: prescribed, or in no element.
+    std::vector<double> prescribed;  ///< Displacements, `dimensions` a node; 0 elsewhere.
 
     /// All displacements, `dimensions` a node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;
@@ -78,7 +78,7 @@ struct System {
 /// Assembles, with G the derivatives dN_a / dx of the shape function of a node,
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
-///                - sum over the held (b, j) of matrix(a, i; b, j) u_bj
+///                - sum over the prescribed (b, j) of matrix(a, i; b, j) u_bj
 /// by two Gauss points an axis, on simplices by the midpoint. All couplings of nodes that share an
 /// element are stored, zeros too. The matrix is symmetric in every bit, all is equal in every bit
 /// for every number of threads of `cpu`, a CPU context. T. J. R. Hughes, The Finite Element Method,

@@ -14,7 +14,7 @@ struct ReadOptions {
 
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
 
-/// What a file says about itself.
+/// What the header of a file says, and duplicates.
 struct FileFacts {
     std::string format;  ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
     std::string field;   ///< "real", "integer", "pattern".
@@ -40,9 +40,9 @@ TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& pa
 
 /// Writes a matrix in host memory; the ending chooses the format: .mtx, .mtx.gz (Matrix Market
 /// coordinate real; numbers read back bitwise), .petsc (32-bit indices). `symmetry` other than
-/// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix is not so,
-/// for another ending and for values that are not finite, and Error when the file cannot be
-/// written, of which then no part remains. The bytes do not depend on the threads.
+/// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix has
+/// not that symmetry, for another ending and for values that are not finite, and Error if the file
+/// cannot be written; then no part of it remains. The bytes do not depend on the threads.
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);

@@ -41,15 +41,15 @@ struct Mesh {
     int dimensions = 2;          ///< 2 or 3, of space and elements.
     std::vector<double> points;  ///< `dimensions` coordinates a node.
     std::vector<Cells> elements;
-    /// A number for each element, all of elements[0] first; parts of different materials. Names
-    /// belong to numbers; both are empty where there is one unnamed region.
+    /// The region (of one material) of each element, all of elements[0] first: an index of
+    /// region_names. Both are empty for one unnamed region.
     std::vector<int> regions;
     std::vector<std::string> region_names;
     std::vector<MeshGroup> groups;
 
     Index node_count() const { return Index(points.size()) / dimensions; }
     TESSERA_API Index element_count() const;
-    /// The group of that name; throws InvalidArgument, listing the names there are.
+    /// The group of that name; throws InvalidArgument with the known names.
     TESSERA_API const MeshGroup& group(const std::string& name) const;
 };
 
@@ -61,7 +61,7 @@ namespace meshes {
 
 struct GridOptions {
     std::array<double, 3> lengths{1, 1, 1};
-    /// Length of the last cell of an axis over that of the first, geometrically graded between.
+    /// Length of the last cell of an axis over that of the first, in geometric progression.
     std::array<double, 3> gradings{1, 1, 1};
     /// In [0, 1): nodes inside are moved by at most jitter / 4 (in three dimensions jitter / 6) of
     /// the shorter neighbouring cell along each axis, which inverts no element.

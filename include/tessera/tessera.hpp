@@ -17,5 +17,4 @@
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"
-#include "tessera/spectrum.hpp"
 #include "tessera/vector_ops.hpp"

@@ -13,7 +13,7 @@ namespace tessera::io {
 
 /// A file to parse in host memory.
 struct InputFile {
-    const Context& cpu;  ///< Whose threads parse.
+    const Context& cpu;  ///< Its threads parse.
     std::string_view bytes;
     std::string name;  ///< For messages.
     ReadOptions options = {};
@@ -22,7 +22,7 @@ struct InputFile {
 
 bool is_matrix_market(std::string_view text);
 
-/// Bytes of text that are parsed as one task, at the least.
+/// Least bytes of text parsed as one task.
 inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
 
 /// The result does not depend on `chunk_bytes`.
@@ -39,26 +39,26 @@ std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>
                                             Symmetry symmetry);
 
 /// Harwell-Boeing and Rutherford-Boeing files: four header lines (five with right-hand sides), then
-/// by columns the column starts, the row indices and the values, in Fortran formats that the fourth
-/// line names. Right-hand sides are skipped.
-/// Source: I. S. Duff, R. G. Grimes, J. G. Lewis: Users' Guide for the Harwell-Boeing Sparse Matrix
-/// Collection, 1992; The Rutherford-Boeing Sparse Matrix Collection, RAL-TR-97-031.
+/// by columns the column starts, the row indices and the values, in the Fortran formats of the
+/// fourth line. Right-hand sides are skipped. Source: I. S. Duff, R. G. Grimes, J. G. Lewis: Users'
+/// Guide for the Harwell-Boeing Sparse Matrix Collection, 1992; The Rutherford-Boeing Sparse Matrix
+/// Collection, RAL-TR-97-031.
 bool is_harwell_boeing(std::string_view text);
 template <class T>
 CsrMatrix<T> parse_harwell_boeing(const InputFile& file);
 
-/// One number of a line that a Fortran format lays out.
+/// The field of one number in a line with a Fortran format.
 struct FortranField {
     std::size_t begin;  ///< First column of the line, from 0.
     std::size_t width;
-    std::size_t decimals;  ///< Digits after the point where the text has none.
-    int scale;             ///< k of kP: a text without exponent stands for its number over 10^k.
+    std::size_t decimals;  ///< Digits after the implied point.
+    int scale;             ///< k of kP: a number without exponent is divided by 10^k.
     bool integer;
 };
 /// The numbers of one line by a format such as (13I6), (1P,5D16.8), (3(1X,E22.15)). Rejects others,
-/// and formats that do not start anew on each line (groups after numbers).
+/// and formats that differ between lines (groups after numbers).
 std::vector<FortranField> parse_fortran_format(std::string_view format);
-/// The text of a field as parse_real takes it: without blanks, with the implied point and scale.
+/// The text of a field for parse_real: without blanks, with the implied point and scale.
 std::string fortran_number(std::string_view text, const FortranField& field);
 
 /// PETSc's binary files: big-endian; 32-bit integers, 64-bit reals. A matrix is its class id
@@ -66,7 +66,7 @@ std::string fortran_number(std::string_view text, const FortranField& field);
 /// values; a dense matrix has -1 nonzeros and its values row by row. A vector is its class id
 /// 1211214, its size, its values. Objects may follow one another; the first one is read.
 /// Also true for files that look like PETSc's but cannot be read (64-bit integers, other byte
-/// order); parsing them says so.
+/// order); parsing them throws.
 bool is_petsc_binary(std::string_view bytes);
 template <class T>
 CsrMatrix<T> parse_petsc_matrix(const InputFile& file);

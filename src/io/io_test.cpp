@@ -244,19 +244,19 @@ TEST(io, a_file_is_replaced_only_when_the_new_one_is_complete) {
 
 TEST(io, what_could_not_be_read_back_is_not_written) {
     const std::string path = test::scratch_folder() + "/a.mtx";
-    const auto refused = [&](const CsrMatrix<double>& matrix, Symmetry symmetry) {
+    const auto rejected = [&](const CsrMatrix<double>& matrix, Symmetry symmetry) {
         return outcome([&] {
             write_matrix(test::host(), path, matrix.view(), symmetry);
             return std::string();
         });
     };
     write_text(path, "what was there");
-    EXPECT_EQ(refused(test::make_csr<double>(1, 2, {{0, 1}}, {{3, NAN}}), Symmetry::general),
+    EXPECT_EQ(rejected(test::make_csr<double>(1, 2, {{0, 1}}, {{3, NAN}}), Symmetry::general),
               "write_matrix: value 1 (counted from 0) is not finite and could not be read back");
-    EXPECT_EQ(refused(test::make_csr<double>(1, 2, {{0, 1}}, {{3, 1}}), Symmetry::symmetric),
+    EXPECT_EQ(rejected(test::make_csr<double>(1, 2, {{0, 1}}, {{3, 1}}), Symmetry::symmetric),
               "write_matrix: the matrix is not symmetric: 1 x 2");
     EXPECT_EQ(
-        refused(test::make_csr<double>(2, 2, {{0, 1}, {}}, {{3, 1}, {}}), Symmetry::symmetric),
+        rejected(test::make_csr<double>(2, 2, {{0, 1}, {}}, {{3, 1}, {}}), Symmetry::symmetric),
         "write_matrix: the matrix is not symmetric: entry (0, 1) is stored, (1, 0) is not");
     EXPECT_EQ(read_text(path), "what was there");
     const std::vector<double> vector = {1, 2, INFINITY};

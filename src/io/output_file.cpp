@@ -17,9 +17,8 @@ namespace tessera::io {
 
 namespace {
 
-/// Collects the bytes in PATH.part, which takes the place of PATH when it is complete. What is
-/// neither a regular file nor absent (a device, a pipe, a link such as /dev/stdout) is written in
-/// place.
+/// Writes to PATH.part, which is renamed to PATH when it is complete. A PATH that exists and is not
+/// a regular file (a device, a pipe, a link such as /dev/stdout) is written in place.
 class OutputFile {
   public:
     explicit OutputFile(const std::string& path) : path_(path), written_(path) {

@@ -10,10 +10,10 @@
 #include "base/concat.hpp"
 #include "tessera/io.hpp"
 
-/// What the readers and writers share: words, lines and numbers.
+/// Words, lines and numbers for readers and writers.
 namespace tessera::io {
 
-/// What is wrong with the input just read. The reader, which knows the line, makes a ParseError.
+/// An error in the input just read; the reader adds the line and throws a ParseError.
 struct InputError {
     std::string message;
 };
@@ -26,7 +26,7 @@ void expect(bool condition, const Parts&... parts) {
     if (!condition) reject(parts...);
 }
 
-/// f(), its InputError as a ParseError at `line` (0: no line), which f may change.
+/// f(); its InputError is thrown as a ParseError at `line` (0: no line), which f may change.
 template <class F>
 auto with_line(const std::string& name, const Offset& line, F&& f) {
     try {
@@ -53,7 +53,7 @@ struct Quoted {
 };
 std::string& operator+=(std::string& message, Quoted quoted);
 
-/// The number that a word stands for. Rejects others with `what` in front: "row 'x' is not ...".
+/// The number in a word. Rejects others; `what` names it: "row 'x' is not an integer".
 Offset integer_of(std::string_view word, const char* what);
 template <class T>
 T real_of(std::string_view word, const char* what);
@@ -74,7 +74,7 @@ class Lines {
     Offset number_ = 0;
 };
 
-/// The number in a binary file; `swap` where its byte order is not this machine's.
+/// A binary number; `swap`: in the other byte order.
 template <class Number>
 Number load_number(const char* bytes, bool swap) {
     char copy[sizeof(Number)];

@@ -8,7 +8,7 @@ namespace tessera::io {
 
 namespace {
 
-/// One <DataArray>: the bytes of its numbers, and what appends them.
+/// One <DataArray>: its size in bytes, and its sections of numbers.
 struct VtuArray {
     std::string name;
     const char* type;
@@ -25,7 +25,7 @@ VtuArray number_array(const std::string& name, const char* type, int components,
         name, type, components, Offset(sizeof(number(0))) * count, {number_section(count, number)}};
 }
 
-/// An array of numbers of `components` each, as three where they are two.
+/// An array of vectors; two components are padded to three by 0.
 VtuArray reals(const std::string& name, int components, std::span<const double> values) {
     const Offset count = Offset(values.size());
     if (components != 2) {
@@ -94,7 +94,7 @@ std::vector<VtuArray> cell_arrays(const Mesh& mesh) {
     return {nodes, ends, types};
 }
 
-/// The arrays by the XML elements that contain them.
+/// Arrays by the XML element that contains them.
 using VtuArrays = std::vector<std::pair<std::string, std::vector<VtuArray>>>;
 
 VtuArrays arrays_of(const Mesh& mesh, std::span<const MeshField> node_fields,

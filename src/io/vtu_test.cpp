@@ -43,8 +43,8 @@ std::string hex(const std::vector<T>& numbers) {
     return text;
 }
 
-std::string refusal(const Mesh& mesh, const std::vector<MeshField>& node_fields = {},
-                    const std::vector<MeshField>& element_fields = {}) {
+std::string error_message(const Mesh& mesh, const std::vector<MeshField>& node_fields = {},
+                          const std::vector<MeshField>& element_fields = {}) {
     return outcome([&] {
         write_vtu(test::host(), test::scratch_folder() + "/a.vtu", mesh, node_fields,
                   element_fields);
@@ -166,34 +166,34 @@ TEST_F(vtu, large_arrays_are_written_in_pieces_that_do_not_depend_on_threads) {
     EXPECT_TRUE(bytes.substr(data + points - 24, 24) == last_point);
 }
 
-TEST_F(vtu, refuses_what_does_not_fit) {
+TEST_F(vtu, rejects_what_does_not_fit) {
     const std::vector<double> five(5);
     const Mesh mesh = plate();
-    EXPECT_EQ(refusal(mesh, {{"", 1, five}}), "write_vtu: a field has no name");
-    EXPECT_EQ(refusal(mesh, {{"a\nb", 1, five}}),
+    EXPECT_EQ(error_message(mesh, {{"", 1, five}}), "write_vtu: a field has no name");
+    EXPECT_EQ(error_message(mesh, {{"a\nb", 1, five}}),
               "write_vtu: the name of the field 'a?b' holds a control character");
-    EXPECT_EQ(refusal(mesh, {{"u", 0, five}}), "write_vtu: the field 'u' has no components");
-    EXPECT_EQ(refusal(mesh, {{"u", 2, five}}),
+    EXPECT_EQ(error_message(mesh, {{"u", 0, five}}), "write_vtu: the field 'u' has no components");
+    EXPECT_EQ(error_message(mesh, {{"u", 2, five}}),
               "write_vtu: the field 'u' has 5 values, not 2 for each of 5 nodes");
-    EXPECT_EQ(refusal(mesh, {}, {{"u", 1, five}}),
+    EXPECT_EQ(error_message(mesh, {}, {{"u", 1, five}}),
               "write_vtu: the field 'u' has 5 values, not 1 for each of 2 elements");
-    EXPECT_EQ(refusal(mesh, {{"u", 1, five}, {"u", 1, five}}),
+    EXPECT_EQ(error_message(mesh, {{"u", 1, five}, {"u", 1, five}}),
               "write_vtu: two fields have the name 'u'");
-    EXPECT_EQ(refusal(mesh, {}, {{"region", 1, std::span(five).first(2)}}),
+    EXPECT_EQ(error_message(mesh, {}, {{"region", 1, std::span(five).first(2)}}),
               "write_vtu: two fields have the name 'region'");
     Mesh broken = mesh;
     broken.elements[0].nodes[1] = 5;
-    EXPECT_EQ(refusal(broken),
+    EXPECT_EQ(error_message(broken),
               "element 0 (triangle) names node 5; the mesh has 5 nodes, counted from 0");
     broken = mesh;
     broken.elements[0].nodes.pop_back();
-    EXPECT_EQ(refusal(broken), "elements of shape triangle name 2 nodes, no multiple of 3");
+    EXPECT_EQ(error_message(broken), "elements of shape triangle name 2 nodes, no multiple of 3");
     broken = mesh;
     broken.regions.pop_back();
-    EXPECT_EQ(refusal(broken), "the mesh gives regions for 1 elements and has 2");
+    EXPECT_EQ(error_message(broken), "the mesh gives regions for 1 elements and has 2");
     broken = mesh;
     broken.points.pop_back();
-    EXPECT_EQ(refusal(broken), "the mesh has 9 coordinates, no whole number of points");
+    EXPECT_EQ(error_message(broken), "the mesh has 9 coordinates, no whole number of points");
     const std::string nowhere = path("none") + "/a.vtu";
     EXPECT_EQ(outcome([&] {
                   write_vtu(test::host(), nowhere, mesh);

@@ -44,7 +44,7 @@ class Driver {
   private:
     struct Norms {
         double true_norm = 0;    ///< ||b - A x||
-        double method_norm = 0;  ///< The same; with Side::left ||M^-1 (b - A x)||.
+        double method_norm = 0;  ///< The same; with left preconditioning ||M^-1 (b - A x)||.
     };
     /// Iterations that are enqueued together, always from the same position of the period.
     struct Batch {
@@ -54,7 +54,7 @@ class Driver {
     };
 
     double norm(std::span<const T> v);
-    bool left() const { return options_.side == Side::left && preconditioner_ != nullptr; }
+    bool left() const { return options_.left_preconditioning && preconditioner_ != nullptr; }
     bool singular_preconditioner();
     void prepare(const MethodFactory<T>& factory);
     Norms residual_norms();
@@ -127,7 +127,7 @@ void Driver<T>::prepare(const MethodFactory<T>& factory) {
     batches_.resize(std::size_t((method_->period() + batch_ - 1) / batch_));
 }
 
-/// Computes b - A x and writes the method's form of it (with Side::left M^-1 (b - A x)) to
+/// Computes b - A x and writes the method's form of it (from the left: M^-1 (b - A x)) to
 /// residual().
 template <class T>
 typename Driver<T>::Norms Driver<T>::residual_norms() {
@@ -176,7 +176,8 @@ std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Nor
     if (now.true_norm <= target_) return Status::converged;
     if (!std::isfinite(now.true_norm) || !std::isfinite(now.method_norm)) return Status::non_finite;
     if (host_status_) return host_status_;
-    // With Side::left the residual that the recursion shortens may be another one for long.
+    // With left preconditioning the residual that the recursion shortens may be another one for
+    // long.
     const bool gained = now.true_norm <= (1 - min_reduction) * before.true_norm ||
                         now.method_norm <= (1 - min_reduction) * before.method_norm;
     // The recursion went on to shrink while the residual it stands for did not.
@@ -207,8 +208,8 @@ std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Nor
 template <class T>
 void Driver<T>::begin(const Norms& norms, int attempt) {
     // A restart aims at half of what is missing: rounding alone moves the true residual past a
-    // threshold that is only just met, and with Side::left the preconditioned residual may be small
-    // where the true one is not.
+    // threshold that is only just met, and with left preconditioning the preconditioned residual
+    // may be small where the true one is not.
     if (norms.method_norm <= threshold_ || attempt > 0) {
         threshold_ = std::min(threshold_, 0.5 * norms.method_norm * target_ / norms.true_norm);
     }

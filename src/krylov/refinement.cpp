@@ -133,7 +133,7 @@ SolveReport refinement(const Context& context, const Operator<double>& matrix,
     }
 
     SolveOptions inner_options = options;
-    inner_options.side = Side::right;
+    inner_options.left_preconditioning = false;
     inner_options.atol = 0;
     if (options.observer) {
         inner_options.observer = [&](const Progress& progress) {

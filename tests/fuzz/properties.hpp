@@ -1,28 +1,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "io/formats.hpp"
+#include "io/io_test.hpp"
 #include "tessera/tessera.hpp"
 
 /// What must hold for every input of the readers; the fuzz targets and the test that replays their
 /// corpus share it. Each function returns an empty text or what does not hold.
 namespace tessera::io::fuzz {
-
-template <class T>
-bool same_bits(const CsrView<T>& a, const CsrView<T>& b) {
-    const auto equal = [](const auto& x, const auto& y) {
-        return x.size() == y.size() &&
-               (x.empty() || std::memcmp(x.data(), y.data(), x.size_bytes()) == 0);
-    };
-    return a.rows == b.rows && a.columns == b.columns &&
-           equal(a.row_offsets_span(), b.row_offsets_span()) &&
-           equal(a.column_indices_span(), b.column_indices_span()) &&
-           equal(a.values_span(), b.values_span());
-}
 
 /// read() as a matrix, or its error's message.
 template <class T, class Read>

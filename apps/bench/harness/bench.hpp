@@ -38,7 +38,7 @@ double read_rate(const Context& context);
 void add_timing(Json& row, const Context& context, const Timing& timing, double bytes);
 
 /// Bytes a second of STREAM's triad a = b + s c on arrays of 512 MB: the best of ten passes, half
-/// of them with stores past the caches. Three numbers an element count (McCalpin, 1995).
+/// of them with non-temporal stores. Three numbers an element count (McCalpin, 1995).
 double triad_rate(const Context& cpu);
 
 /// A matrix by file or generator text, in host memory.
@@ -52,20 +52,20 @@ NamedMatrix load(const Context& cpu, const std::string& name, const std::string&
 // The benchmarks: each fills the rows of its document.
 struct BlockJacobiBench {
     std::vector<int> bounds;
-    bool uniform = false;  ///< Blocks of just so many rows; none are looked for.
+    bool uniform = false;  ///< All blocks have this size; none are searched for.
     std::vector<std::string> types = {"f64"};
     std::vector<std::string> precisions = {"working"};
     std::vector<std::string> extractions = {"automatic"};
-    std::vector<int> vectors = {1};  ///< That are applied to together.
+    std::vector<int> vectors = {1};  ///< Right-hand sides of one application.
     bool as_sparse_matrix = false;   ///< Also applies the inverses as a CSR matrix.
     bool paper_rows = false;  ///< The paper's inversion alone, and one pass over the CSR arrays.
-    double seconds = 0.1;     ///< A row, at least.
+    double seconds = 0.1;     ///< At least, for each row.
 };
-/// In a name of `matrices` {n} stands for the bound: "block_diagonal:1000000,{n}".
+/// In a name of `matrices` {n} is replaced by the bound: "block_diagonal:1000000,{n}".
 Json block_jacobi(const Context& context, const Context& cpu, const std::string& folder,
                   const std::vector<std::string>& matrices, const BlockJacobiBench& bench);
 struct SpmvBench {
-    /// In them {b} stands for the block size that suits the matrix. None: CSR with every number of
+    /// {b} is replaced by the natural block size of the matrix. None: CSR with every number of
     /// lanes, and one of each kind.
     std::vector<std::string> formats;
     std::vector<std::string> types = {"f64"};  ///< Of the vectors.
@@ -76,11 +76,11 @@ struct SpmvBench {
 Json spmv(const Context& context, const Context& cpu, const std::string& folder,
           const std::vector<std::string>& matrices, const SpmvBench& bench);
 struct SolveBench {
-    /// Each "SOLVER PRECONDITIONER FORMAT", as `tessera solve` has them; in them {b} stands for the
-    /// block size that suits the matrix, and the format cusparse_csr for the product of cuSPARSE.
-    std::vector<std::string> ways;
+    /// Each "SOLVER PRECONDITIONER FORMAT", as in `tessera solve`; {b} is replaced by the natural
+    /// block size of the matrix; the format cusparse_csr is the product of cuSPARSE.
+    std::vector<std::string> configurations;
     double rtol = 1e-8;
-    int runs = 3;  ///< Timed, each from x = 0; the median counts.
+    int runs = 3;  ///< Timed runs from x = 0, of which the median is reported.
 };
 Json solves(const Context& context, const Context& cpu, const std::string& folder,
             const std::vector<std::string>& matrices, const SolveBench& bench);
@@ -95,7 +95,7 @@ struct StudyOptions {
 };
 class ResultFile;
 /// Adds to the rows of `before`, an earlier result with the same settings (null: none), those that
-/// it lacks; `file` gets the document after every matrix.
+/// it lacks; the document is saved to `file` after every matrix.
 Json study(const Context& context, const Context& cpu, const std::string& folder,
            const std::vector<std::string>& cases, const StudyOptions& options, const Json& before,
            const ResultFile& file);

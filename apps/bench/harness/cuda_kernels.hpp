@@ -36,11 +36,11 @@ void paper_multiple(const Context& context, int n, Offset batch, const T* in, T*
 /// BlockJacobi.
 enum class PaperExtraction { cached, shared_full, shared };
 template <class T>
-void paper_block_jacobi_setup(const Context& context, PaperExtraction way, const CsrView<T>& matrix,
-                              const BlockPartition& blocks, std::span<const Offset> entry_offsets,
-                              T* inverses);
+void paper_block_jacobi_setup(const Context& context, PaperExtraction extraction,
+                              const CsrView<T>& matrix, const BlockPartition& blocks,
+                              std::span<const Offset> entry_offsets, T* inverses);
 
-/// What a kernel takes of a multiprocessor.
+/// Resources of a kernel on a multiprocessor.
 struct KernelUse {
     int registers = 0;    ///< Per thread.
     int local_bytes = 0;  ///< Per thread: spilled registers and arrays that are indexed.
@@ -52,7 +52,7 @@ KernelUse paper_single_use();
 template <class T>
 KernelUse paper_multiple_use(int n);
 
-/// Where a factorisation keeps a matrix of up to 32 rows while it works on it.
+/// The workspace in which a matrix of up to 32 rows is factored.
 enum class Workspace : std::uint8_t { registers, shared_memory };
 
 template <class T>

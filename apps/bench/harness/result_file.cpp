@@ -60,7 +60,7 @@ void ResultFile::save(const Json& document) const {
     file.close();
     if (!file || (written != name_ && std::rename(written.c_str(), name_.c_str()) != 0)) {
         throw Error("cannot write " + name_ +
-                    "; --json takes a file in a folder that can be written, with room for it");
+                    "; give --json a file in a writable folder with enough space");
     }
 }
 
@@ -70,12 +70,12 @@ Json ResultFile::read() const {
     Json document = Json::parse(file, nullptr, false);
     if (!document.is_object() || !document.contains("rows") || !document["rows"].is_array()) {
         throw Error("--resume: " + name_ +
-                    " holds no results that can be read; name another file, or remove it");
+                    " has no results that can be read; name another file, or remove it");
     }
     return document;
 }
 
-void ResultFile::save_and_end_after(int seconds, const Json& document) const {
+void ResultFile::set_time_limit(int seconds, const Json& document) const {
     if (seconds == 0) return;
     if (name_ != "-" && !in_place()) {
         pending() = {name_, name_ + ".tmp", text_of(document)};
@@ -87,14 +87,14 @@ void ResultFile::save_and_end_after(int seconds, const Json& document) const {
     alarm(unsigned(seconds));
 }
 
-void ResultFile::go_on() { alarm(0); }
+void ResultFile::cancel_time_limit() { alarm(0); }
 
-Json rows_before(const Json& before, const Json& now) {
+Json rows_of_earlier_run(const Json& before, const Json& now) {
     if (before.is_null()) return Json::array();
     Json rows = before["rows"];
     if (rows.empty()) return rows;
     for (const auto& [field, value] : now.items()) {
-        // The commit stays with the rows; what a copy reaches varies from run to run.
+        // Rows have their own commits; the copy bandwidth varies from run to run.
         if (field == "commit" || field == "copy_gbps" || field == "rows") continue;
         if (before.contains(field) && before[field] == value) continue;
         throw Error("--resume: the rows of the file were measured with " + field + " = " +

@@ -4,22 +4,22 @@
 
 namespace tessera::bench {
 
-/// A result file that is whole at any time: what is saved is written to FILE.tmp, which then takes
-/// its place. The name "-" stands for none: nothing is saved.
+/// A result file that is complete at any time: it is written to FILE.tmp, which is then renamed.
+/// With the name "-" nothing is saved.
 class ResultFile {
   public:
     explicit ResultFile(std::string name);
 
-    /// Throws where the file cannot be written.
+    /// Throws Error if the file cannot be written.
     void save(const Json& document) const;
 
-    /// The document that is there, null where there is none. Throws where it holds something else.
+    /// The document in the file, null if there is none. Throws Error for other contents.
     Json read() const;
 
     /// After so many seconds (0: never) SIGALRM saves `document` and ends the program. One at a
     /// time in a program.
-    void save_and_end_after(int seconds, const Json& document) const;
-    static void go_on();  ///< Calls that off.
+    void set_time_limit(int seconds, const Json& document) const;
+    static void cancel_time_limit();  ///< Cancels it.
 
   private:
     bool in_place() const;  ///< A device or a pipe, which another file must not replace.
@@ -27,9 +27,9 @@ class ResultFile {
     std::string name_;
 };
 
-/// The rows of `before`, the document of an earlier run (null: none), for one that goes on with the
-/// header `now`. Each has the commit that measured it where that is not the one of `now`. Throws,
-/// naming the field, where the rows were measured with other settings.
-Json rows_before(const Json& before, const Json& now);
+/// The rows of `before`, the document of an earlier run (null: none), for a run with the header
+/// `now` that continues it. Rows measured at another commit name it. Throws Error with the name of
+/// the field if the rows were measured with other settings.
+Json rows_of_earlier_run(const Json& before, const Json& now);
 
 }  // namespace tessera::bench

@@ -5,11 +5,11 @@
 
 namespace tessera::bench {
 
-/// A library that is looked for when the program runs, so that the program starts without it.
+/// A library that is loaded at run time if it is installed.
 class SharedLibrary {
   public:
     /// The first of `names` that can be opened, by the loader's rules (LD_LIBRARY_PATH among
-    /// them); says on stderr that `peer` is left out when there is none.
+    /// them); prints on stderr that `peer` is left out if there is none.
     SharedLibrary(const char* peer, std::initializer_list<const char*> names);
 
     bool found() const { return handle_ != nullptr; }

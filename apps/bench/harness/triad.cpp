@@ -12,7 +12,7 @@ constexpr double factor = 3;
 
 using Pair = double __attribute__((vector_size(16)));
 
-/// Past the caches; `to` is aligned to 16 bytes.
+/// A non-temporal store; `to` is aligned to 16 bytes.
 inline void stream(Pair value, Pair* to) {
 #if defined(__clang__)
     __builtin_nontemporal_store(value, to);

@@ -81,7 +81,7 @@ void Workload<T>::restore_inputs() {
 }
 
 template <class T>
-void Workload<T>::spoil_outputs() {
+void Workload<T>::fill_outputs_with_nan() {
     for (Buffer<T>* output : {&x_, &w_, &numbers_[0], &numbers_[1], &numbers_[2]}) {
         fill(context_, std::numeric_limits<T>::quiet_NaN(), output->view());
     }

@@ -26,13 +26,12 @@ struct Shape {
 Shape variable_shape(Index batch, const std::vector<int>& from);
 Shape uniform_shape(Index batch, Index n, const std::string& layout);
 
-/// Input and output arrays for the operations on a batch: as many sets of them as are needed so
-/// that what is read was written too long ago to be in a cache. Inputs are random, normally
-/// distributed.
+/// Input and output arrays for the operations on a batch, in so many sets that inputs are no longer
+/// in a cache when they are read. Inputs are random, normally distributed.
 template <class T>
 class Workload {
   public:
-    /// Without `rotate` there is one set only, for what is not timed.
+    /// Without `rotate` there is one set only, for work that is not timed.
     Workload(const Context& context, Shape shape, bool rotate = true);
 
     const Context& context() const { return context_; }
@@ -54,13 +53,13 @@ class Workload {
     /// Three arrays of one number a matrix.
     T* numbers(int which, Offset set) { return numbers_[which].data() + set * numbers_step(); }
 
-    /// The matrices of all sets as they were; for operations that overwrite them.
+    /// Restores the matrices of all sets after operations that overwrite them.
     void restore_inputs();
-    /// Makes all outputs NaN, so that what an operation does not write shows.
-    void spoil_outputs();
+    /// Makes all outputs NaN to detect those that an operation does not write.
+    void fill_outputs_with_nan();
 
     /// Addresses of the matrices of a set as an array in the memory of the context, whatever the
-    /// layout; for interfaces that want them.
+    /// layout; for interfaces with arrays of pointers.
     T* const* a_addresses(Offset set) { return addresses(a_, a_starts_, set); }
     T* const* x_addresses(Offset set) { return addresses(x_, x_starts_, set); }
     /// The same for the vectors v and w.

@@ -15,7 +15,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// Matrices whose results are looked at before a row is timed.
+/// Matrices whose results are checked before a row is timed.
 constexpr Index samples = 64;
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -35,18 +35,18 @@ std::string text_of(const std::vector<int>& sizes) {
 
 /// The worst error of some results, among them the first that the operation itself calls failed.
 template <class T>
-double worst_error(Workload<T>& work, const Implementation<T>& way) {
+double worst_error(Workload<T>& work, const Implementation<T>& implementation) {
     const Index batch = work.shape().batch;
-    work.spoil_outputs();
-    way.run(0);
+    work.fill_outputs_with_nan();
+    implementation.run(0);
     work.context().synchronize();
-    if (way.overwrites) work.restore_inputs();
+    if (implementation.overwrites) work.restore_inputs();
     std::vector<Index> looked_at;
     const Index count = std::min(batch, samples);
     for (Index k = 0; k < count; ++k) {
         looked_at.push_back(Index(Offset(batch - 1) * k / std::max(1, count - 1)));
     }
-    if (way.writes_info) {
+    if (implementation.writes_info) {
         std::vector<Index> info(static_cast<std::size_t>(batch));
         copy_to_host(work.context(), {work.info(0), info.size()}, std::span(info));
         const auto failed = std::ranges::find_if(info, [](Index k) { return k != 0; });
@@ -54,22 +54,23 @@ double worst_error(Workload<T>& work, const Implementation<T>& way) {
     }
     double worst = 0;
     for (const Index b : looked_at) {
-        if (way.writes_info && invert_exactly(work.shape().size(b), work.host_a(b)).singular) {
+        if (implementation.writes_info &&
+            invert_exactly(work.shape().size(b), work.host_a(b)).singular) {
             continue;
         }
-        worst = larger(worst, way.error(b));
+        worst = larger(worst, implementation.error(b));
     }
     return worst;
 }
 
 template <class T>
-Timing time(Workload<T>& work, const Implementation<T>& way, double seconds) {
+Timing time(Workload<T>& work, const Implementation<T>& implementation, double seconds) {
     Offset set = 0;
     const auto next = [&] {
-        way.run(set);
+        implementation.run(set);
         set = (set + 1) % work.sets();
     };
-    if (!way.overwrites) return measure(work.context(), next, seconds);
+    if (!implementation.overwrites) return measure(work.context(), next, seconds);
     const auto restore = [&] {
         work.restore_inputs();
         set = 0;
@@ -104,23 +105,27 @@ class Study {
     void measure_shape(const Shape& shape, bool peers) {
         Workload<T> work(context_, shape);
         for (const std::string& op : options_.ops) {
-            Implementations<T> ways = library(op, work);
-            for (Implementation<T>& way : bandwidth(op, work)) ways.push_back(way);
+            Implementations<T> implementations = library(op, work);
+            for (Implementation<T>& implementation : bandwidth(op, work))
+                implementations.push_back(implementation);
             if (peers) {
                 for (const auto& find : {paper_peers<T>, lapack_peers<T>, eigen_peers<T>}) {
-                    for (Implementation<T>& way : find(op, work)) ways.push_back(way);
+                    for (Implementation<T>& implementation : find(op, work))
+                        implementations.push_back(implementation);
                 }
 #if TESSERA_WITH_CUDA
-                for (Implementation<T>& way : cublas_peers(op, work)) ways.push_back(way);
+                for (Implementation<T>& implementation : cublas_peers(op, work))
+                    implementations.push_back(implementation);
 #endif
             }
-            for (const Implementation<T>& way : ways) add(work, way);
+            for (const Implementation<T>& implementation : implementations)
+                add(work, implementation);
         }
     }
 
-    Json new_row(const Shape& shape, const Implementation<T>& way) const {
-        Json row = {{"op", way.op},
-                    {"implementation", way.name},
+    Json new_row(const Shape& shape, const Implementation<T>& implementation) const {
+        Json row = {{"op", implementation.op},
+                    {"implementation", implementation.name},
                     {"type", sizeof(T) == 4 ? "f32" : "f64"},
                     {"n", shape.varies() ? Json(nullptr) : Json(shape.n)},
                     {"batch", shape.batch},
@@ -129,33 +134,34 @@ class Study {
         return row;
     }
 
-    void add(Workload<T>& work, const Implementation<T>& way) {
+    void add(Workload<T>& work, const Implementation<T>& implementation) {
         const Shape& shape = work.shape();
-        Json row = new_row(shape, way);
-        const double error = worst_error(work, way);
-        if (!(error < way.bound)) {
+        Json row = new_row(shape, implementation);
+        const double error = worst_error(work, implementation);
+        if (!(error < implementation.bound)) {
             std::fprintf(stderr, "tessera-bench: wrong results, so not timed: %s, error %g of %g\n",
-                         row.dump().c_str(), error, way.bound);
+                         row.dump().c_str(), error, implementation.bound);
             document_["failed_checks"] = document_["failed_checks"].template get<int>() + 1;
             row["milliseconds"] = nullptr;
             row["residual_ratio"] = number_or_null(error);
             document_["rows"].push_back(row);
             return;
         }
-        const Timing timing = time(work, way, options_.seconds);
-        add_timing(row, context_, timing, way.bytes);
-        row["gflops"] = way.operations / (1e6 * timing.milliseconds);
+        const Timing timing = time(work, implementation, options_.seconds);
+        add_timing(row, context_, timing, implementation.bytes);
+        row["gflops"] = implementation.operations / (1e6 * timing.milliseconds);
         row["residual_ratio"] = error;
-        if (!way.variant.empty()) row["variant"] = way.variant;
-        if (shape.varies()) row["predicted_milliseconds"] = predict(shape, way);
+        if (!implementation.variant.empty()) row["variant"] = implementation.variant;
+        if (shape.varies()) row["predicted_milliseconds"] = predict(shape, implementation);
         Json& rows = document_["rows"];
-        // A variant of the implementation before: the faster one stays.
-        if (!way.variant.empty() && !rows.empty() && same_row(rows.back(), row)) {
+        // Another variant of the same implementation: the faster one is reported.
+        if (!implementation.variant.empty() && !rows.empty() && same_row(rows.back(), row)) {
             if (rows.back()["milliseconds"] > row["milliseconds"]) rows.back() = row;
             return;
         }
         if (shape.layout == "uniform") {
-            uniform_[{way.op, way.name, shape.n, shape.batch}] = timing.milliseconds / shape.batch;
+            uniform_[{implementation.op, implementation.name, shape.n, shape.batch}] =
+                timing.milliseconds / shape.batch;
         }
         rows.push_back(row);
     }
@@ -167,7 +173,7 @@ class Study {
         return one["milliseconds"].is_number();
     }
 
-    /// Different sizes, once each is measured alone: what they would take together.
+    /// The time of a batch of different sizes predicted from the times of each size alone.
     void variable(Index batch) {
         for (const int n : options_.sizes) {
             const Key key{library_name(options_.ops.front()).first,
@@ -181,10 +187,11 @@ class Study {
         return {op, op == "condition" ? "fused" : "tessera"};
     }
 
-    Json predict(const Shape& shape, const Implementation<T>& way) const {
+    Json predict(const Shape& shape, const Implementation<T>& implementation) const {
         double total = 0;
         for (const Index size : shape.sizes) {
-            const auto found = uniform_.find({way.op, way.name, size, shape.batch});
+            const auto found =
+                uniform_.find({implementation.op, implementation.name, size, shape.batch});
             if (found == uniform_.end()) return nullptr;
             total += found->second;
         }
@@ -197,7 +204,7 @@ class Study {
     std::map<Key, double> uniform_;  ///< Milliseconds a matrix.
 };
 
-/// How far condition numbers are from those computed in long double: Fig. 3 of the paper on them.
+/// Errors of condition numbers against long double: Fig. 3 of the paper on condition numbers.
 template <class T>
 void add_accuracy(const Context& context, const std::vector<int>& sizes, Json& rows) {
     constexpr Index batch = 100;
@@ -229,7 +236,7 @@ void add_accuracy(const Context& context, const std::vector<int>& sizes, Json& r
 }
 
 #if TESSERA_WITH_CUDA
-/// What the papers' kernels take of a multiprocessor.
+/// Resources of the papers' kernels on a multiprocessor.
 template <class T>
 void add_registers(const std::vector<int>& sizes, Json& rows) {
     for (const int n : sizes) {
@@ -267,7 +274,8 @@ void run(const Context& context, BatchedOptions options, Json& document) {
 std::vector<int> parse_sizes(const std::string& text) {
     std::vector<int> sizes;
     const auto fail = [&]() -> InvalidArgument {
-        return InvalidArgument("'" + text + "' are no sizes; write 4,8,16-32 with sizes of 1.." +
+        return InvalidArgument("'" + text +
+                               "' is no list of sizes; write 4,8,16-32 with sizes of 1.." +
                                std::to_string(batched::largest_size));
     };
     std::size_t at = 0;

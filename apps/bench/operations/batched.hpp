@@ -15,7 +15,7 @@ struct BatchedOptions {
     /// packed); pointers (an array of addresses).
     std::vector<std::string> layouts = {"uniform"};
     bool peers = false;
-    double seconds = 0.1;  ///< At least so long is each row measured.
+    double seconds = 0.1;  ///< Each row is measured for at least this time.
 };
 
 /// Reads "4,8,16-32". Throws InvalidArgument unless all are in 1..batched::largest_size.
@@ -30,11 +30,11 @@ std::vector<int> parse_sizes(const std::string& text);
 ///   condition  |c / kappa - 1| over 10 n eps kappa
 ///   norm       |norm - exact| over n eps exact
 ///   multiply   |y - A x| over (n + 1) eps |A| |x|, the worst row
-/// Rows `read` and `copy` beside norms and products are what the GPU takes for as many bytes and
-/// nothing else.
+/// Rows `read` and `copy` beside norms and products are the times of the GPU for reading or copying
+/// as many bytes.
 Json batched(const Context& context, const BatchedOptions& options);
 
-/// Peers promise neither a side nor a constant.
+/// Peers guarantee neither a side nor a constant.
 inline constexpr double peer_bound = 10;
 
 }  // namespace tessera::bench

@@ -135,15 +135,15 @@ std::function<void()> setup_by(const Context& context, const std::string& extrac
         return [&context, &jacobi, a] { jacobi.update(context, a); };
     }
 #if TESSERA_WITH_CUDA
-    static const std::map<std::string, PaperExtraction> ways = {
+    static const std::map<std::string, PaperExtraction> configurations = {
         {"cached", PaperExtraction::cached},
         {"shared_full", PaperExtraction::shared_full},
         {"shared", PaperExtraction::shared}};
-    if (ways.contains(extraction) && context.on_gpu()) {
+    if (configurations.contains(extraction) && context.on_gpu()) {
         auto inverses = std::make_shared<Buffer<T>>(context, jacobi.blocks().entries);
-        return [&context, &jacobi, a, inverses, way = ways.at(extraction)] {
-            paper_block_jacobi_setup(context, way, a, jacobi.blocks(), jacobi.inverse_offsets(),
-                                     inverses->data());
+        return [&context, &jacobi, a, inverses, configuration = configurations.at(extraction)] {
+            paper_block_jacobi_setup(context, configuration, a, jacobi.blocks(),
+                                     jacobi.details().offsets, inverses->data());
         };
     }
 #endif

@@ -32,7 +32,7 @@ struct LinearSystem {
     }
 };
 
-bool asked(const BlockLdltBench& bench, const char* what) {
+bool is_requested(const BlockLdltBench& bench, const char* what) {
     return std::ranges::find(bench.what, what) != bench.what.end();
 }
 
@@ -61,7 +61,7 @@ void add_report(Json& row, const BlockLdlt<double>& ldlt) {
     row["best_sweep"] = report.best_sweep;
     row["restarts"] = report.restarts;
     row["perturbed"] = report.perturbed;
-    row["pushed"] = report.pushed;
+    row["pushed"] = report.delayed;
     row["estimated_error"] = Json::array();
     for (const double error : report.reconstruction)
         row["estimated_error"].push_back(finite(error));
@@ -70,7 +70,7 @@ void add_report(Json& row, const BlockLdlt<double>& ldlt) {
     row["symbolic_seconds"] = report.symbolic_seconds;
 }
 
-/// What an application has to move: V twice or blocks once, F^-1 once, six vectors or two.
+/// Bytes that an application must move: V twice or blocks once, F^-1 once, six vectors or two.
 double bytes_of(const Preconditioner<double>& preconditioner) {
     const double n = preconditioner.rows();
     if (const auto* ldlt = dynamic_cast<const BlockLdlt<double>*>(&preconditioner)) {
@@ -83,7 +83,7 @@ double bytes_of(const Preconditioner<double>& preconditioner) {
     return (jacobi != nullptr ? double(jacobi->report().stored_bytes) : 0) + 16 * n;
 }
 
-/// Of work that has run before; what takes long is run just once more.
+/// Milliseconds of work that has run before; slow work runs only once more.
 double milliseconds_of(const Context& context, const std::function<void()>& work, double seconds) {
     const double once = seconds_of(context, work);
     return once > 0.05 ? 1e3 * std::min(once, seconds_of(context, work))
@@ -93,11 +93,11 @@ double milliseconds_of(const Context& context, const std::function<void()>& work
 void add_times(Json& row, const Context& context, const LinearSystem& system,
                Preconditioner<double>& preconditioner, const BlockLdltBench& bench) {
     const CsrView<double> a = std::as_const(system.matrix).view();
-    if (asked(bench, "setup")) {
+    if (is_requested(bench, "setup")) {
         const auto update = [&] { preconditioner.update(context, a); };
         row["numeric_milliseconds"] = milliseconds_of(context, update, bench.seconds);
     }
-    if (!asked(bench, "apply")) return;
+    if (!is_requested(bench, "apply")) return;
     Buffer<double> z(context, a.rows);
     const auto apply = [&] {
         preconditioner.apply(context, system.right_hand_side.view(), z.view());
@@ -126,7 +126,7 @@ void add_solve(Json& row, const Context& context, const LinearSystem& system,
     Buffer<double> x(context, system.matrix.rows());
     if (context.on_gpu()) run_solver(context, system, preconditioner, x, bench, 3);
     const SolveReport report =
-        run_solver(context, system, preconditioner, x, bench, bench.most_iterations);
+        run_solver(context, system, preconditioner, x, bench, bench.max_iterations);
     row["status"] = to_string(report.status);
     row["iterations"] = report.iterations;
     row["products"] = report.operator_applications + row.value("probe_products", Offset(0));
@@ -154,7 +154,7 @@ class Rows {
         begin(place, row);
         row = key;
         const bool found = measure(row);
-        ResultFile::go_on();
+        ResultFile::cancel_time_limit();
         if (found) {
             rows_[place] = row;
             std::fprintf(stderr, "%s\n", row.dump().c_str());
@@ -176,7 +176,7 @@ class Rows {
         return place;
     }
 
-    /// Not what another run has begun only, nor what it cut sooner than this one would.
+    /// Not a row that was only begun, nor one that was ended by a shorter limit than this run's.
     bool is_done(const Json& row) const {
         const std::string status = row.value("status", "");
         if (status == "cut") return limit_ > 0 && row.value("limit", 0) >= limit_;
@@ -189,7 +189,7 @@ class Rows {
         rows_[place] = row;
         file_.save(document_);
         rows_[place]["status"] = "cut";
-        file_.save_and_end_after(limit_, document_);
+        file_.set_time_limit(limit_, document_);
     }
 
     Json& document_;
@@ -198,59 +198,61 @@ class Rows {
     int limit_;
 };
 
-Json key_of(const LinearSystem& system, const std::string& way) {
+Json key_of(const LinearSystem& system, const std::string& configuration) {
     const CsrView<double>& a = system.host.matrix;
     return {{"op", "precondition"},
             {"matrix", system.name},
             {"rows", a.rows},
             {"nonzeros", a.nonzeros},
-            {"preconditioner", way}};
+            {"preconditioner", configuration}};
 }
 
-/// One preconditioner, or none, of a system. What fails to be made says so in its row.
-void measure_way(Json& row, const Context& context, const LinearSystem& system,
-                 const std::string& way, const BlockLdltBench& bench) {
+/// One preconditioner, or none, of a system. If its setup fails, the row has the message.
+void measure_configuration(Json& row, const Context& context, const LinearSystem& system,
+                           const std::string& configuration, const BlockLdltBench& bench) {
     const CsrView<double> a = std::as_const(system.matrix).view();
     std::unique_ptr<Preconditioner<double>> preconditioner;
     try {
-        row["setup_seconds"] = seconds_of(
-            context, [&] { preconditioner = make_preconditioner<double>(context, Spec(way), a); });
+        row["setup_seconds"] = seconds_of(context, [&] {
+            preconditioner = make_preconditioner<double>(context, Spec(configuration), a);
+        });
         const auto* ldlt = dynamic_cast<const BlockLdlt<double>*>(preconditioner.get());
         if (ldlt != nullptr) add_report(row, *ldlt);
         if (preconditioner != nullptr) add_times(row, context, system, *preconditioner, bench);
-        if (ldlt != nullptr && asked(bench, "reconstruction")) {
+        if (ldlt != nullptr && is_requested(bench, "reconstruction")) {
             row["reconstruction"] =
                 finite(reconstruction_error(system.host.matrix, ldlt->factor(context),
                                             ldlt->options().block, context.threads()));
         }
-        if (asked(bench, "solve")) add_solve(row, context, system, preconditioner.get(), bench);
+        if (is_requested(bench, "solve"))
+            add_solve(row, context, system, preconditioner.get(), bench);
     } catch (const Error& error) {
         row["status"] = "error";
         row["message"] = error.what();
     }
 }
 
-Json add_way(Rows& rows, const Context& context, const LinearSystem& system, const std::string& way,
-             const BlockLdltBench& bench) {
-    return rows.add(key_of(system, way), [&](Json& row) {
-        if (way == "mumps") return add_mumps(row, system.host);
-        measure_way(row, context, system, way, bench);
+Json add_configuration(Rows& rows, const Context& context, const LinearSystem& system,
+                       const std::string& configuration, const BlockLdltBench& bench) {
+    return rows.add(key_of(system, configuration), [&](Json& row) {
+        if (configuration == "mumps") return add_mumps(row, system.host);
+        measure_configuration(row, context, system, configuration, bench);
         return true;
     });
 }
 
-/// The way with fill 0, 1, 2, ... until one converges, its probes counted.
+/// The configuration with fill 0, 1, 2, ... until one converges, its probes counted.
 void add_fills(Rows& rows, const Context& context, const LinearSystem& system,
-               const std::string& way, const BlockLdltBench& bench) {
+               const std::string& configuration, const BlockLdltBench& bench) {
     const std::string mark = "{fill}";
-    const auto at = way.find(mark);
-    for (int level = 0; level <= bench.most_fill; ++level) {
-        std::string with = way;
+    const auto at = configuration.find(mark);
+    for (int level = 0; level <= bench.max_fill; ++level) {
+        std::string with = configuration;
         with.replace(at, mark.size(), std::to_string(level));
-        const Json row = add_way(rows, context, system, with, bench);
+        const Json row = add_configuration(rows, context, system, with, bench);
         const std::string status = row.value("status", "");
         const bool reached =
-            status == "converged" && row.value("products", Offset(0)) <= bench.most_iterations;
+            status == "converged" && row.value("products", Offset(0)) <= bench.max_iterations;
         if (reached || status == "error" || status == "cut") return;
         if (row.value("stored_share", 0.0) > bench.largest_share) return;
     }
@@ -273,18 +275,19 @@ void add_dominance(Rows& rows, const Context& cpu, const NamedMatrix& named, Ind
     add("matched", [&] { return matched_dominance(cpu, a, k); });
 }
 
-/// Kernels are loaded when they first run, and the pool of memory grows: not in what is timed.
+/// Loads kernels and grows the memory pool before anything is timed.
 void warm_up(const Context& context, const Context& cpu, const BlockLdltBench& bench) {
     const NamedMatrix named = load(cpu, "kkt:200", "");
     const LinearSystem small(context, cpu, named);
-    for (std::string way : bench.ways) {
-        if (way == "mumps") continue;
-        if (const auto at = way.find("{fill}"); at != std::string::npos) way.replace(at, 6, "0");
+    for (std::string configuration : bench.configurations) {
+        if (configuration == "mumps") continue;
+        if (const auto at = configuration.find("{fill}"); at != std::string::npos)
+            configuration.replace(at, 6, "0");
         BlockLdltBench quick = bench;
-        quick.most_iterations = 5;
+        quick.max_iterations = 5;
         quick.seconds = 0;
         Json row;
-        measure_way(row, context, small, way, quick);
+        measure_configuration(row, context, small, configuration, quick);
     }
 }
 
@@ -322,20 +325,20 @@ Json block_ldlt(const Context& context, const Context& cpu, const std::string& f
     Json result = document(context, "block_ldlt");
     result["solver"] = bench.solver;
     result["rtol"] = bench.rtol;
-    result["max_iterations"] = bench.most_iterations;
+    result["max_iterations"] = bench.max_iterations;
     result["measure"] = std::set<std::string>(bench.what.begin(), bench.what.end());
-    result["rows"] = rows_before(before, result);
+    result["rows"] = rows_of_earlier_run(before, result);
     Rows rows(result, file, bench.limit);
     warm_up(context, cpu, bench);
     for (const std::string& name : matrices) {
         const NamedMatrix named = load(cpu, name, folder);
         for (const int k : bench.dominance) add_dominance(rows, cpu, named, Index(k));
         const LinearSystem system(context, cpu, named);
-        for (const std::string& way : bench.ways) {
-            if (way.find("{fill}") != std::string::npos) {
-                add_fills(rows, context, system, way, bench);
+        for (const std::string& configuration : bench.configurations) {
+            if (configuration.find("{fill}") != std::string::npos) {
+                add_fills(rows, context, system, configuration, bench);
             } else {
-                add_way(rows, context, system, way, bench);
+                add_configuration(rows, context, system, configuration, bench);
             }
         }
     }

@@ -6,20 +6,21 @@ namespace tessera::bench {
 
 struct BlockLdltBench {
     /// Preconditioners as `tessera solve --precond` has them, and mumps: a sparse direct LDL^T.
-    std::vector<std::string> ways;
+    std::vector<std::string> configurations;
     std::vector<std::string> what = {"setup", "solve"};  ///< And apply, reconstruction.
     std::vector<int> dominance;                          ///< For blocks of so many rows.
-    /// Ways with "{fill}" take 0, 1, 2, ... there until one converges, up to this.
-    int most_fill = 1;
+    /// Configurations with "{fill}" are run with 0, 1, 2, ... until one converges, up to this.
+    int max_fill = 1;
     double largest_share = 0.1;  ///< Stored blocks over the dense count, above which no fill helps.
     std::string solver = "gmres:25";
-    Offset most_iterations = 400;
+    Offset max_iterations = 400;
     double rtol = 1e-8;
-    double seconds = 0.05;  ///< Measure each time at least so long.
+    double seconds = 0.05;  ///< Each is measured for at least this time.
     int limit = 0;          ///< Seconds after which SIGALRM ends a row, and the program; 0: none.
 };
 
-/// For every matrix (A, b = A x with a random x) and way a row with what was asked for:
+/// For every matrix (A, b = A x with a random x) and configuration a row with the requested
+/// measurements:
 /// - setup: seconds of the constructor, milliseconds of an update with the same values, and what
 ///   the setup found;
 /// - apply: milliseconds of an application and the bytes it has to move (V twice or the blocks
@@ -63,7 +64,7 @@ void add_errors(Json& row, const HostSystem& system, const std::vector<double>& 
 
 /// MUMPS, found when the program runs: completes a row for the solution of the system by its
 /// multifrontal LDL^T with threshold pivoting (the library without MPI; its BLAS may have threads),
-/// all settings its defaults, more workspace where it asks for it, without refinement. A
+/// all settings its defaults, more workspace where it needs it, without refinement. A
 /// factorisation of more than 2e12 operations by its estimate is not tried; status says so. False
 /// where there is no MUMPS.
 bool add_mumps(Json& row, const HostSystem& system);

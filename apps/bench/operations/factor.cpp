@@ -15,7 +15,7 @@ namespace {
 using batched::Factorisation;
 using batched::Pivoting;
 
-struct Way {
+struct Variant {
     Pivoting pivoting;
     std::optional<Workspace> workspace;  ///< None: the library's choice.
 };
@@ -127,23 +127,24 @@ FactorWork<T> make_work(const Context& context, Factorisation factorisation, Ind
 }
 
 template <class T>
-void run_library(FactorWork<T>& work, Factorisation factorisation, const Way& way, Offset set) {
+void run_library(FactorWork<T>& work, Factorisation factorisation, const Variant& variant,
+                 Offset set) {
     const auto a = batched::BatchView<const T>::uniform(work.batch, work.n, work.a_of(set));
     const auto f = batched::BatchView<T>::uniform(work.batch, work.n, work.f_of(set));
     batched::PermutationsView<Index> permutations;
     permutations.stride = work.n;
-    if (way.pivoting != Pivoting::fixed) permutations.rows = work.rows.data();
-    if (factorisation == Factorisation::ldu && way.pivoting == Pivoting::full) {
+    if (variant.pivoting != Pivoting::fixed) permutations.rows = work.rows.data();
+    if (factorisation == Factorisation::ldu && variant.pivoting == Pivoting::full) {
         permutations.columns = work.columns.data();
     }
     batched::FactorResults<T> results;
     results.info = work.info.data();
-    if (way.workspace && run_paper<T>(work.context, factorisation, way.pivoting, *way.workspace,
-                                      {a, f, permutations, results})) {
+    if (variant.workspace && run_paper<T>(work.context, factorisation, variant.pivoting,
+                                          *variant.workspace, {a, f, permutations, results})) {
         return;
     }
     const auto call = [&](auto&& operation) {
-        operation(work.context, way.pivoting, a, f, permutations, results, {}, nullptr);
+        operation(work.context, variant.pivoting, a, f, permutations, results, {}, nullptr);
     };
     switch (factorisation) {
         case Factorisation::ldu:
@@ -197,8 +198,8 @@ double residual_ratio(Factorisation factorisation, Index n, const T* a, const T*
 
 /// Factors set 0 and judges some of its matrices.
 template <class T>
-void check(FactorWork<T>& work, Factorisation factorisation, const Way& way, Json& row) {
-    run_library(work, factorisation, way, 0);
+void check(FactorWork<T>& work, Factorisation factorisation, const Variant& variant, Json& row) {
+    run_library(work, factorisation, variant, 0);
     const auto n = std::size_t(work.n);
     const Index count = std::min<Index>(work.batch, 100);
     const auto some = [&](const auto& buffer, std::size_t values) {
@@ -216,8 +217,8 @@ void check(FactorWork<T>& work, Factorisation factorisation, const Way& way, Jso
         Index* const rows = p.data() + b * n;
         Index* const columns = q.data() + b * n;
         for (Index s = 0; s < work.n; ++s) {
-            if (way.pivoting == Pivoting::fixed) rows[s] = s;
-            if (way.pivoting != Pivoting::full) columns[s] = s;
+            if (variant.pivoting == Pivoting::fixed) rows[s] = s;
+            if (variant.pivoting != Pivoting::full) columns[s] = s;
         }
         const double ratio = residual_ratio(factorisation, work.n, a.data() + b * n * n,
                                             f.data() + b * n * n, rows, columns, in_pairs);
@@ -239,7 +240,7 @@ void add_solve(FactorWork<T>& work, const std::string& op, Index vectors, double
                               : factorisation == Factorisation::llt ? Pivoting::fixed
                                                                     : Pivoting::bunch_kaufman;
     for (Offset set = 0; set < work.sets; ++set) {
-        run_library(work, factorisation, Way{pivoting, std::nullopt}, set);
+        run_library(work, factorisation, Variant{pivoting, std::nullopt}, set);
     }
     const Offset length = Offset(work.batch) * work.n * vectors;
     const std::vector<T> ones(std::size_t(length * work.sets), T(1));
@@ -299,9 +300,9 @@ void add_rows(const Context& context, const FactorBench& options, const std::str
     };
     for (const Pivoting pivoting : pivotings_of(factorisation)) {
         for (const std::string& workspace : options.workspaces) {
-            const Way way{pivoting, workspace_of(workspace)};
+            const Variant variant{pivoting, workspace_of(workspace)};
             Json row = new_row("tessera", to_string(pivoting), workspace);
-            check(work, factorisation, way, row);
+            check(work, factorisation, variant, row);
             if (!row["correct"].template get<bool>()) {
                 std::fprintf(stderr, "tessera-bench: wrong results: %s\n", row.dump().c_str());
                 result["failed_checks"] = result["failed_checks"].template get<int>() + 1;
@@ -310,7 +311,7 @@ void add_rows(const Context& context, const FactorBench& options, const std::str
             const Timing timing = measure(
                 context,
                 [&] {
-                    run_library(work, factorisation, way, set);
+                    run_library(work, factorisation, variant, set);
                     set = (set + 1) % work.sets;
                 },
                 options.seconds);

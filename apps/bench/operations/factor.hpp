@@ -17,7 +17,7 @@ struct FactorBench {
     /// Numbers of right-hand sides for solve with the factors, if any.
     std::vector<int> solves;
     bool peers = false;
-    double seconds = 0.1;  ///< At least so long is each row measured.
+    double seconds = 0.1;  ///< Each row is measured for at least this time.
 };
 
 /// Measures the batched factorisations out of place on random matrices (symmetric for ldlt,
@@ -28,7 +28,7 @@ struct FactorBench {
 /// Bunch-Kaufman (ldlt) pivoting; their bytes are all of the factors, once, and the vectors.
 Json factor(const Context& context, const FactorBench& options);
 
-/// Column-major matrices one behind the other, in as many sets as a cache does not hold.
+/// Contiguous column-major matrices, in so many sets that they exceed the caches.
 template <class T>
 struct FactorWork {
     Context context;
@@ -42,7 +42,8 @@ struct FactorWork {
     T* f_of(Offset set) { return f.data() + set * batch * n * n; }
 };
 
-/// Another way to factor a set of a work. `in_place`: its run overwrites f_of(set), which holds A.
+/// Another library's factorisation of a set of the matrices. `in_place`: its run overwrites
+/// f_of(set), which holds A.
 struct FactorPeer {
     std::string name;
     std::string pivoting;

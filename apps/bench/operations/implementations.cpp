@@ -11,29 +11,29 @@ namespace tessera::bench {
 template <class T>
 Implementation<T> inversion(Workload<T>& work, const std::string& name) {
     const Shape& shape = work.shape();
-    Implementation<T> way{"invert", name};
-    way.bytes = 2 * sizeof(T) * shape.sum(2);
-    way.operations = 2 * shape.sum(3);
-    way.bound = peer_bound;
-    way.error = [&work](Index b) {
+    Implementation<T> implementation{"invert", name};
+    implementation.bytes = 2 * sizeof(T) * shape.sum(2);
+    implementation.operations = 2 * shape.sum(3);
+    implementation.bound = peer_bound;
+    implementation.error = [&work](Index b) {
         const InverseResiduals residuals =
             inverse_residuals(work.shape().size(b), work.host_a(b), work.host_x(b));
         return std::min(residuals.left, residuals.right);
     };
-    return way;
+    return implementation;
 }
 
 template <class T>
 Implementation<T> product(Workload<T>& work, const std::string& name) {
     const Shape& shape = work.shape();
-    Implementation<T> way{"multiply", name};
-    way.bytes = sizeof(T) * (shape.sum(2) + 2 * shape.sum(1));
-    way.operations = 2 * shape.sum(2);
-    way.bound = peer_bound;
-    way.error = [&work](Index b) {
+    Implementation<T> implementation{"multiply", name};
+    implementation.bytes = sizeof(T) * (shape.sum(2) + 2 * shape.sum(1));
+    implementation.operations = 2 * shape.sum(2);
+    implementation.bound = peer_bound;
+    implementation.error = [&work](Index b) {
         return product_error(work.shape().size(b), work.host_a(b), work.host_v(b), work.host_w(b));
     };
-    return way;
+    return implementation;
 }
 
 namespace {
@@ -50,15 +50,15 @@ double condition_error_of(const Workload<T>& work, Index b, double condition) {
 
 template <class T>
 Implementation<T> library_inversion(Workload<T>& work) {
-    Implementation<T> way = inversion(work, "tessera");
-    way.bytes += 4.0 * work.shape().batch;
-    way.bound = 1;
-    way.writes_info = true;
-    way.run = [&work](Offset set) {
+    Implementation<T> implementation = inversion(work, "tessera");
+    implementation.bytes += 4.0 * work.shape().batch;
+    implementation.bound = 1;
+    implementation.writes_info = true;
+    implementation.run = [&work](Offset set) {
         batched::invert<T>(work.context(), work.a(set), work.x(set), work.info(set), work.plan());
     };
-    way.error = [&work](Index b) { return left_residual(work, b); };
-    return way;
+    implementation.error = [&work](Index b) { return left_residual(work, b); };
+    return implementation;
 }
 
 template <class T>
@@ -71,7 +71,7 @@ batched::ConditionResults<T> condition_results(Workload<T>& work, Offset set) {
 
 /// Condition numbers, with and without the inverse, and by four separate kernels.
 template <class T>
-Implementations<T> condition_ways(Workload<T>& work) {
+Implementations<T> condition_implementations(Workload<T>& work) {
     Implementation<T> fused = library_inversion(work);
     fused.op = "condition";
     fused.bytes += double(sizeof(T)) * work.shape().batch;
@@ -114,28 +114,28 @@ Implementations<T> condition_ways(Workload<T>& work) {
 
 template <class T>
 Implementation<T> library_norm(Workload<T>& work, bool rows) {
-    Implementation<T> way{rows ? "norm" : "norm_one", "tessera"};
-    way.bytes = double(sizeof(T)) * (work.shape().sum(2) + work.shape().batch);
-    way.operations = work.shape().sum(2);
-    way.run = [&work, rows](Offset set) {
+    Implementation<T> implementation{rows ? "norm" : "norm_one", "tessera"};
+    implementation.bytes = double(sizeof(T)) * (work.shape().sum(2) + work.shape().batch);
+    implementation.operations = work.shape().sum(2);
+    implementation.run = [&work, rows](Offset set) {
         const auto norm = rows ? batched::norm_inf<T> : batched::norm_one<T>;
         norm(work.context(), work.a(set), work.numbers(0, set), work.plan());
     };
-    way.error = [&work, rows](Index b) {
+    implementation.error = [&work, rows](Index b) {
         return norm_error(work.shape().size(b), work.host_a(b), rows, work.host_number(0, b));
     };
-    return way;
+    return implementation;
 }
 
 template <class T>
 Implementation<T> library_product(Workload<T>& work) {
-    Implementation<T> way = product(work, "tessera");
-    way.bound = 1;
-    way.run = [&work](Offset set) {
+    Implementation<T> implementation = product(work, "tessera");
+    implementation.bound = 1;
+    implementation.run = [&work](Offset set) {
         batched::multiply<T>(work.context(), T(1), work.a(set), batched::Transpose::no, work.v(set),
                              T(0), work.w(set), work.plan());
     };
-    return way;
+    return implementation;
 }
 
 }  // namespace
@@ -143,7 +143,7 @@ Implementation<T> library_product(Workload<T>& work) {
 template <class T>
 Implementations<T> library(const std::string& op, Workload<T>& work) {
     if (op == "invert") return {library_inversion(work)};
-    if (op == "condition") return condition_ways(work);
+    if (op == "condition") return condition_implementations(work);
     if (op == "norm") return {library_norm(work, true)};
     if (op == "norm_one") return {library_norm(work, false)};
     return {library_product(work)};
@@ -152,54 +152,55 @@ Implementations<T> library(const std::string& op, Workload<T>& work) {
 template <class T>
 Implementations<T> bandwidth([[maybe_unused]] const std::string& op,
                              [[maybe_unused]] Workload<T>& work) {
-    Implementations<T> ways;
+    Implementations<T> implementations;
 #if TESSERA_WITH_CUDA
     const bool reads = op == "norm" || op == "norm_one";
     if ((!reads && op != "multiply") || work.shape().layout != "uniform" ||
         !work.context().on_gpu()) {
-        return ways;
+        return implementations;
     }
-    ways.push_back(reads ? library_norm(work, true) : library_product(work));
-    Implementation<T>& way = ways.back();
-    way.op = op;
-    way.name = reads ? "read" : "copy";
-    way.operations = 0;
-    way.error = [](Index) { return 0.0; };
+    implementations.push_back(reads ? library_norm(work, true) : library_product(work));
+    Implementation<T>& implementation = implementations.back();
+    implementation.op = op;
+    implementation.name = reads ? "read" : "copy";
+    implementation.operations = 0;
+    implementation.error = [](Index) { return 0.0; };
     // Whole chunks of 16 bytes: all that is read lies in the matrices, or, for the copy, half of
     // what the product moves.
     const auto doubles = [](double bytes) { return Offset(bytes) / 16 * 2; };
     const double matrices = double(sizeof(T)) * work.shape().sum(2);
-    way.bytes = 8.0 * double(doubles(reads ? matrices : std::min(matrices, way.bytes / 2)));
-    way.run = [&work, reads, count = Offset(way.bytes) / 8](Offset set) {
+    implementation.bytes =
+        8.0 * double(doubles(reads ? matrices : std::min(matrices, implementation.bytes / 2)));
+    implementation.run = [&work, reads, count = Offset(implementation.bytes) / 8](Offset set) {
         const auto* const from = reinterpret_cast<const double*>(work.a(set).values);
         auto* const to = reinterpret_cast<double*>(work.x(set).values);
         if (reads) read_values(work.context(), from, count, to);
         if (!reads) copy_values(work.context(), from, count, to);
     };
-    if (!reads) way.bytes *= 2;
+    if (!reads) implementation.bytes *= 2;
 #endif
-    return ways;
+    return implementations;
 }
 
 template <class T>
 Implementations<T> paper_peers([[maybe_unused]] const std::string& op,
                                [[maybe_unused]] Workload<T>& work) {
-    Implementations<T> ways;
+    Implementations<T> implementations;
 #if TESSERA_WITH_CUDA
     const Shape& shape = work.shape();
     if (op != "invert" || shape.layout != "uniform" || shape.n > 32 || !work.context().on_gpu()) {
-        return ways;
+        return implementations;
     }
     for (const bool multiple : {false, true}) {
-        ways.push_back(inversion(work, multiple ? "paper_multiple" : "paper_single"));
-        ways.back().run = [&work, multiple](Offset set) {
+        implementations.push_back(inversion(work, multiple ? "paper_multiple" : "paper_single"));
+        implementations.back().run = [&work, multiple](Offset set) {
             const auto kernel = multiple ? paper_multiple<T> : paper_single<T>;
             kernel(work.context(), work.shape().n, work.shape().batch, work.a(set).values,
                    work.x(set).values);
         };
     }
 #endif
-    return ways;
+    return implementations;
 }
 
 template Implementation<float> inversion(Workload<float>&, const std::string&);

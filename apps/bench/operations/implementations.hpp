@@ -8,7 +8,7 @@
 
 namespace tessera::bench {
 
-/// One way to do an operation on a workload.
+/// One implementation of an operation on a workload.
 template <class T>
 struct Implementation {
     std::string op, name;
@@ -26,7 +26,7 @@ struct Implementation {
 template <class T>
 using Implementations = std::vector<Implementation<T>>;
 
-/// Of the inversion of a workload, whose inverses land in x: what all of them share.
+/// What all inversions of a workload share; their inverses are in x.
 template <class T>
 Implementation<T> inversion(Workload<T>& work, const std::string& name);
 /// Of the products w = A v.
@@ -36,8 +36,8 @@ Implementation<T> product(Workload<T>& work, const std::string& name);
 // Those that can do `op` on `work`, which must outlive them.
 template <class T>
 Implementations<T> library(const std::string& op, Workload<T>& work);
-/// What a GPU takes to read (norms) or to copy (products) as many bytes as a batch of this size
-/// moves, in arrays as cold; for layout uniform.
+/// Reading (norms) or copying (products) as many bytes on the GPU as a batch of this size moves,
+/// uncached too; for layout uniform.
 template <class T>
 Implementations<T> bandwidth(const std::string& op, Workload<T>& work);
 /// The papers' kernels; for layout uniform and n <= 32 on a GPU.

@@ -4,7 +4,7 @@
 
 #include "tessera/types.hpp"
 
-/// What results are worth, in units of their bounds, computed in long double. Matrices are
+/// Errors of results in units of their bounds, computed in long double. Matrices are
 /// column-major without padding. All return NaN where a result is.
 namespace tessera::bench {
 

@@ -10,30 +10,31 @@ namespace tessera::bench {
 
 namespace {
 
-/// One way to solve: "SOLVER PRECONDITIONER FORMAT".
-struct Way {
+/// One configuration to solve: "SOLVER PRECONDITIONER FORMAT".
+struct Configuration {
     std::string solver, preconditioner, format;
 };
 
-Way parse_way(const std::string& text) {
-    Way way;
+Configuration parse_configuration(const std::string& text) {
+    Configuration configuration;
     std::istringstream words(text);
     std::string more;
-    if (!(words >> way.solver >> way.preconditioner >> way.format) || words >> more) {
-        throw InvalidArgument("a way to solve is 'SOLVER PRECONDITIONER FORMAT', not '" + text +
-                              "'");
+    if (!(words >> configuration.solver >> configuration.preconditioner >> configuration.format) ||
+        words >> more) {
+        throw InvalidArgument("a configuration to solve is 'SOLVER PRECONDITIONER FORMAT', not '" +
+                              text + "'");
     }
-    return way;
+    return configuration;
 }
 
 /// A polynomial takes the format of the products, as in `tessera solve`, unless it names its own.
-void take_format(Way& way) {
-    const Spec spec = Spec(way.preconditioner);
+void take_format(Configuration& configuration) {
+    const Spec spec = Spec(configuration.preconditioner);
     const bool polynomial =
         spec.name() != "none" && spec.name() != "jacobi" && spec.name() != "block_jacobi";
     if (!polynomial || !Spec(spec).word("format", "").empty()) return;
-    if (way.format != "csr" && way.format != "cusparse_csr") {
-        way.preconditioner += ",format=" + way.format;
+    if (configuration.format != "csr" && configuration.format != "cusparse_csr") {
+        configuration.preconditioner += ",format=" + configuration.format;
     }
 }
 
@@ -65,23 +66,24 @@ struct LowPrecision {
     std::unique_ptr<Preconditioner<float>> preconditioner;
 };
 
-/// What solves one system in one way.
+/// What solves one system in one configuration.
 class Solver {
   public:
-    Solver(const Context& context, const LoadedSystem& system, const Way& way)
-        : context_(context), system_(system), spec_(Spec(way.solver)) {
+    Solver(const Context& context, const LoadedSystem& system, const Configuration& configuration)
+        : context_(context), system_(system), spec_(Spec(configuration.solver)) {
         const CsrView<double> a = system.matrix.view();
         refines_ = spec_.name() == "refinement";
 #if TESSERA_WITH_CUDA
-        if (way.format == "cusparse_csr") product_ = cusparse_csr_operator(context, a);
+        if (configuration.format == "cusparse_csr") product_ = cusparse_csr_operator(context, a);
 #endif
-        const FormatOptions format = product_ ? FormatOptions{} : parse_format(Spec(way.format));
+        const FormatOptions format =
+            product_ ? FormatOptions{} : parse_format(Spec(configuration.format));
         if (!product_) product_ = make_operator(context, a, format);
         if (refines_) {
             low_.matrix = rounded_to_float(context, a);
             low_.product = make_operator(context, low_.matrix.view(), format);
         }
-        prepare(way.preconditioner);
+        prepare(configuration.preconditioner);
     }
 
     /// Seconds of the preconditioner's setup: on a GPU the fastest of three.
@@ -128,15 +130,15 @@ class Solver {
     double setup_seconds_ = 0;
 };
 
-Json measured_way(const Context& context, const LoadedSystem& system, const std::string& text,
-                  const SolveBench& bench) {
+Json measured_configuration(const Context& context, const LoadedSystem& system,
+                            const std::string& text, const SolveBench& bench) {
     std::string suited = text;
     for (auto at = suited.find("{b}"); at != std::string::npos; at = suited.find("{b}")) {
         suited.replace(at, 3, std::to_string(system.block));
     }
-    Way way = parse_way(suited);
-    take_format(way);
-    Solver solver(context, system, way);
+    Configuration configuration = parse_configuration(suited);
+    take_format(configuration);
+    Solver solver(context, system, configuration);
     SolveOptions options;
     options.rtol = bench.rtol;
     options.max_iterations = 50000;
@@ -157,9 +159,9 @@ Json measured_way(const Context& context, const LoadedSystem& system, const std:
             {"matrix", system.name},
             {"rows", system.matrix.rows()},
             {"nonzeros", system.matrix.nonzeros()},
-            {"solver", way.solver},
-            {"preconditioner", way.preconditioner},
-            {"format", way.format},
+            {"solver", configuration.solver},
+            {"preconditioner", configuration.preconditioner},
+            {"format", configuration.format},
             {"rtol", bench.rtol},
             {"status", to_string(report.status)},
             {"iterations", report.iterations},
@@ -178,8 +180,8 @@ Json solves(const Context& context, const Context& cpu, const std::string& folde
     Json result = document(context, "solve");
     for (const std::string& name : matrices) {
         const LoadedSystem system = load_system(context, cpu, name, folder);
-        for (const std::string& way : bench.ways) {
-            const Json line = measured_way(context, system, way, bench);
+        for (const std::string& configuration : bench.configurations) {
+            const Json line = measured_configuration(context, system, configuration, bench);
             std::fprintf(stderr, "%s\n", line.dump().c_str());
             result["rows"].push_back(line);
         }

@@ -13,28 +13,30 @@ const std::vector<std::string> default_formats = {
     "csr,lanes=1", "csr,lanes=2", "csr,lanes=4", "csr,lanes=8", "csr,lanes=16", "csr,lanes=32",
     "ell",         "ellr",        "sell:32",     "bell:{b}",    "bcsr:{b}",     "sbell:{b}"};
 
-/// A format of the library, or a way of the papers to multiply: csr,lanes=N (so many threads a
-/// row), and on a GPU the kernels of paper_product: ell, bcsr, threads=N (sell, sbell). ellr: the
-/// library's ell, which skips pads.
-struct Way {
+/// A format of the library, or a configuration of the papers to multiply: csr,lanes=N (so many
+/// threads a row), and on a GPU the kernels of paper_product: ell, bcsr, threads=N (sell, sbell).
+/// ellr: the library's ell, which skips pads.
+struct Configuration {
     FormatOptions options;
     int lanes = 0;
     bool paper = false;
     int threads = 0;
 };
 
-Way parse_way(const Context& context, std::string text) {
+Configuration parse_configuration(const Context& context, std::string text) {
     const bool skips_pads = text.starts_with("ellr");
     if (skips_pads) text.erase(3, 1);
     Spec spec = Spec(text);
-    Way way;
-    if (spec.name() == "csr") way.lanes = int(spec.integer("lanes", 0, 1, 32));
-    way.threads = int(spec.integer("threads", 0, 32, 1024));
-    way.options = parse_format(spec);
-    way.paper = context.on_gpu() && way.options.values == ValueFormat::working &&
-                (way.threads > 0 || spec.name() == "bcsr" || (spec.name() == "ell" && !skips_pads));
-    if (way.threads > 0) way.options.index_bits = 32;
-    return way;
+    Configuration configuration;
+    if (spec.name() == "csr") configuration.lanes = int(spec.integer("lanes", 0, 1, 32));
+    configuration.threads = int(spec.integer("threads", 0, 32, 1024));
+    configuration.options = parse_format(spec);
+    configuration.paper = context.on_gpu() &&
+                          configuration.options.values == ValueFormat::working &&
+                          (configuration.threads > 0 || spec.name() == "bcsr" ||
+                           (spec.name() == "ell" && !skips_pads));
+    if (configuration.threads > 0) configuration.options.index_bits = 32;
+    return configuration;
 }
 
 std::string with_block(std::string text, Index block) {
@@ -87,10 +89,10 @@ class MatrixRows {
         const auto& formats = bench_.formats.empty() ? default_formats : bench_.formats;
         for (const std::string& format : formats) {
             const std::string text = with_block(format, blocks_.block);
-            const Way way = parse_way(context_, text);
-            add_format(result, text, way);
-            if (bench_.conversions && way.options.format != MatrixFormat::csr) {
-                add_conversions(result, text, way.options);
+            const Configuration configuration = parse_configuration(context_, text);
+            add_format(result, text, configuration);
+            if (bench_.conversions && configuration.options.format != MatrixFormat::csr) {
+                add_conversions(result, text, configuration.options);
             }
         }
     }
@@ -131,30 +133,31 @@ class MatrixRows {
                 {"type", sizeof(T) == 8 ? "f64" : "f32"}};
     }
 
-    /// The product that `way` names.
-    std::function<void()> product_of(const Way& way) {
+    /// The product that `configuration` names.
+    std::function<void()> product_of(const Configuration& configuration) {
         const CsrView<T> a = matrix_.view();
-        if (way.options.format == MatrixFormat::csr) {
+        if (configuration.options.format == MatrixFormat::csr) {
             const auto plan = std::make_shared<SpmvPlan>(plan_spmv(context_, a));
-            if (way.lanes > 0) plan->lanes_per_row = way.lanes;
+            if (configuration.lanes > 0) plan->lanes_per_row = configuration.lanes;
             return [=, this] { multiply(context_, a, *plan, T(1), x(), T(0), y_.view()); };
         }
-        const auto sliced =
-            std::make_shared<SlicedMatrix<T>>(SlicedMatrix<T>::from_csr(context_, a, way.options));
+        const auto sliced = std::make_shared<SlicedMatrix<T>>(
+            SlicedMatrix<T>::from_csr(context_, a, configuration.options));
 #if TESSERA_WITH_CUDA
-        if (way.paper) {
-            return
-                [=, this] { paper_product(context_, *sliced, way.threads, x_.data(), y_.data()); };
+        if (configuration.paper) {
+            return [=, this] {
+                paper_product(context_, *sliced, configuration.threads, x_.data(), y_.data());
+            };
         }
 #endif
         return [=, this] { multiply(context_, *sliced, T(1), x(), T(0), y_.view()); };
     }
 
-    void add_format(Json& result, const std::string& text, const Way& way) {
-        if (!context_.on_gpu() && (way.lanes > 1 || way.threads > 0)) return;
+    void add_format(Json& result, const std::string& text, const Configuration& configuration) {
+        if (!context_.on_gpu() && (configuration.lanes > 1 || configuration.threads > 0)) return;
         const CsrView<T> a = matrix_.view();
-        const FormatOptions& options = way.options;
-        const auto product = product_of(way);
+        const FormatOptions& options = configuration.options;
+        const auto product = product_of(configuration);
         const FormatStatistics facts = format_statistics(context_, a, options);
         spoil();
         Json line = header(text);
@@ -162,15 +165,15 @@ class MatrixRows {
         line["index_bits"] = facts.index_bits;
         if (options.format == MatrixFormat::csr) {
             line["implementation"] = "csr";
-            line["lanes"] = way.lanes;
-            line["chosen"] = way.lanes == plan_spmv(context_, a).lanes_per_row;
+            line["lanes"] = configuration.lanes;
+            line["chosen"] = configuration.lanes == plan_spmv(context_, a).lanes_per_row;
         }
         add_timing(line, context_, measure(context_, product, bench_.seconds),
                    double(facts.read_bytes) + vector_bytes());
         finish(result, line, options.values, facts.index_bits);
     }
 
-    /// The way from CSR, and new values; bytes are those of both sides, each once.
+    /// The configuration from CSR, and new values; bytes are those of both sides, each once.
     void add_conversions(Json& result, const std::string& text, const FormatOptions& options) {
         const CsrView<T> a = matrix_.view();
         auto sliced = SlicedMatrix<T>::from_csr(context_, a, options);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double target = 1e-9;
 
-/// u || |A| |x| || / ||b||: what rounding the elements of x alone may do to the relative residual.
-/// A target below it is out of reach of an x in this precision.
+/// u || |A| |x| || / ||b||: the relative residual that rounding the elements of x alone may cause.
+/// No x of this precision meets a smaller target.
 double attainable_accuracy(const CsrView<double>& a, const std::vector<double>& x,
                            const std::vector<double>& b) {
     double sum = 0, b_square = 0;
@@ -60,7 +60,7 @@ void solve_entry(Json& line, const Context& context, const Case& given, const St
     options.max_iterations = study.max_iterations;
     options.stagnation_window = 0;
     options.max_seconds = study.max_seconds;
-    options.side = line["side"] == "left" ? Side::left : Side::right;
+    options.left_preconditioning = line["side"] == "left";
     options.check_interval = 16;
     const Spec solver = Spec(study.solver + ",seed=" + line["seed"].dump());
     const SolveReport report =
@@ -119,7 +119,7 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
                 std::fprintf(stderr, "%s\n", line.dump().c_str());
                 rows.push_back(line);
             }
-            // An entry that does not converge once is not worth the other seeds.
+            // An entry that does not converge once is not run with other seeds.
             if (seed == 1 &&
                 (line["status"] == "max_iterations" || line["status"] == "max_seconds"))
                 break;
@@ -134,7 +134,7 @@ Json study(const Context& context, const Context& cpu, const std::string& folder
            const ResultFile& file) {
     Json result = document(context, "table1");
     result["solver"] = options.solver;
-    result["rows"] = rows_before(before, result);
+    result["rows"] = rows_of_earlier_run(before, result);
     for (const std::string& name : cases) {
         const NamedMatrix named = load(cpu, name, folder);
         const CsrMatrix<double> matrix = copy_to(context, named.matrix.view());

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "harness/shared_library.hpp"
 #include "operations/implementations.hpp"
+#include "peers/cublas.hpp"
 #include "tessera/types.hpp"
 
 namespace tessera::bench {
@@ -36,11 +36,6 @@ struct Prototypes<double> {
     using Gemv = decltype(&cublasDgemvBatched);
     using GemvStrided = decltype(&cublasDgemvStridedBatched);
 };
-
-const SharedLibrary& cublas() {
-    static const SharedLibrary library("cuBLAS", {"libcublas.so.13", "libcublas.so"});
-    return library;
-}
 
 template <class T, class Function>
 Function function(const std::string& name) {
@@ -119,26 +114,26 @@ Implementations<T> cublas_peers(const std::string& op, Workload<T>& work) {
         return {};
     }
     const auto calls = std::make_shared<Calls<T>>(work);
-    Implementations<T> ways;
+    Implementations<T> implementations;
     if (inverts) {
-        ways.push_back(inversion(work, "cublas_getrf_getri"));
-        ways.back().run = [calls](Offset set) { calls->getrf_getri(set); };
-        ways.back().overwrites = true;
+        implementations.push_back(inversion(work, "cublas_getrf_getri"));
+        implementations.back().run = [calls](Offset set) { calls->getrf_getri(set); };
+        implementations.back().overwrites = true;
         if (shape.n <= 32) {
-            ways.push_back(inversion(work, "cublas_matinv"));
-            ways.back().run = [calls](Offset set) { calls->matinv(set); };
+            implementations.push_back(inversion(work, "cublas_matinv"));
+            implementations.back().run = [calls](Offset set) { calls->matinv(set); };
         }
-        return ways;
+        return implementations;
     }
-    ways.push_back(product(work, "cublas_gemv"));
-    ways.back().variant = "pointers";
-    ways.back().run = [calls](Offset set) { calls->gemv(set); };
+    implementations.push_back(product(work, "cublas_gemv"));
+    implementations.back().variant = "pointers";
+    implementations.back().run = [calls](Offset set) { calls->gemv(set); };
     if (shape.layout != "pointers") {
-        ways.push_back(product(work, "cublas_gemv"));
-        ways.back().variant = "strided";
-        ways.back().run = [calls](Offset set) { calls->gemv_strided(set); };
+        implementations.push_back(product(work, "cublas_gemv"));
+        implementations.back().variant = "strided";
+        implementations.back().run = [calls](Offset set) { calls->gemv_strided(set); };
     }
-    return ways;
+    return implementations;
 }
 
 template Implementations<float> cublas_peers(const std::string&, Workload<float>&);

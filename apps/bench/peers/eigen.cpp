@@ -31,11 +31,13 @@ Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
     const Index largest =
         shape.varies() ? *std::max_element(shape.sizes.begin(), shape.sizes.end()) : shape.n;
     if ((op != "invert" && op != "multiply") || work.context().on_gpu() || largest > 32) return {};
-    Implementations<T> ways;
+    Implementations<T> implementations;
     const auto add = [&](const char* variant, auto invert, auto multiply) {
-        ways.push_back(op == "invert" ? inversion(work, "eigen") : product(work, "eigen"));
-        ways.back().variant = variant;
-        ways.back().run = [&work, invert, multiply, inverts = op == "invert"](Offset set) {
+        implementations.push_back(op == "invert" ? inversion(work, "eigen")
+                                                 : product(work, "eigen"));
+        implementations.back().variant = variant;
+        implementations.back().run = [&work, invert, multiply,
+                                      inverts = op == "invert"](Offset set) {
             const int threads = work.context().threads();
             if (inverts)
                 invert(threads, work.a(set), work.x(set));
@@ -49,8 +51,8 @@ Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
         add("avx512", eigen_avx512::invert_all<T>, eigen_avx512::multiply_all<T>);
     }
-    if (ways.empty()) say_left_out("this CPU has no AVX2");
-    return ways;
+    if (implementations.empty()) say_left_out("this CPU has no AVX2");
+    return implementations;
 }
 #else
 template <class T>

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "harness/shared_library.hpp"
 #include "operations/factor.hpp"
+#include "peers/cublas.hpp"
 
 namespace tessera::bench {
 
@@ -31,10 +31,6 @@ struct Prototypes<double> {
     using Potrf = decltype(&cusolverDnDpotrfBatched);
 };
 
-const SharedLibrary& cublas() {
-    static const SharedLibrary library("cuBLAS", {"libcublas.so.13", "libcublas.so"});
-    return library;
-}
 const SharedLibrary& cusolver() {
     static const SharedLibrary library("cuSOLVER", {"libcusolver.so.12", "libcusolver.so"});
     return library;

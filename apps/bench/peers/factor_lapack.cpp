@@ -1,37 +1,19 @@
 #include <algorithm>
 #include <array>
 
-#include "harness/shared_library.hpp"
 #include "operations/factor.hpp"
+#include "peers/openblas.hpp"
 
 namespace tessera::bench {
 
 namespace {
 
-// The Fortran interface: every argument by address; strings have a hidden length.
-template <class T>
-using Getrf = void (*)(const int* m, const int* n, T* a, const int* ld, int* pivots, int* info);
 template <class T>
 using Potrf = void (*)(const char* triangle, const int* n, T* a, const int* ld, int* info,
                        std::size_t triangle_length);
 template <class T>
 using Sytrf = void (*)(const char* triangle, const int* n, T* a, const int* ld, int* pivots,
                        T* work, const int* work_size, int* info, std::size_t triangle_length);
-
-/// OpenBLAS, told to stay on the thread that calls it: the loops over matrices are parallel.
-const SharedLibrary& openblas() {
-    static const SharedLibrary library = [] {
-        SharedLibrary found("LAPACK (OpenBLAS)", {"libopenblas.so.0", "libopenblas.so"});
-        if (found.found()) found.symbol<void (*)(int)>("openblas_set_num_threads")(1);
-        return found;
-    }();
-    return library;
-}
-
-template <class T, class Function>
-Function function(const std::string& name) {
-    return openblas().symbol<Function>((sizeof(T) == 4 ? "s" : "d") + name + "_");
-}
 
 /// one(matrix, pivots, info) for a copy of every matrix of a set.
 template <class T, class One>
@@ -55,7 +37,7 @@ std::vector<FactorPeer> lapack_factorisations(const std::string& op, FactorWork<
     const int n = work.n;
     if (op == "ldu") {
         return {{"lapack_getrf", "partial", false,
-                 [&work, n, getrf = function<T, Getrf<T>>("getrf")](Offset set) {
+                 [&work, n, getrf = openblas_function<T, Getrf<T>>("getrf")](Offset set) {
                      for_all(work, set, [&](T* a, int* pivots, int* info) {
                          getrf(&n, &n, a, &n, pivots, info);
                      });
@@ -63,13 +45,13 @@ std::vector<FactorPeer> lapack_factorisations(const std::string& op, FactorWork<
     }
     if (op == "llt") {
         return {{"lapack_potrf", "static", false,
-                 [&work, n, potrf = function<T, Potrf<T>>("potrf")](Offset set) {
+                 [&work, n, potrf = openblas_function<T, Potrf<T>>("potrf")](Offset set) {
                      for_all(work, set,
                              [&](T* a, int*, int* info) { potrf("L", &n, a, &n, info, 1); });
                  }}};
     }
     return {{"lapack_sytrf", "bunch_kaufman", false,
-             [&work, n, sytrf = function<T, Sytrf<T>>("sytrf")](Offset set) {
+             [&work, n, sytrf = openblas_function<T, Sytrf<T>>("sytrf")](Offset set) {
                  for_all(work, set, [&](T* a, int* pivots, int* info) {
                      std::array<T, 64 * batched::largest_size> scratch;
                      const int size = int(scratch.size());

@@ -1,17 +1,14 @@
 #include <algorithm>
 #include <array>
 
-#include "harness/shared_library.hpp"
 #include "operations/implementations.hpp"
 #include "peers/host_matrices.hpp"
+#include "peers/openblas.hpp"
 
 namespace tessera::bench {
 
 namespace {
 
-// The Fortran interface: every argument by address; strings have a hidden length.
-template <class T>
-using Getrf = void (*)(const int* m, const int* n, T* a, const int* ld, int* pivots, int* info);
 template <class T>
 using Getri = void (*)(const int* n, T* a, const int* ld, const int* pivots, T* work,
                        const int* work_size, int* info);
@@ -19,21 +16,6 @@ template <class T>
 using Gemv = void (*)(const char* transpose, const int* m, const int* n, const T* alpha, const T* a,
                       const int* ld, const T* x, const int* step_x, const T* beta, T* y,
                       const int* step_y, std::size_t transpose_length);
-
-/// OpenBLAS, told to stay on the thread that calls it: the loops over matrices are parallel.
-const SharedLibrary& openblas() {
-    static const SharedLibrary library = [] {
-        SharedLibrary found("LAPACK (OpenBLAS)", {"libopenblas.so.0", "libopenblas.so"});
-        if (found.found()) found.symbol<void (*)(int)>("openblas_set_num_threads")(1);
-        return found;
-    }();
-    return library;
-}
-
-template <class T, class Function>
-Function function(const std::string& name) {
-    return openblas().symbol<Function>((sizeof(T) == 4 ? "s" : "d") + name + "_");
-}
 
 constexpr std::size_t largest = batched::largest_size;
 
@@ -76,23 +58,22 @@ void multiply_all(Gemv<T> gemv, Workload<T>& work, Offset set) {
 
 template <class T>
 Implementations<T> lapack_peers(const std::string& op, Workload<T>& work) {
-    Implementations<T> ways;
+    Implementations<T> implementations;
     if ((op != "invert" && op != "multiply") || work.context().on_gpu() || !openblas().found()) {
-        return ways;
+        return implementations;
     }
     if (op == "invert") {
-        ways.push_back(inversion(work, "lapack"));
-        ways.back().run = [&work, getrf = function<T, Getrf<T>>("getrf"),
-                           getri = function<T, Getri<T>>("getri")](Offset set) {
+        implementations.push_back(inversion(work, "lapack"));
+        implementations.back().run = [&work, getrf = openblas_function<T, Getrf<T>>("getrf"),
+                                      getri = openblas_function<T, Getri<T>>("getri")](Offset set) {
             invert_all(getrf, getri, work, set);
         };
     } else {
-        ways.push_back(product(work, "lapack"));
-        ways.back().run = [&work, gemv = function<T, Gemv<T>>("gemv")](Offset set) {
-            multiply_all(gemv, work, set);
-        };
+        implementations.push_back(product(work, "lapack"));
+        implementations.back().run = [&work, gemv = openblas_function<T, Gemv<T>>("gemv")](
+                                         Offset set) { multiply_all(gemv, work, set); };
     }
-    return ways;
+    return implementations;
 }
 
 template Implementations<float> lapack_peers(const std::string&, Workload<float>&);

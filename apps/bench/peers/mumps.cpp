@@ -62,7 +62,7 @@ class Mumps {
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         return elapsed.count();
     }
-    /// The factorisation, with more workspace where it asks for that; seconds of them all.
+    /// The factorisation, repeated with more workspace where it needs it; seconds of all.
     double factorise() {
         double seconds = run(factor);
         while ((error() == -8 || error() == -9) && data_.icntl[13] < 10000) {

@@ -23,30 +23,30 @@ void check_files(const SolveArguments& arguments, const std::string& blocks) {
     }
 }
 
-SolveChoice parse(const SolveArguments& arguments) {
-    SolveChoice choice;
-    choice.solver = arguments.solver;
-    const std::string& solver = choice.solver.name();
+ParsedSolve parse(const SolveArguments& arguments) {
+    ParsedSolve parsed;
+    parsed.solver = arguments.solver;
+    const std::string& solver = parsed.solver.name();
     std::vector<std::string> solvers = solver_names();
     solvers.insert(solvers.end(), {"refinement", "auto"});
     if (std::find(solvers.begin(), solvers.end(), solver) == solvers.end()) {
         throw InvalidArgument(unknown_word_message("solver", solver, solvers));
     }
     if (solver == "refinement") {
-        choice.refinement = parse_refinement(choice.solver);
+        parsed.refinement = parse_refinement(parsed.solver);
     } else if (solver == "auto") {
-        choice.solver.finish();
+        parsed.solver.finish();
     } else {
-        choice.config = parse_solver(choice.solver);
+        parsed.config = parse_solver(parsed.solver);
     }
-    choice.preconditioner = parse_preconditioner(arguments.preconditioner);
-    choice.format = parse_format(arguments.format);
-    choice.preconditioner->use_format(choice.format);
-    choice.right_hand_side = RightHandSide::parse(arguments.right_hand_side, arguments.seed);
-    return choice;
+    parsed.preconditioner = parse_preconditioner(arguments.preconditioner);
+    parsed.format = parse_format(arguments.format);
+    parsed.preconditioner->use_format(parsed.format);
+    parsed.right_hand_side = RightHandSide::parse(arguments.right_hand_side, arguments.seed);
+    return parsed;
 }
 
-/// None: beyond the rows.
+/// The number of rows if there is none.
 template <class T>
 Index first_empty_row(const CsrView<T>& matrix) {
     const auto offsets = matrix.row_offsets_span();
@@ -55,39 +55,39 @@ Index first_empty_row(const CsrView<T>& matrix) {
 
 }  // namespace
 
-void SolveChoice::resolve_solver(const char* name) {
+void ParsedSolve::resolve_solver(const char* name) {
     if (solver.name() != "auto") return;
     solver = name;
     config = parse_solver(solver);
 }
 
-SolveChoice check_arguments(const SolveArguments& arguments) {
+ParsedSolve check_arguments(const SolveArguments& arguments) {
     if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
         throw InvalidArgument("--rtol and --atol must be finite");
     }
-    SolveChoice choice = parse(arguments);
-    if (choice.refinement && arguments.precision == "f32") {
+    ParsedSolve parsed = parse(arguments);
+    if (parsed.refinement && arguments.precision == "f32") {
         throw InvalidArgument(
             "--solver refinement needs --precision f64: its corrections are in f32 already");
     }
-    if (choice.refinement && arguments.side == "left") {
-        throw InvalidArgument("--solver refinement knows no --side left");
+    if (parsed.refinement && arguments.side == "left") {
+        throw InvalidArgument("--solver refinement does not support --side left");
     }
     check_mesh_arguments(arguments.mesh);
     const MeshArguments& mesh = arguments.mesh;
     if (!arguments.right_hand_side.empty() &&
         !(mesh.load.empty() && mesh.traction.empty() && mesh.body_force.empty())) {
         throw InvalidArgument(
-            "--rhs takes the place of the loads: leave out --load, --traction and --body-force, or "
-            "--rhs");
+            "--rhs replaces the loads: leave out either --rhs or --load, --traction and "
+            "--body-force");
     }
-    if (choice.format.values != ValueFormat::working) {
+    if (parsed.format.values != ValueFormat::working) {
         throw InvalidArgument("--format " + arguments.format +
                               ": with rounded values this would solve another system; leave out "
                               "values=");
     }
     check_files(arguments, Spec(arguments.preconditioner).word("blocks", ""));
-    return choice;
+    return parsed;
 }
 
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {
@@ -126,12 +126,12 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
     }
     if (!system.known_singular) return;
     if (!allow_singular && system.structure) {
-        throw InvalidArgument(can_move_message(system.name, *system.structure));
+        throw InvalidArgument(rigid_motion_message(system.name, *system.structure));
     }
     if (!allow_singular) {
         throw InvalidArgument("'" + system.name +
-                              "' is singular (nothing holds the body) and is meant for kernels "
-                              "and benchmarks; add --allow-singular to solve it all the same");
+                              "' is singular (it has no fixed support) and is meant for kernels "
+                              "and benchmarks; add --allow-singular to solve it anyway");
     }
     if (!quiet) {
         std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",

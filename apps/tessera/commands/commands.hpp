@@ -9,7 +9,7 @@
 
 namespace tessera::cli {
 
-/// What the shell gets.
+/// Exit codes.
 enum ExitCode : int {
     exit_converged = 0,
     exit_internal = 1,
@@ -21,7 +21,7 @@ enum ExitCode : int {
     exit_interrupted = 130,
 };
 
-/// The device that was asked for is not there, or this build cannot use it.
+/// The requested device is not available, or this build cannot use it.
 class DeviceUnavailable : public Error {
   public:
     using Error::Error;
@@ -51,7 +51,7 @@ struct SolveArguments {
     bool allow_singular = false;
     bool allow_empty_rows = false;
     MeshArguments mesh;
-    std::vector<std::string> command_line;  ///< As typed, to print a corrected one.
+    std::vector<std::string> command_line;  ///< As typed, to print a corrected command.
 };
 
 struct TuneArguments {
@@ -88,10 +88,10 @@ struct CompareArguments {
 
 /// Each runs one subcommand and returns its exit code; errors are thrown.
 int solve(const SolveArguments& arguments);
-/// Solves the system with one preconditioner after the other, each no longer than the fastest so
-/// far took, and tells which command solves it fastest. The time is a budget for all of them.
-/// Symmetric systems get block LDL^T, too, where the diagonal is not positive or the first block
-/// Jacobi fails; with the solver that was asked for, else with sqmr and gmres:25.
+/// Solves the system with one preconditioner after the other, each for at most the time of the
+/// fastest so far, and prints the command that solves it fastest. The time is a budget for all of
+/// them. Symmetric systems are also solved with block LDL^T where the diagonal is not positive or
+/// the first block Jacobi fails; with the requested solver, else with sqmr and gmres:25.
 int tune(const TuneArguments& arguments);
 int info(const InfoArguments& arguments);
 /// The part of `info` for a mesh.
@@ -108,7 +108,7 @@ int devices(const DevicesArguments& arguments);
 /// slower.
 int compare(const CompareArguments& arguments);
 
-/// Becomes the program tessera-bench that lies beside this one, with these arguments.
+/// Replaces this process by tessera-bench from the same folder, with these arguments.
 int bench(const std::vector<std::string>& words);
 
 }  // namespace tessera::cli

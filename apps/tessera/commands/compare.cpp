@@ -18,13 +18,13 @@ using Json = nlohmann::ordered_json;
 /// Runs of one program on an idle machine differ by so much.
 constexpr double same_within = 0.03;
 
-/// What a benchmark finds out; every other key says what was measured.
+/// Keys of measured values; all other keys identify the row.
 const std::set<std::string> measured_keys = {
     "milliseconds",           "spread",  "gflops", "bytes",    "fraction_of_copy", "residual_ratio",
     "predicted_milliseconds", "variant", "chosen", "singular", "largest"};
 
 struct Row {
-    std::string name;  ///< All keys that say what was measured.
+    std::string name;  ///< All keys that identify it.
     double milliseconds = 0;
     double spread = 0;  ///< The interquartile range over the median.
 };
@@ -86,10 +86,10 @@ Results read_results(const std::string& path) {
     return results;
 }
 
-enum Verdict : int { slower, unclear, faster, same };
-constexpr const char* verdict_names[] = {"SLOWER", "UNCLEAR", "FASTER", "SAME"};
+enum Outcome : int { slower, unclear, faster, same };
+constexpr const char* outcome_names[] = {"SLOWER", "UNCLEAR", "FASTER", "SAME"};
 
-Verdict judge(const Row& before, const Row& after) {
+Outcome compare_rows(const Row& before, const Row& after) {
     const double ratio = after.milliseconds / before.milliseconds;
     if (std::max(ratio, 1 / ratio) <= 1 + same_within) return same;
     const double half_ranges =
@@ -99,14 +99,14 @@ Verdict judge(const Row& before, const Row& after) {
 }
 
 struct Pair {
-    Verdict verdict;
+    Outcome outcome;
     const Row *before, *after;
     double ratio() const { return after->milliseconds / before->milliseconds; }
 };
 
 std::string line_of(const Pair& pair) {
     return format("%-8s %7.3f  %s  (%.4g ms, spread %.0f %% -> %.4g ms, spread %.0f %%)\n",
-                  verdict_names[pair.verdict], pair.ratio(), pair.after->name.c_str(),
+                  outcome_names[pair.outcome], pair.ratio(), pair.after->name.c_str(),
                   pair.before->milliseconds, 100 * pair.before->spread, pair.after->milliseconds,
                   100 * pair.after->spread);
 }
@@ -131,21 +131,21 @@ int compare(const CompareArguments& arguments) {
             only_after.push_back(&row);
             continue;
         }
-        pairs.push_back({judge(*found->second, row), found->second, &row});
+        pairs.push_back({compare_rows(*found->second, row), found->second, &row});
         known.erase(found);
     }
     for (const Row& row : before.rows) {
         if (known.contains(row.name)) only_before.push_back(&row);
     }
     std::stable_sort(pairs.begin(), pairs.end(),
-                     [](const Pair& a, const Pair& b) { return a.verdict < b.verdict; });
+                     [](const Pair& a, const Pair& b) { return a.outcome < b.outcome; });
 
     std::string text = "old  " + before.title + "\nnew  " + after.title + "\n";
     if (before.device != after.device) text += "note: the devices differ\n";
     int counts[4] = {};
     for (const Pair& pair : pairs) {
         text += line_of(pair);
-        ++counts[pair.verdict];
+        ++counts[pair.outcome];
     }
     text += only_in("old", only_before) + only_in("new", only_after);
     text += format("%zu rows compared: %d slower, %d unclear, %d faster, %d same", pairs.size(),

@@ -3,7 +3,7 @@
 #include "commands/commands.hpp"
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
-#include "system/matrix_facts.hpp"
+#include "system/matrix_statistics.hpp"
 #include "system/system.hpp"
 
 namespace tessera::cli {

@@ -8,9 +8,9 @@ namespace tessera::cli {
 
 namespace {
 
-/// One device with what its self-test said, if it ran.
+/// One device, with the result of its self-test if it ran.
 struct Device {
-    std::string name;  ///< As --device takes it.
+    std::string name;  ///< As for --device.
     std::string description;
     std::vector<TestItem> items;
 };

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "commands/commands.hpp"
-#include "commands/refusal.hpp"
+#include "commands/singular_blocks.hpp"
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
-#include "system/matrix_facts.hpp"
+#include "system/matrix_statistics.hpp"
 #include "system/system.hpp"
 #include "tessera/tessera.hpp"
 
@@ -31,29 +31,29 @@ struct BoundFacts {
     Index bound = 0;
     Histogram sizes;
     Offset inverse_bytes = 0;
-    Index singular = 0;  ///< Blocks that cannot be inverted as they are.
+    Index singular = 0;  ///< Blocks that are singular.
 };
 
-/// A format that products may run in.
+/// A matrix format for products.
 struct NamedFormat {
     std::string name;
     FormatStatistics facts;
 };
 
-/// What `tessera info` finds out about a matrix.
+/// What `tessera info` reports of a matrix.
 struct MatrixInfo {
     std::string name, format, field;
     Offset rows = 0, columns = 0, nonzeros = 0, csr_bytes = 0;
     Offset duplicates = 0;
-    RowFacts row;
+    RowStatistics row;
     bool square = false;
-    SymmetryFacts symmetry;
+    SymmetryStatistics symmetry;
     bool symmetric = false;  ///< Up to rounding.
-    DiagonalFacts diagonal;
+    DiagonalStatistics diagonal;
     Histogram natural;
     std::vector<BoundFacts> agglomerated;
     std::vector<NamedFormat> formats;
-    bool positive_definite = false;  ///< As far as can be seen at a glance.
+    bool positive_definite = false;  ///< Symmetric with a positive diagonal.
     bool known_singular = false;
     std::string suggestion;
 };
@@ -65,7 +65,7 @@ BoundFacts find_bound(const Context& host, const CsrView<double>& matrix, Index 
     return facts;
 }
 
-/// One of each kind, with the block that suits the matrix and a GPU's slices.
+/// One format of each kind, with the natural block of the matrix and slices for a GPU.
 std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>& matrix) {
     const auto facts = [&](const std::string& name) {
         return format_statistics(host, matrix, parse_format(Spec(name)));
@@ -81,12 +81,12 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
     return formats;
 }
 
-/// Block Jacobi with the largest bound and the solver that fits the symmetry; block LDL^T where a
-/// symmetric matrix is seen to be indefinite, which an empty row alone does not say. Few right-hand
-/// sides have a solution then.
+/// Block Jacobi with the largest bound and the solver for the symmetry; block LDL^T for a symmetric
+/// matrix that is indefinite by its diagonal, apart from empty rows (few right-hand sides have a
+/// solution then).
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
-    const DiagonalFacts& diagonal = info.diagonal;
+    const DiagonalStatistics& diagonal = info.diagonal;
     const bool indefinite =
         diagonal.missing > info.row.empty || diagonal.zero + diagonal.negative > 0;
     if (info.symmetric && indefinite) {

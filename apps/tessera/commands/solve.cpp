@@ -3,12 +3,12 @@
 
 #include "commands/checks.hpp"
 #include "commands/commands.hpp"
-#include "commands/refusal.hpp"
+#include "commands/singular_blocks.hpp"
 #include "report/text.hpp"
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
 #include "run/monitor.hpp"
-#include "system/matrix_facts.hpp"
+#include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
 #include "system/system.hpp"
@@ -18,25 +18,26 @@ namespace tessera::cli {
 
 namespace {
 
-/// Where no other method helps: what to know of a singular system that was not solved.
+/// Why a singular system was not solved.
 std::string singular_system_message(const SolveReport& solve, bool knows_solution) {
     return "The matrix is singular (the relative residual is " +
            format("%.2e", solve.true_relative_residual) + "); " +
-           (knows_solution ? "b is in its range up to rounding alone: ask for less"
+           (knows_solution ? "b is in its range only up to rounding: take a larger --rtol"
                            : "most right-hand sides have no solution, one made by "
                              "--rhs solution:random has") +
            ".";
 }
 
-/// What the x of a solve that did not converge is, and where it went.
-void note_what_x_is(const SolveArguments& arguments) {
+/// Prints what the x of a solve that did not converge is, and where it was written.
+void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
-    std::fprintf(stderr,
-                 "tessera: x is the better of the last iterate and where the last restart began; "
-                 "%s%s\n",
-                 arguments.out.empty() ? "it was not written (--out FILE)"
-                                       : ("it was written to " + arguments.out).c_str(),
-                 vtu.empty() ? "" : ("; " + vtu + " was not written").c_str());
+    std::fprintf(
+        stderr,
+        "tessera: x is the better one of the last iterate and the start of the last restart; "
+        "%s%s\n",
+        arguments.out.empty() ? "it was not written (--out FILE)"
+                              : ("it was written to " + arguments.out).c_str(),
+        vtu.empty() ? "" : ("; " + vtu + " was not written").c_str());
 }
 
 SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
@@ -46,7 +47,7 @@ SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
     options.max_iterations = arguments.max_iterations;
     options.max_seconds = arguments.max_seconds;
     options.stagnation_window = arguments.stagnation_window;
-    options.side = arguments.side == "left" ? Side::left : Side::right;
+    options.left_preconditioning = arguments.side == "left";
     options.observer = [&monitor](const Progress& progress) {
         monitor.show(progress);
         return !interrupted();
@@ -58,9 +59,9 @@ SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
 template <class T>
 class Run {
   public:
-    Run(const SolveArguments& arguments, SolveChoice choice)
+    Run(const SolveArguments& arguments, ParsedSolve parsed)
         : arguments_(arguments),
-          choice_(std::move(choice)),
+          parsed_(std::move(parsed)),
           context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
         report_.device = context_.description();
@@ -70,7 +71,7 @@ class Run {
     int operator()() {
         load();
         const auto matrix = make_product();
-        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, *matrix, system_.load);
+        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, *matrix, system_.load);
         x_ = arguments_.start.empty()
                  ? Buffer<T>(context_, matrix_.rows)
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
@@ -78,14 +79,15 @@ class Run {
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
         context_.reset_phases();
         context_.time_phases();
-        if (choice_.refinement) {
+        if (parsed_.refinement) {
             refine(*matrix);
         } else {
             iterate(*matrix);
         }
         finish();
         if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
-            std::fputs(refusal_text(report_.setup, report_.singular_blocks, arguments_.command_line)
+            std::fputs(singular_blocks_message(report_.setup, report_.singular_blocks,
+                                               arguments_.command_line)
                            .c_str(),
                        stderr);
         }
@@ -100,17 +102,17 @@ class Run {
         report_.seconds.read = clock.seconds();
         check_system(system_, arguments_.allow_singular, arguments_.quiet);
         matrix_ = system_.matrix.view();
-        const FormatOptions& format = choice_.format;
+        const FormatOptions& format = parsed_.format;
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
-        if (!choice_.config && !choice_.refinement) {
-            choice_.resolve_solver(automatic_solver(looks_positive_definite(host_, matrix_)));
+        if (!parsed_.config && !parsed_.refinement) {
+            parsed_.resolve_solver(automatic_solver(looks_positive_definite(host_, matrix_)));
         }
-        report_.solver = choice_.solver.normalised();
-        const auto& refined = choice_.refinement;
-        MemoryNeed need =
+        report_.solver = parsed_.solver.normalised();
+        const auto& refined = parsed_.refinement;
+        MemoryEstimate need =
             estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                            refined ? *refined->inner : *choice_.config, *choice_.preconditioner);
-        if (!context_.on_gpu()) need.matrix = 0;  // It is there already.
+                            refined ? *refined->inner : *parsed_.config, *parsed_.preconditioner);
+        if (!context_.on_gpu()) need.matrix = 0;  // It is in memory already.
         if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
         if (format.format != MatrixFormat::csr) {
             need.matrix += format_statistics(host_, matrix_, format).bytes;
@@ -124,7 +126,7 @@ class Run {
     }
 
     std::unique_ptr<Operator<T>> make_product() {
-        FormatOptions format = choice_.format;
+        FormatOptions format = parsed_.format;
         if (format.format == MatrixFormat::csr) {
             return make_operator<T>(context_, matrix_, format);
         }
@@ -137,7 +139,7 @@ class Run {
     void iterate(const Operator<T>& matrix) {
         precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
             run([&](const SolveOptions& options) {
-                return choice_.config->solve(context_, matrix, preconditioner,
+                return parsed_.config->solve(context_, matrix, preconditioner,
                                              std::as_const(vectors_.b).view(), x_.view(), options);
             });
         });
@@ -147,38 +149,38 @@ class Run {
     void refine([[maybe_unused]] const Operator<T>& matrix) {
         if constexpr (std::is_same_v<T, double>) {
             const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
-            const auto product = make_operator<float>(context_, low.view(), choice_.format);
+            const auto product = make_operator<float>(context_, low.view(), parsed_.format);
             precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
                 run([&](const SolveOptions& options) {
                     return refinement(context_, matrix, *product, preconditioner,
                                       std::as_const(vectors_.b).view(), x_.view(),
-                                      *choice_.refinement, options);
+                                      *parsed_.refinement, options);
                 });
             });
         }
     }
 
-    /// Sets up the preconditioner of a matrix, and calls `use` with it unless it must not be used:
-    /// then says why in the report.
+    /// Sets up the preconditioner of a matrix and calls `use` with it; if it cannot be used, the
+    /// report says why.
     template <class P>
     void precondition(const CsrView<P>& matrix,
                       const std::function<void(const Operator<P>*)>& use) {
         std::unique_ptr<Preconditioner<P>> preconditioner;
         {
             const InterruptNote note("setting up " + arguments_.preconditioner);
-            preconditioner = choice_.preconditioner->make(context_, matrix);
+            preconditioner = parsed_.preconditioner->make(context_, matrix);
         }
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
         if (preconditioner) describe(*preconditioner);
         if (report_.setup.overflow) {
             throw InvalidArgument(
-                "the inverse of a block holds a value beyond the range of the precision it was to "
-                "be stored in; take precision=adaptive, or scale the system");
+                "the inverse of a block has a value outside the range of the precision in which "
+                "it is stored; take precision=adaptive, or scale the system");
         }
-        // Nothing that is given is refused from here on.
+        // All arguments and files are valid from here on.
         note_fallback(why_not_cuda_, arguments_.quiet);
         if (!report_.setup.unusable.empty()) {
-            report_.solve = refusal(report_.setup);
+            report_.solve = unsolved_report(report_.setup);
             return;
         }
         use(preconditioner.get());
@@ -188,7 +190,7 @@ class Run {
     template <class P>
     void describe(const Preconditioner<P>& preconditioner) {
         report_.setup = preconditioner.report();
-        report_.setup.partition = nullptr;  // It goes before the report does.
+        report_.setup.partition = nullptr;  // The preconditioner is destroyed before the report.
         report_.singular_blocks = preconditioner.singular_blocks();
     }
 
@@ -204,11 +206,11 @@ class Run {
                                      status == Status::max_iterations;
         if (system_.known_singular && ended_by_itself) {
             report_.solve.message =
-                singular_system_message(report_.solve, choice_.right_hand_side.knows_solution());
+                singular_system_message(report_.solve, parsed_.right_hand_side.knows_solution());
         }
     }
 
-    /// Completes the report and writes everything that was asked for.
+    /// Completes the report and writes all requested output.
     void finish() {
         const InterruptNote note("writing the results");
         report_.seconds.solve = report_.solve.seconds;
@@ -221,37 +223,38 @@ class Run {
         report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
-        if (solved_ && (choice_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
+        if (solved_ && (parsed_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
                         system_.structure)) {
             x = copy_to_host(context_, x_);
         }
-        if (solved_ && choice_.right_hand_side.knows_solution()) {
+        if (solved_ && parsed_.right_hand_side.knows_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) measure_copy_rate();
         std::string failures;
         if (report_.solve.status == Status::converged && system_.structure) {
-            finish_body(x, failures);
+            add_structure_results(x, failures);
         }
         write_results(x, failures);
         if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
-            note_what_x_is(arguments_);
+            note_unconverged_solution(arguments_);
         }
     }
 
-    /// Stresses of what was computed; a full disk is reported with the other failures.
-    void finish_body(const std::vector<T>& x, std::string& failures) {
+    /// Adds displacements and stresses to the report and writes the VTU file; a full disk is
+    /// reported with the other failures.
+    void add_structure_results(const std::vector<T>& x, std::string& failures) {
         const std::vector<double> solution(x.begin(), x.end());
         const Structure& structure = *system_.structure;
         try {
-            report_.structure = finish_structure(host_, structure, solution, arguments_.mesh.vtu);
+            report_.structure = structure_results(host_, structure, solution, arguments_.mesh.vtu);
         } catch (const Error& error) {
-            report_.structure = finish_structure(host_, structure, solution, "");
+            report_.structure = structure_results(host_, structure, solution, "");
             failures = error.what();
         }
     }
 
-    /// Stays unknown where its own buffers do not fit beside the system: the results come first.
+    /// 0 (unknown) if its buffers do not fit into memory beside the system.
     void measure_copy_rate() {
         try {
             report_.copy_bandwidth = context_.copy_bandwidth();
@@ -260,8 +263,8 @@ class Run {
         }
     }
 
-    /// Writes all that can be written, then throws if something could not: what took long to
-    /// compute is not lost because of one full disk.
+    /// Writes all that can be written, then throws if something could not, so that one full disk
+    /// does not cost results that took long to compute.
     void write_results(const std::vector<T>& x, std::string failures) const {
         const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
             if (!wanted) return;
@@ -301,7 +304,7 @@ class Run {
     }
 
     const SolveArguments& arguments_;
-    SolveChoice choice_;
+    ParsedSolve parsed_;
     std::string why_not_cuda_;
     Context context_;
     Context host_;
@@ -318,9 +321,9 @@ class Run {
 
 int solve(const SolveArguments& arguments) {
     const InterruptNote note("preparing to solve " + arguments.matrix);
-    SolveChoice choice = check_arguments(arguments);
-    return arguments.precision == "f32" ? Run<float>(arguments, std::move(choice))()
-                                        : Run<double>(arguments, std::move(choice))();
+    ParsedSolve parsed = check_arguments(arguments);
+    return arguments.precision == "f32" ? Run<float>(arguments, std::move(parsed))()
+                                        : Run<double>(arguments, std::move(parsed))();
 }
 
 }  // namespace tessera::cli

@@ -10,7 +10,7 @@
 #include "report/tune_report.hpp"
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
-#include "system/matrix_facts.hpp"
+#include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
 #include "system/system.hpp"
@@ -30,10 +30,10 @@ bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("bloc
 template <class T>
 class Tuning {
   public:
-    Tuning(const TuneArguments& arguments, SolveChoice choice)
+    Tuning(const TuneArguments& arguments, ParsedSolve parsed)
         : arguments_(arguments),
           given_(arguments.solve),
-          choice_(std::move(choice)),
+          parsed_(std::move(parsed)),
           context_(open_context(given_.device, given_.threads, why_not_cuda_)),
           host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
 
@@ -41,12 +41,12 @@ class Tuning {
         load();
         const CsrOperator<T> matrix(context_, matrix_);
         matrix_operator_ = &matrix;
-        vectors_ = make_vectors<T>(context_, host_, choice_.right_hand_side, matrix, system_.load);
+        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, matrix, system_.load);
         x_ = Buffer<T>(context_, matrix_.rows);
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
         clock_ = Clock();
-        try_all();
+        run_trials();
         report();
         if (interrupted()) return exit_interrupted;
         return fastest() != nullptr ? exit_converged : exit_not_converged;
@@ -60,9 +60,9 @@ class Tuning {
         matrix_ = system_.matrix.view();
         symmetric_ = is_symmetric(host_, matrix_);
         positive_diagonal_ = find_diagonal(matrix_).positive();
-        chooses_solver_ = !choice_.config;
-        choice_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
-        solver_ = choice_.solver.normalised();
+        chooses_solver_ = !parsed_.config;
+        parsed_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
+        solver_ = parsed_.solver.normalised();
         check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
         rows_ = matrix_.rows;
         nonzeros_ = matrix_.nonzeros;
@@ -71,31 +71,31 @@ class Tuning {
             matrix_ = uploaded_.view();
             system_.matrix = {};
         }
-        matrix_is_there_ = true;
+        matrix_is_loaded_ = true;
     }
 
-    MemoryNeed need(const Trial& trial) const {
-        MemoryNeed memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                                            *trial.solver_config, *trial.preconditioner_config);
-        if (matrix_is_there_ || !context_.on_gpu()) memory.matrix = 0;
+    MemoryEstimate need(const Trial& trial) const {
+        MemoryEstimate memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                                                *trial.solver_config, *trial.preconditioner_config);
+        if (matrix_is_loaded_ || !context_.on_gpu()) memory.matrix = 0;
         return memory;
     }
 
     double left() const { return arguments_.seconds - clock_.seconds(); }
-    bool time_is_up() const { return left() <= 0 || interrupted(); }
+    bool must_stop() const { return left() <= 0 || interrupted(); }
 
-    /// Of those that converged; nullptr: none did.
+    /// The fastest trial that converged; nullptr: none.
     const Trial* fastest() const {
         const Trial* best = best_of(trials_);
         return best != nullptr && best->converged() ? best : nullptr;
     }
 
-    /// Seconds that a run which begins now may take, its setup included. What is cut short is never
-    /// run again, so it must be slower by more than the noise, which is milliseconds at times.
+    /// Time limit of the next run, its setup included. A run that is cut short is not repeated, so
+    /// the limit exceeds the fastest time by more than the noise of some milliseconds.
     double allowance(const Trial& trial) const {
         const Trial* best = fastest();
         if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
-        // Something must be left for the others, of which block_ldlt has many.
+        // Leaves time for the other trials, of which block_ldlt has many.
         return left() / (is_ldlt(trial) ? 4 : 2);
     }
 
@@ -106,7 +106,7 @@ class Tuning {
         options.max_iterations = given_.max_iterations;
         options.max_seconds = seconds;
         options.stagnation_window = given_.stagnation_window;
-        options.side = given_.side == "left" ? Side::left : Side::right;
+        options.left_preconditioning = given_.side == "left";
         options.observer = [](const Progress&) { return !interrupted(); };
         return options;
     }
@@ -120,16 +120,15 @@ class Tuning {
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
         const std::string report = "; what was found follows";
-        guard_->promise("interrupted while setting up " + trial.preconditioner + report +
-                        " once that is done (Ctrl-C again ends it at once, without)");
+        guard_->announce("interrupted while setting up " + trial.preconditioner + report +
+                         " once that is done (Ctrl-C again ends it at once, without)");
         auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
         context_.synchronize();
-        guard_->promise("interrupted while solving with " + trial.preconditioner + report);
+        guard_->announce("interrupted while solving with " + trial.preconditioner + report);
         return preconditioner;
     }
 
-    /// The first use of kernels and of memory takes longer. A setup of block_ldlt takes too long to
-    /// be done for that.
+    /// Loads kernels and grows the memory pool, without the long setup of block_ldlt.
     void warm_up(const Trial& trial) {
         const auto first = set_up(is_ldlt(trial) ? Trial("none", trial.solver) : trial);
         solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
@@ -138,7 +137,7 @@ class Tuning {
     /// Sets up and solves.
     void run(Trial& trial) {
         const double before = left();
-        const bool chasing = fastest() != nullptr;
+        const bool has_fastest = fastest() != nullptr;
         const double most = allowance(trial);
         const Clock clock;
         const auto preconditioner = set_up(trial);
@@ -160,7 +159,7 @@ class Tuning {
         trial.setup = std::min(trial.setup, setup);
         const double seconds = std::max(most - setup, 0.0);
         trial.solve = solve(trial, preconditioner.get(), options(seconds));
-        trial.cut_short = trial.solve.status == Status::max_seconds && chasing && most < before;
+        trial.cut_short = trial.solve.status == Status::max_seconds && has_fastest && most < before;
         trial.totals.push_back(setup + trial.solve.seconds);
     }
 
@@ -176,12 +175,12 @@ class Tuning {
         return true;
     }
 
-    /// `storage`: options of how the inverses of the same blocks differ.
-    void try_one(const std::string& preconditioner, const std::string& solver,
-                 const std::string& storage = "") {
+    /// `storage`: options of how the inverses of the same blocks are stored.
+    void run_trial(const std::string& preconditioner, const std::string& solver,
+                   const std::string& storage = "") {
         Trial trial(preconditioner + storage, solver);
         trial.storage = storage;
-        if (time_is_up() || setup_is_too_long(trial)) {
+        if (must_stop() || setup_is_too_long(trial)) {
             untried_.push_back(trial);
             return;
         }
@@ -193,19 +192,19 @@ class Tuning {
         if (trials_.empty()) warm_up(trial);
         try {
             run(trial);
-        } catch (const OutOfMemory&) {  // block_ldlt knows its need late.
+        } catch (const OutOfMemory&) {  // the memory of block_ldlt is known late
             trial.does_not_fit = true;
         }
         const bool again = trial.solve.status == Status::singular_block;
         trials_.push_back(std::move(trial));
-        if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !time_is_up()) {
+        if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !must_stop()) {
             run_again(trials_.back());
         }
         show(trials_.back());
-        if (again) try_one(preconditioner, solver, storage + ",singular=shift");
+        if (again) run_trial(preconditioner, solver, storage + ",singular=shift");
     }
 
-    /// Nothing interrupts a setup, and one of block_ldlt may take as long as many solves.
+    /// A setup cannot be interrupted, and one of block_ldlt may take as long as many solves.
     bool setup_is_too_long(const Trial& trial) const {
         if (!is_ldlt(trial)) return false;
         return std::ranges::any_of(
@@ -213,33 +212,34 @@ class Tuning {
     }
 
     /// Block LDL^T without fill and with little, exact on its pattern and by sweeps.
-    void try_ldlt() {
+    void run_ldlt_trials() {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
-            const std::string absolute = choice_.solver.name() == "minres" ? ",absolute" : "";
+            const std::string definite =
+                parsed_.solver.name() == "minres" ? ",positive_definite" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
-                        try_one(std::string("block_ldlt:") + block + fill + method + absolute,
-                                solver);
+                        run_trial(std::string("block_ldlt:") + block + fill + method + definite,
+                                  solver);
                     }
                 }
             }
         };
         if (!chooses_solver_) return with_all(solver_);
-        // sqmr takes the fewest products and vectors, but knows no left side and may break down.
+        // sqmr needs the fewest products and vectors, but has no left side and may break down.
         if (given_.side == "right") with_all("sqmr");
         const Trial* best = fastest();
         if (best == nullptr) return with_all("gmres:25");
-        if (is_ldlt(*best)) try_one(std::string(best->preconditioner), "gmres:25");
+        if (is_ldlt(*best)) run_trial(std::string(best->preconditioner), "gmres:25");
     }
 
-    void try_all() {
-        if (symmetric_ && !positive_diagonal_) try_ldlt();
+    void run_trials() {
+        if (symmetric_ && !positive_diagonal_) run_ldlt_trials();
         for (const int bound : arguments_.bounds) {
-            try_one(text_of_bound(bound), solver_);
+            run_trial(text_of_bound(bound), solver_);
             const bool failed = !trials_.empty() && fastest() == nullptr;
-            if (symmetric_ && failed && !tried_ldlt_) try_ldlt();
+            if (symmetric_ && failed && !tried_ldlt_) run_ldlt_trials();
         }
         std::vector<Trial> ranked = trials_;
         std::erase_if(ranked,
@@ -249,18 +249,18 @@ class Tuning {
         });
         // Rounded inverses may be faster whichever bound is best.
         for (const Trial& trial : ranked) {
-            try_one(trial.preconditioner, solver_, ",precision=adaptive");
+            run_trial(trial.preconditioner, solver_, ",precision=adaptive");
         }
-        repeat_the_fastest();
+        rerun_fastest();
     }
 
-    /// What may be the fastest, in turns: up to fifty runs each, or half a second's worth. The more
-    /// runs, the nearer the fastest of them has come to what a quiet machine takes.
-    void repeat_the_fastest() {
+    /// Repeats the trials that may be the fastest, in turns: up to fifty runs or half a second
+    /// each. The fastest of many runs is near the time on an idle machine.
+    void rerun_fastest() {
         for (std::size_t runs = 2; runs <= 50; ++runs) {
             for (Trial& trial : trials_) {
                 const Trial* best = fastest();
-                if (best == nullptr || time_is_up()) return;
+                if (best == nullptr || must_stop()) return;
                 const double bar = (1.05 + 0.6 / double(runs)) * best->seconds();
                 const auto done = trial.totals.size();
                 if (trial.converged() && trial.seconds() <= bar && done < runs &&
@@ -280,7 +280,7 @@ class Tuning {
     void show(const Trial& trial) const {
         if (given_.quiet) return;
         std::fprintf(stderr, "tessera: %s with %s: %s", trial.preconditioner.c_str(),
-                     trial.solver.c_str(), verdict(trial).c_str());
+                     trial.solver.c_str(), outcome_text(trial).c_str());
         if (!trial.totals.empty()) {
             std::fprintf(stderr, ", %.3f s, %lld iterations", trial.seconds(),
                          static_cast<long long>(trial.solve.iterations));
@@ -305,7 +305,7 @@ class Tuning {
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    SolveChoice choice_;
+    ParsedSolve parsed_;
     std::string why_not_cuda_;
     Context context_;
     Context host_;
@@ -315,7 +315,7 @@ class Tuning {
     const Operator<T>* matrix_operator_ = nullptr;
     Index rows_ = 0;
     Offset nonzeros_ = 0;
-    bool matrix_is_there_ = false;
+    bool matrix_is_loaded_ = false;
     bool symmetric_ = false;
     bool positive_diagonal_ = false;
     bool chooses_solver_ = false;
@@ -333,13 +333,13 @@ class Tuning {
 
 int tune(const TuneArguments& arguments) {
     const InterruptNote note("preparing to tune " + arguments.solve.matrix);
-    SolveChoice choice = check_arguments(arguments.solve);
-    if (choice.refinement) {
+    ParsedSolve parsed = check_arguments(arguments.solve);
+    if (parsed.refinement) {
         throw InvalidArgument(
             "tune does not try --solver refinement: give another solver or leave it out");
     }
-    return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(choice))()
-                                              : Tuning<double>(arguments, std::move(choice))();
+    return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(parsed))()
+                                              : Tuning<double>(arguments, std::move(parsed))();
 }
 
 }  // namespace tessera::cli

@@ -7,7 +7,7 @@
 
 namespace tessera::cli {
 
-/// Everything one run of `tessera solve` says; to_json writes the schema "tessera-run/1".
+/// The report of one run of `tessera solve`; to_json writes the schema "tessera-run/2".
 struct RunReport {
     std::string solver, preconditioner, device;  ///< Normalised texts; device as described.
     int threads = 0;
@@ -20,9 +20,9 @@ struct RunReport {
     Offset singular_blocks = 0;
     PreconditionerReport setup;
     SolveReport solve;
-    /// Of the body that a mesh describes.
+    /// Of a system that was made of a mesh.
     struct Structure {
-        Offset nodes = 0;  ///< 0: the system is of no mesh.
+        Offset nodes = 0;  ///< 0: the system is not made of a mesh.
         Offset elements = 0;
         double largest_displacement = 0;  ///< Of a node, its length.
         double largest_von_mises = 0;     ///< At the centre of an element.

@@ -32,7 +32,7 @@ std::string blocks_text(const RunReport& report) {
     return result + ")";
 }
 
-/// Not a number where JSON says null.
+/// NaN for null.
 double real(const Json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -77,7 +77,7 @@ std::string condition_text(const Json& blocks) {
 std::string polynomial_text(const Json& polynomial) {
     std::string result = format("degree %d on [%.4g, %.4g]", polynomial["degree"].get<int>(),
                                 real(polynomial["lower"]), real(polynomial["upper"]));
-    if (const Offset raised = polynomial["mends"]; raised > 0) {
+    if (const Offset raised = polynomial["recoveries"]; raised > 0) {
         result += "; its bound was raised " + plural(raised, "time") +
                   ", as it was not positive definite";
     }

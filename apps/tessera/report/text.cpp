@@ -84,8 +84,9 @@ void check_output(const std::string& option, const std::string& path,
     }
     for (const std::string& input : inputs) {
         if (std::filesystem::equivalent(file, input, error)) {
-            throw InvalidArgument(option + ": '" + path +
-                                  "' is read by this command and would be lost; name another file");
+            throw InvalidArgument(
+                option + ": '" + path +
+                "' is read by this command and would be overwritten; name another file");
         }
     }
 }

@@ -20,8 +20,8 @@ std::string shell_word(const std::string& word);
 /// Writes to a file, or to stdout for "-". Throws InvalidArgument if that fails.
 void write_text(const std::string& path, const std::string& text);
 
-/// Throws InvalidArgument unless a file can be written there and is none of `inputs`; words that
-/// name no file may be among those. A file that is there stays as it is. Empty and "-" pass.
+/// Throws InvalidArgument unless the file can be written and is none of `inputs`, which may include
+/// words that are no files. An existing file is not changed. Empty and "-" are allowed.
 void check_output(const std::string& option, const std::string& path,
                   const std::vector<std::string>& inputs);
 

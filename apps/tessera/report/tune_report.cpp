@@ -65,7 +65,7 @@ std::string trial_table(const TuneReport& report) {
             text += format(" %9lld %10.4f %10.4f", static_cast<long long>(trial.solve.iterations),
                            trial.seconds() - trial.setup, trial.seconds());
         }
-        text += "  " + verdict(trial) + "\n";
+        text += "  " + outcome_text(trial) + "\n";
     }
     for (const Trial& trial : report.untried) {
         text += name(trial.preconditioner, trial.solver) +
@@ -91,7 +91,7 @@ const Trial* best_of(const std::vector<Trial>& trials) {
     return best;
 }
 
-std::string verdict(const Trial& trial) {
+std::string outcome_text(const Trial& trial) {
     if (!trial.same_as.empty()) return "same blocks as " + trial.same_as;
     if (trial.does_not_fit) return "does not fit in memory";
     if (trial.cut_short) return "slower";
@@ -125,7 +125,7 @@ std::string to_json(const TuneReport& report) {
             .add("iterations", trial.solve.iterations)
             .add("runs", Offset(trial.totals.size()))
             .add("true_relative_residual", trial.solve.true_relative_residual)
-            .add("verdict", verdict(trial));
+            .add("verdict", outcome_text(trial));
         if (!trial.totals.empty()) row.add("total_seconds", trial.seconds());
         rows.push_back(row);
     }

@@ -38,7 +38,7 @@ struct Trial {
     double seconds() const { return *std::ranges::min_element(totals); }
 };
 
-/// What `tessera tune` says.
+/// The result of `tessera tune`.
 struct TuneReport {
     const SolveArguments& given;
     std::string matrix;
@@ -55,8 +55,8 @@ struct TuneReport {
 /// The fastest that converged; where none did, that with the smallest residual. nullptr: none ran.
 const Trial* best_of(const std::vector<Trial>& trials);
 
-/// In one or a few words, how a trial ended.
-std::string verdict(const Trial& trial);
+/// How a trial ended, in a few words.
+std::string outcome_text(const Trial& trial);
 
 /// A table for people, the fastest first, and the command that solves with it.
 std::string to_table(const TuneReport& report);

@@ -9,47 +9,47 @@
 
 namespace tessera::cli {
 
-/// What a Ctrl-C does besides: says something, and removes a file unless its name is empty.
-struct OnInterrupt {
+/// What a Ctrl-C does: prints a text, and removes a file unless its name is empty.
+struct InterruptAction {
     std::string text;
     std::string unfinished;
 };
 
 namespace {
 
-volatile std::sig_atomic_t seen = 0;
+volatile std::sig_atomic_t interrupt_received = 0;
 
-/// What a signal handler in any thread may be reading: no note is ever freed.
-std::atomic<const OnInterrupt*> note = nullptr;
-static_assert(std::atomic<const OnInterrupt*>::is_always_lock_free);
+/// Signal handlers in any thread may read it, so no action is ever freed.
+std::atomic<const InterruptAction*> note = nullptr;
+static_assert(std::atomic<const InterruptAction*>::is_always_lock_free);
 
-const OnInterrupt* keep(const std::string& text, const std::string& unfinished) {
-    static auto& notes = *new std::deque<OnInterrupt>;
+const InterruptAction* store_action(const std::string& text, const std::string& unfinished) {
+    static auto& notes = *new std::deque<InterruptAction>;
     return &notes.emplace_back("tessera: " + text + "\n", unfinished);
 }
 
-/// This and the handlers call nothing but what is safe there.
-void say() {
-    const OnInterrupt* const now = note.load();
+/// Signal handlers: they call async-signal-safe functions only.
+void print_action() {
+    const InterruptAction* const now = note.load();
     if (now == nullptr) return;
     if (!now->unfinished.empty()) ::unlink(now->unfinished.c_str());
     [[maybe_unused]] const auto written =
         ::write(STDERR_FILENO, now->text.data(), now->text.size());
 }
 
-void say_and_stop(int) {
-    const int error = errno;  // Of what goes on behind this.
-    seen = 1;
-    say();
+void request_stop(int) {
+    const int error = errno;  // Of the interrupted code.
+    interrupt_received = 1;
+    print_action();
     errno = error;
 }
 
-void say_and_die(int signal) {
-    say();
+void print_and_kill(int signal) {
+    print_action();
     ::raise(signal);  // The handler is reset: on return this kills.
 }
 
-/// Unless the signal is ignored. Returns what was there before.
+/// Installs a handler unless the signal is ignored; returns the previous action.
 struct sigaction handle(void (*handler)(int)) {
     struct sigaction before = {};
     struct sigaction action = {};
@@ -60,8 +60,8 @@ struct sigaction handle(void (*handler)(int)) {
     return before;
 }
 
-/// Whether the library writes PATH by way of PATH.part: not what is a device, a pipe or a link.
-bool is_collected(const std::string& path) {
+/// Whether the library writes PATH through PATH.part: not for a device, a pipe or a link.
+bool uses_temporary_file(const std::string& path) {
     std::error_code error;
     const auto status = std::filesystem::symlink_status(path, error);
     return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
@@ -70,7 +70,7 @@ bool is_collected(const std::string& path) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() : outer_(note.exchange(nullptr)) {
-    before_ = handle(say_and_stop);
+    before_ = handle(request_stop);
 }
 
 InterruptGuard::~InterruptGuard() {
@@ -78,15 +78,15 @@ InterruptGuard::~InterruptGuard() {
     note.store(outer_);
 }
 
-void InterruptGuard::promise(const std::string& text) { note.store(keep(text, "")); }
+void InterruptGuard::announce(const std::string& text) { note.store(store_action(text, "")); }
 
-bool interrupted() { return seen != 0; }
+bool interrupted() { return interrupt_received != 0; }
 
 InterruptNote::InterruptNote(const std::string& doing) : InterruptNote(doing, "") {}
 
 InterruptNote::InterruptNote(const std::string& doing, const std::string& unfinished)
-    : outer_(note.exchange(keep("interrupted while " + doing, unfinished))) {
-    before_ = handle(say_and_die);
+    : outer_(note.exchange(store_action("interrupted while " + doing, unfinished))) {
+    before_ = handle(print_and_kill);
 }
 
 InterruptNote::~InterruptNote() {
@@ -95,7 +95,8 @@ InterruptNote::~InterruptNote() {
 }
 
 WritingNote::WritingNote(const std::string& path)
-    : InterruptNote("writing " + path + (is_collected(path) ? ", which was not touched" : ""),
-                    is_collected(path) ? path + ".part" : "") {}
+    : InterruptNote(
+          "writing " + path + (uses_temporary_file(path) ? ", which was not touched" : ""),
+          uses_temporary_file(path) ? path + ".part" : "") {}
 
 }  // namespace tessera::cli

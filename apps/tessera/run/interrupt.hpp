@@ -5,10 +5,10 @@
 
 namespace tessera::cli {
 
-struct OnInterrupt;
+struct InterruptAction;
 
-/// While one lives the first Ctrl-C asks what is under way to stop, the second one kills. A SIGINT
-/// that the shell made us ignore stays ignored.
+/// While one exists, the first Ctrl-C requests a stop (see interrupted), the second one kills. If
+/// the shell ignores SIGINT for this process, it stays ignored.
 class InterruptGuard {
   public:
     InterruptGuard();
@@ -16,21 +16,21 @@ class InterruptGuard {
     InterruptGuard(const InterruptGuard&) = delete;
     InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-    /// What the first Ctrl-C says on stderr from now on, behind "tessera: ", where what it waits
-    /// for may take long.
-    void promise(const std::string& text);
+    /// From now on the first Ctrl-C prints "tessera: TEXT" on stderr: for steps that may go on for
+    /// long before they stop.
+    void announce(const std::string& text);
 
   private:
     struct sigaction before_ = {};
-    const OnInterrupt* outer_ = nullptr;
+    const InterruptAction* outer_ = nullptr;
 };
 
-/// Whether the first Ctrl-C has come.
+/// Whether a Ctrl-C has been received.
 bool interrupted();
 
-/// While one lives a Ctrl-C kills as it does by default, but says on stderr what it interrupted:
+/// While one exists, a Ctrl-C kills the process as by default, but prints on stderr:
 ///   tessera: interrupted while DOING
-/// They nest, the inner one counts; within an InterruptGuard there must be none.
+/// They can be nested: the inner one counts. Not allowed within an InterruptGuard.
 class InterruptNote {
   public:
     explicit InterruptNote(const std::string& doing);
@@ -43,11 +43,11 @@ class InterruptNote {
 
   private:
     struct sigaction before_ = {};
-    const OnInterrupt* outer_ = nullptr;
+    const InterruptAction* outer_ = nullptr;
 };
 
-/// While a file is written: a Ctrl-C also removes PATH.part, in which the library collects what
-/// takes the place of PATH when it is complete.
+/// While a file is written: a Ctrl-C also removes PATH.part, the temporary file that the library
+/// renames to PATH when it is complete.
 class WritingNote : public InterruptNote {
   public:
     explicit WritingNote(const std::string& path);

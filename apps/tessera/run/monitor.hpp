@@ -6,7 +6,7 @@
 
 namespace tessera::cli {
 
-/// Shows on stderr how a solve goes on: a live bar, a table, or nothing.
+/// Shows the progress of a solve on stderr: a bar, a table, or nothing.
 class Monitor {
   public:
     /// "bar", "table", "none"; empty: bar on a terminal, else none.

@@ -4,9 +4,10 @@
 
 namespace tessera::cli {
 
-MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
-                           const SolverConfig& solver, const PreconditionerConfig& preconditioner) {
-    MemoryNeed need;
+MemoryEstimate estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
+                               const SolverConfig& solver,
+                               const PreconditionerConfig& preconditioner) {
+    MemoryEstimate need;
     need.matrix = (Offset(rows) + 1) * Offset(sizeof(Offset)) +
                   nonzeros * (bytes_per_value + Offset(sizeof(Index)));
     need.preconditioner = preconditioner.bytes(rows, nonzeros, bytes_per_value);
@@ -14,7 +15,7 @@ MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
     return need;
 }
 
-void check_memory(const MemoryNeed& need, Offset free, bool on_gpu) {
+void check_memory(const MemoryEstimate& need, Offset free, bool on_gpu) {
     if (need.total() <= free) return;
     const bool many_vectors = need.vectors > need.preconditioner;
     throw OutOfMemory("this solve needs about " + format_bytes(double(need.total())) + " (matrix " +
@@ -22,7 +23,7 @@ void check_memory(const MemoryNeed& need, Offset free, bool on_gpu) {
                       format_bytes(double(need.preconditioner)) + ", vectors " +
                       format_bytes(double(need.vectors)) + "), but " + format_bytes(double(free)) +
                       " are free on the " + (on_gpu ? "GPU" : "CPU") + "; try --precision f32, " +
-                      (many_vectors ? "a solver that keeps fewer vectors (cg, bicgstab, idr:2)"
+                      (many_vectors ? "a solver with fewer vectors (cg, bicgstab, idr:2)"
                                     : "smaller blocks (--precond block_jacobi:8)") +
                       (on_gpu ? ", or --device cpu" : ", or a machine with more memory"));
 }

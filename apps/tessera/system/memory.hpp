@@ -5,8 +5,8 @@
 
 namespace tessera::cli {
 
-/// Bytes that a solve takes in the memory of its Context, about.
-struct MemoryNeed {
+/// Approximate bytes that a solve needs in the memory of its Context.
+struct MemoryEstimate {
     Offset matrix = 0;
     Offset preconditioner = 0;
     Offset vectors = 0;
@@ -14,10 +14,11 @@ struct MemoryNeed {
 };
 
 /// Estimates from sizes alone.
-MemoryNeed estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
-                           const SolverConfig& solver, const PreconditionerConfig& preconditioner);
+MemoryEstimate estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
+                               const SolverConfig& solver,
+                               const PreconditionerConfig& preconditioner);
 
-/// Throws OutOfMemory that names both amounts and the way out if `need` exceeds `free` bytes.
-void check_memory(const MemoryNeed& need, Offset free, bool on_gpu);
+/// Throws OutOfMemory that names both amounts and what to change if `need` exceeds `free` bytes.
+void check_memory(const MemoryEstimate& need, Offset free, bool on_gpu);
 
 }  // namespace tessera::cli

@@ -31,20 +31,20 @@ std::uint64_t parse_seed(const std::string& text, const std::string& seed) {
 }  // namespace
 
 RightHandSide RightHandSide::parse(const std::string& text, std::uint64_t seed) {
-    RightHandSide wish{Kind::automatic, seed, {}};
+    RightHandSide requested{Kind::automatic, seed, {}};
     const auto seeded = [&](const std::string& word, Kind kind) {
         if (text != word && !text.starts_with(word + ":")) return false;
-        wish.kind = kind;
-        if (text != word) wish.seed = parse_seed(text, text.substr(word.size() + 1));
+        requested.kind = kind;
+        if (text != word) requested.seed = parse_seed(text, text.substr(word.size() + 1));
         return true;
     };
-    if (text.empty()) return wish;
+    if (text.empty()) return requested;
     if (text == "ones") {
-        wish.kind = Kind::ones;
+        requested.kind = Kind::ones;
     } else if (text == "load") {
-        wish.kind = Kind::load;
+        requested.kind = Kind::load;
     } else if (text == "solution:ones") {
-        wish.kind = Kind::solution_ones;
+        requested.kind = Kind::solution_ones;
     } else if (!seeded("random", Kind::random) &&
                !seeded("solution:random", Kind::solution_random)) {
         std::error_code error;
@@ -53,10 +53,10 @@ RightHandSide RightHandSide::parse(const std::string& text, std::uint64_t seed) 
                 unknown_word_message("right-hand side (and no such file)", text, words) +
                 ", or a file");
         }
-        wish.kind = Kind::file;
-        wish.file = text;
+        requested.kind = Kind::file;
+        requested.file = text;
     }
-    return wish;
+    return requested;
 }
 
 template <class T>
@@ -71,32 +71,32 @@ std::vector<T> read_sized_vector(const Context& host, const std::string& path, I
 }
 
 template <class T>
-Vectors<T> make_vectors(const Context& context, const Context& host, const RightHandSide& wish,
+Vectors<T> make_vectors(const Context& context, const Context& host, const RightHandSide& requested,
                         const Operator<T>& matrix, const std::vector<T>& load) {
     using Kind = RightHandSide::Kind;
     const Index rows = matrix.rows();
-    if (wish.kind == Kind::file) {
-        return {copy_to_buffer(context,
-                               read_sized_vector<T>(host, wish.file, rows, "the right-hand side")),
+    if (requested.kind == Kind::file) {
+        return {copy_to_buffer(context, read_sized_vector<T>(host, requested.file, rows,
+                                                             "the right-hand side")),
                 {}};
     }
-    if (wish.kind == Kind::load && load.empty()) {
+    if (requested.kind == Kind::load && load.empty()) {
         throw InvalidArgument("this matrix brings no load; use --rhs ones, or a file");
     }
-    if (!load.empty() && (wish.kind == Kind::load || wish.kind == Kind::automatic)) {
+    if (!load.empty() && (requested.kind == Kind::load || requested.kind == Kind::automatic)) {
         return {copy_to_buffer(context, load), {}};
     }
     Vectors<T> vectors{Buffer<T>(context, rows), {}};
     const auto fill_vector = [&](std::span<T> x, bool random) {
-        if (random) return fill_uniform(context, wish.seed, x);
+        if (random) return fill_uniform(context, requested.seed, x);
         fill(context, T(1), x);
     };
-    if (!wish.knows_solution()) {
-        fill_vector(vectors.b.view(), wish.kind == Kind::random);
+    if (!requested.knows_solution()) {
+        fill_vector(vectors.b.view(), requested.kind == Kind::random);
         return vectors;
     }
     vectors.solution = Buffer<T>(context, rows);
-    fill_vector(vectors.solution.view(), wish.kind == Kind::solution_random);
+    fill_vector(vectors.solution.view(), requested.kind == Kind::solution_random);
     matrix.apply(context, std::as_const(vectors.solution).view(), vectors.b.view());
     return vectors;
 }

@@ -6,7 +6,7 @@
 
 namespace tessera::cli {
 
-/// Which right-hand side was asked for.
+/// The requested right-hand side.
 struct RightHandSide {
     enum class Kind { automatic, ones, load, random, solution_ones, solution_random, file };
     Kind kind = Kind::automatic;
@@ -32,10 +32,10 @@ struct Vectors {
 /// Builds b for `matrix`; `load` is the problem's own (host memory, may be empty). For solution:*
 /// b = A x* with x* ones or uniform in [0, 1).
 template <class T>
-Vectors<T> make_vectors(const Context& context, const Context& host, const RightHandSide& wish,
+Vectors<T> make_vectors(const Context& context, const Context& host, const RightHandSide& requested,
                         const Operator<T>& matrix, const std::vector<T>& load);
 
-/// Reads a vector of `rows` entries; `what` stands in the message when it has another number.
+/// Reads a vector of `rows` entries; `what` names it in the message if their number is wrong.
 template <class T>
 std::vector<T> read_sized_vector(const Context& host, const std::string& path, Index rows,
                                  const std::string& what);

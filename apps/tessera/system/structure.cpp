@@ -17,7 +17,7 @@ namespace {
 
 using elasticity::Vector;
 
-/// "GROUP=VALUE" cut at the last '='; names of groups may hold anything.
+/// "GROUP=VALUE" cut at the last '='; names of groups may contain anything.
 struct Assignment {
     std::string name, value;
 };
@@ -97,7 +97,7 @@ bool has_group(const Mesh& mesh, const std::string& name) {
 }
 
 /// The whole text may be the name of a group of the mesh, where there is one.
-NamedVector fixing(const std::string& text, const Mesh* mesh = nullptr) {
+NamedVector parse_fix(const std::string& text, const Mesh* mesh = nullptr) {
     const Assignment assignment = split(text);
     if (assignment.name.empty()) {
         throw InvalidArgument("--fix " + text + ": name a group of the mesh");
@@ -144,9 +144,9 @@ void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
     });
 }
 
-bool moves(const elasticity::Model& model, const MeshArguments& arguments) {
+bool has_load(const elasticity::Model& model, const MeshArguments& arguments) {
     const auto prescribed = [&](const std::string& text) {
-        const NamedVector fix = fixing(text, &model.mesh);
+        const NamedVector fix = parse_fix(text, &model.mesh);
         return std::any_of(fix.vector.values.begin(), fix.vector.values.end(),
                            [](double value) { return value != 0; });
     };
@@ -197,7 +197,7 @@ bool is_mesh_file(const std::string& path) {
 }
 
 void check_mesh_arguments(const MeshArguments& arguments) {
-    for (const std::string& text : arguments.fix) fixing(text);
+    for (const std::string& text : arguments.fix) parse_fix(text);
     for (const std::string& text : arguments.load) named_vector("--load", text);
     for (const std::string& text : arguments.traction) named_vector("--traction", text);
     for (const std::string& text : arguments.young) named_number("--young", text);
@@ -218,12 +218,13 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
     model.mesh = std::move(mesh);
     const int d = model.mesh.dimensions;
     for (const std::string& text : arguments.fix) {
-        const NamedVector fix = fixing(text, &model.mesh);
+        const NamedVector fix = parse_fix(text, &model.mesh);
         if (fix.vector.count > 0) check_count(fix.option, text, fix.vector, d);
         model.mesh.group(fix.group);
-        // What is said of a group last counts, so that a component can be let go again.
-        std::erase_if(model.holds, [&](const auto& hold) { return hold.group == fix.group; });
-        model.holds.push_back(
+        // The last --fix of a group counts, so that a component can be freed again.
+        std::erase_if(model.fixed_supports,
+                      [&](const auto& support) { return support.group == fix.group; });
+        model.fixed_supports.push_back(
             {fix.group, fix.vector.given, elasticity::constant(fix.vector.values)});
     }
     for (const std::string& text : arguments.load) {
@@ -248,27 +249,29 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
         model.thickness = number("--thickness", arguments.thickness, arguments.thickness);
     }
     add_materials(arguments, model);
-    if (needs_load && !moves(model, arguments)) {
+    if (needs_load && !has_load(model, arguments)) {
         throw InvalidArgument(
-            "nothing loads the body: add --load GROUP=X,Y[,Z], --traction, --body-force, or --fix "
+            "no load acts on the structure: add --load GROUP=X,Y[,Z], --traction, --body-force, or "
+            "--fix "
             "with a displacement that is not zero; the groups are " +
             group_names(model.mesh));
     }
     return model;
 }
 
-std::string can_move_message(const std::string& name, const Structure& structure) {
-    const bool held = !structure.model.holds.empty();
-    return std::string(held ? "what --fix holds of '" : "nothing holds '") + name +
-           (held ? "' leaves it, or a part that does not hang together with the rest, free to move "
-                   "as a rigid body"
-                 : "'") +
+std::string rigid_motion_message(const std::string& name, const Structure& structure) {
+    const bool fixed = !structure.model.fixed_supports.empty();
+    return std::string(fixed ? "the fixed supports of '" : "'") + name +
+           (fixed
+                ? "' allow it, or a part that is not connected to the rest, to move as a rigid body"
+                : "' has no fixed support") +
            "; add --fix GROUP (the groups are " + group_names(structure.model.mesh) +
-           "), or --allow-singular to solve it all the same";
+           "), or --allow-singular to solve it anyway";
 }
 
-RunReport::Structure finish_structure(const Context& host, const Structure& structure,
-                                      const std::vector<double>& solution, const std::string& vtu) {
+RunReport::Structure structure_results(const Context& host, const Structure& structure,
+                                       const std::vector<double>& solution,
+                                       const std::string& vtu) {
     const elasticity::Model& model = structure.model;
     const Mesh& mesh = model.mesh;
     const int d = mesh.dimensions;

@@ -24,7 +24,7 @@ std::vector<std::string> files_in(const std::filesystem::path& folder) {
 }
 
 /// One sentence for a text that is neither a file nor a problem.
-std::string nothing_there(const std::string& text, const std::vector<std::string>& problems) {
+std::string not_found_message(const std::string& text, const std::vector<std::string>& problems) {
     const std::filesystem::path path(text);
     const std::filesystem::path folder = path.parent_path();
     const std::string file =
@@ -103,7 +103,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     const std::vector<std::string> problems = problems::names();
     const std::string name = text.substr(0, std::min(text.find(':'), text.find(',')));
     if (std::find(problems.begin(), problems.end(), name) == problems.end()) {
-        throw InvalidArgument(nothing_there(text, problems));
+        throw InvalidArgument(not_found_message(text, problems));
     }
     auto problem = problems::generate<T>(host, Spec(text));
     system.matrix = std::move(problem.matrix);

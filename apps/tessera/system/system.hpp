@@ -20,9 +20,9 @@ struct System {
     std::shared_ptr<Structure> structure;  ///< Of a mesh.
 };
 
-/// Reads the file `text`, or generates the problem it names; a file wins. Where there is neither,
-/// throws InvalidArgument with the nearest of both. A mesh is a system with what `mesh` says, and
-/// without it (nullptr) refused; `needs_load`: see make_model.
+/// Reads the file `text` if it exists, else generates the problem of that name. If there is
+/// neither, throws InvalidArgument with the most similar names. A mesh needs the options `mesh`;
+/// with nullptr it is rejected. `needs_load`: see make_model.
 template <class T>
 System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
                       const MeshArguments* mesh = nullptr, bool needs_load = true);

@@ -9,7 +9,7 @@
 /// Gmsh's .msh files, first as they are written, then as a Mesh.
 namespace tessera::io {
 
-/// Where something is in a file, for messages: a line of a text file, a byte of a binary one.
+/// A position in the file for messages: a line of a text file, a byte of a binary one.
 using GmshLocation = Offset;
 
 struct GmshNodes {
@@ -27,7 +27,7 @@ struct GmshElements {
 };
 
 /// A part of the geometry with the tags of its physical groups; a negative tag belongs to the same
-/// group and says that the elements are reversed in it. Version 2.2 has physical groups only.
+/// group with its elements reversed. Version 2.2 has physical groups only.
 struct GmshEntity {
     int dimensions = 0;
     int tag = 0;

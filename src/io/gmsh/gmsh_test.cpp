@@ -56,7 +56,7 @@ TEST_F(gmsh, files_cut_at_any_byte_give_the_mesh_or_an_error) {
     }
 }
 
-TEST_F(gmsh, reads_zipped_files_and_refuses_others) {
+TEST_F(gmsh, reads_zipped_files_and_rejects_others) {
     const std::string folder = test::scratch_folder();
     const std::string unzipped = write_text(folder + "/a.msh", format_22 + nodes_22);
     EXPECT_EQ(outcome([&] { return described(read_mesh(test::host(), unzipped)); }),

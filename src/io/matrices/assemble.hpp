@@ -10,7 +10,7 @@ namespace tessera::io {
 
 enum class Field : std::uint8_t { real, integer, pattern };
 
-/// What a file says of its matrix before the entries.
+/// The header of a matrix file.
 struct MatrixHeader {
     const char* format = "";
     Field field = Field::real;
@@ -19,9 +19,8 @@ struct MatrixHeader {
     Index columns = 0;
     Offset entries = 0;  ///< Stored in the file.
 
-    /// Sets the sizes. Rejects negative ones, those above 2^31 - 1, those that a file of so many
-    /// bytes does not have unless its options allow empty rows, and symmetric matrices that are not
-    /// square.
+    /// Sets the sizes. Rejects negative ones, those above 2^31 - 1, those too large for the file's
+    /// bytes unless its options allow empty rows, and symmetric matrices that are not square.
     void set_sizes(Offset row_count, Offset column_count, const InputFile& file);
     /// Rejects patterns that are skew-symmetric.
     void check_pattern() const;
@@ -34,7 +33,7 @@ struct Entry {
     T value;
 };
 
-/// Writes an entry to `out` and, in a symmetric matrix, its image. Returns where the next one goes.
+/// Writes an entry to `out` and, in a symmetric matrix, its mirror image. Returns the end.
 template <class T>
 Entry<T>* put_entry(Entry<T>* out, const Entry<T>& entry, Symmetry symmetry) {
     *out++ = entry;
@@ -50,7 +49,7 @@ T value_of(std::string_view word, Field field) {
     return field == Field::integer ? T(integer_of(word, "value")) : real_of<T>(word, "value");
 }
 
-/// What files may contain and the library does not support.
+/// Errors for unsupported matrices.
 inline constexpr const char* complex_message =
     "complex matrices are not supported; write A + iB as the real [A -B; B A]";
 inline constexpr const char* hermitian_message = "hermitian matrices are not supported";
@@ -80,9 +79,9 @@ struct EntryChunk {
 };
 
 /// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result does
-/// not depend on how the entries were cut into chunks, nor on the threads. The file's facts receive
-/// what it says; entries that were summed into another count as duplicates where they are no
-/// images. Throws ParseError if a sum is not finite.
+/// not depend on how the entries were cut into chunks, nor on the threads. Fills the
+/// file's facts; entries that were summed into another count as duplicates, mirror images apart.
+/// Throws ParseError if a sum is not finite.
 template <class T>
 CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
                       std::span<const EntryChunk<T>> chunks);

@@ -141,7 +141,8 @@ std::string type_word(std::string_view line) {
 }
 
 /// The texts of the first `count` fields of a line, up to the first blank one. Some programs write
-/// numbers of another width than their format says; where that cuts words, the words are taken.
+/// numbers of another width than their format says; if that cuts words, words between blanks are
+/// read.
 std::vector<std::string_view> cut(std::string_view line, const std::vector<FortranField>& fields,
                                   std::size_t count) {
     const auto separate = words(line);
@@ -251,7 +252,7 @@ BoeingHeader parse_header(Lines& lines, const InputFile& file) {
            Quoted{trimmed(line)});
     header.set_sizes(sizes[0], sizes[1], file);
     header.entries = sizes[2];
-    // A number takes a byte at the least.
+    // A number has at least one byte.
     const Offset limit = Offset(file.bytes.size());
     expect(header.entries >= 0 && header.entries <= limit && sizes[1] <= limit, sizes[1],
            " columns and ", header.entries, " entries are claimed by a file of only ", limit,

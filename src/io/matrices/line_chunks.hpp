@@ -6,7 +6,7 @@
 /// Lines of a text parsed by all threads.
 namespace tessera::io {
 
-/// What parsing one chunk gave; lines counted from 1 within the chunk.
+/// The result of parsing a chunk; lines are counted from 1 within the chunk.
 struct ChunkOutcome {
     Offset lines = 0;
     Offset entries = 0;

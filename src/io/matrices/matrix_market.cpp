@@ -74,7 +74,7 @@ void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& hea
     const std::string shape = concat(sizes[0], " x ", sizes[1]);
     expect(header.entries >= 0, "a number of entries cannot be negative");
     expect(header.entries == 0 || (header.rows > 0 && header.columns > 0), "a matrix of ", shape,
-           " has no room for ", header.entries, " entries");
+           " cannot have ", header.entries, " entries");
     // "i j\n", "i j v\n" or "v\n" at the least; the last line may lack its end.
     const Offset line_bytes = header.array ? 2 : header.field == Field::pattern ? 4 : 6;
     const Offset capacity = Offset(header.body.size()) + 1;
@@ -105,9 +105,8 @@ MarketHeader parse_header(const InputFile& file) {
     });
 }
 
-// Each line is first read by code that knows only the usual form and checks everything about it;
-// whatever it does not recognise goes to the fallback, which knows all forms and names what
-// is wrong. Every text ends in '\n' (see TextChunks).
+// Each line is first read by a fast parser of the usual form; other lines are read by the fallback,
+// which parses all forms and reports errors. Every text ends in '\n' (see TextChunks).
 
 const char* skip_blanks(const char* p) {
     while (is_blank(*p)) ++p;

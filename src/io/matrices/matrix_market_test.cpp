@@ -82,7 +82,7 @@ const Case good[] = {
     {"%%MatrixMarket matrix array real general\n0 3\n", "0x3"},
 };
 
-/// Texts that are refused.
+/// Texts that are rejected.
 const Case bad[] = {
     {"%%MatrixMarket",
      "f:1: the banner needs five words, as in '%%MatrixMarket matrix coordinate "
@@ -131,7 +131,7 @@ const Case bad[] = {
     {"2 5000000 1\n1 1 1\n",
      "f:2: 5000000 columns are claimed by a file of only 64 bytes; allow empty rows "
      "(--allow-empty-rows) if that is right"},
-    {"0 2 1\n1 1 1\n", "f:2: a matrix of 0 x 2 has no room for 1 entries"},
+    {"0 2 1\n1 1 1\n", "f:2: a matrix of 0 x 2 cannot have 1 entries"},
     {"2 2 1000000000000\n1 1 1\n",
      "f:2: 1000000000000 entries are claimed, but only 6 bytes follow; the file is truncated or "
      "its sizes are wrong"},

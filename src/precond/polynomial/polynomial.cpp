@@ -8,7 +8,7 @@
 #include "precond/polynomial/config.hpp"
 #include "precond/polynomial/matrix_polynomial.hpp"
 #include "precond/polynomial/scaling.hpp"
-#include "tessera/spectrum.hpp"
+#include "tessera/detail/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -309,7 +309,7 @@ PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
     report.facts.push_back({"polynomial", std::vector<Fact>{{"degree", found.degree},
                                                             {"lower", found.lower},
                                                             {"upper", found.upper},
-                                                            {"mends", found.recoveries}}});
+                                                            {"recoveries", found.recoveries}}});
     return report;
 }
 

@@ -6,11 +6,11 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Nodes whose rows one thread gathers at a time.
+/// Nodes assembled by a thread at a time.
 constexpr Offset nodes_a_range = 256;
 
-/// The rows of one node before anything is held: a block of d x d, row by row, for each node it
-/// shares an element with; and the force on it.
+/// The rows of one node before displacements are prescribed: a block of d x d, row by row, for each
+/// node of its elements; and its body force.
 struct NodeRows {
     std::vector<Index> neighbours;  ///< Ascending, the node itself among them.
     std::vector<double> blocks;
@@ -27,7 +27,7 @@ struct NodeRows {
     }
 
     /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) takes the same
-    /// products in the same order as (b, j; a, i), whence the symmetry in every bit.
+    /// products in the same order as (b, j; a, i): bitwise symmetry.
     template <CellShape S>
     void add(const Mesh& mesh, std::span<const Index> nodes, int a, const Stiffness::Lame& lame,
              const Field& body_force, double thickness) {
@@ -86,7 +86,7 @@ struct NodeRows {
     }
 };
 
-/// The first entry of each row, by counting the neighbours' unknowns.
+/// Row offsets: each row has the unknowns of the neighbours.
 std::vector<Offset> count_entries(const Context& cpu, const Elements& elements,
                                   const NodeElements& node_elements, const System& system,
                                   Index rows) {
@@ -113,7 +113,7 @@ std::vector<Offset> count_entries(const Context& cpu, const Elements& elements,
     return row_offsets;
 }
 
-/// Writes the rows of one node; `load` holds the tractions on all nodes.
+/// Writes the rows of one node; `tractions` are the loads on all nodes.
 void write_rows(const NodeRows& gathered, Index node, int d, std::span<const double> tractions,
                 System& system) {
     for (int i = 0; i < d; ++i) {
@@ -128,7 +128,7 @@ void write_rows(const NodeRows& gathered, Index node, int d, std::span<const dou
                 const std::size_t other = std::size_t(gathered.neighbours[k]) * d + j;
                 const Index column = system.unknowns[other];
                 if (column < 0) {
-                    load -= values[j] * system.held[other];
+                    load -= values[j] * system.prescribed[other];
                     continue;
                 }
                 system.matrix.column_indices().data()[at] = column;
@@ -152,7 +152,7 @@ System assemble(const Context& cpu, const Model& model) {
     const NodeElements node_elements(elements);
     System system;
     const Index rows = number_unknowns(model, elements, system);
-    std::vector<double> tractions(system.held.size(), 0);
+    std::vector<double> tractions(system.prescribed.size(), 0);
     add_surface_loads(model, node_elements, tractions);
 
     const std::vector<Offset> row_offsets =
@@ -176,7 +176,7 @@ System assemble(const Context& cpu, const Model& model) {
 std::vector<double> System::displacements(std::span<const double> solution) const {
     require(solution.size() == load.size(), "the solution has ", solution.size(),
             " entries and the system ", load.size());
-    std::vector<double> all = held;
+    std::vector<double> all = prescribed;
     for (std::size_t k = 0; k < all.size(); ++k) {
         if (unknowns[k] >= 0) all[k] = solution[unknowns[k]];
     }

@@ -53,7 +53,7 @@ TEST(assembly, patch_test) {
         const int d = model.mesh.dimensions;
         const LinearField field = random_field(d);
         for (const std::string& side : test::side_names(d))
-            model.holds.push_back({side, {1, 1, 1}, field});
+            model.fixed_supports.push_back({side, {1, 1, 1}, field});
         const System system = elasticity::assemble(test::host(), model);
         EXPECT_FALSE(system.known_singular);
         EXPECT_EQ(system.natural_block, d);
@@ -68,7 +68,7 @@ TEST(assembly, patch_test) {
                 largest = std::max(largest, std::abs(u[i]));
                 const Index row = system.unknowns[node * d + i];
                 if (row >= 0) exact[row] = u[i];
-                EXPECT_EQ(system.held[node * d + i], row >= 0 ? 0 : u[i]);
+                EXPECT_EQ(system.prescribed[node * d + i], row >= 0 ? 0 : u[i]);
             }
         }
         const double residual_bound = test::residual_bound(a, cells, jitter, d, largest);
@@ -145,7 +145,7 @@ TEST(assembly, symmetric_in_every_bit) {
     for (const CellShape shape : test::element_shapes) {
         SCOPED_TRACE(to_string(shape));
         Model model = model_of(shape, 5, 0.8);
-        model.holds.push_back({"left", {true, false, true}});
+        model.fixed_supports.push_back({"left", {true, false, true}});
         const System system = elasticity::assemble(test::host(), model);
         const auto a = system.matrix.view();
         EXPECT_NO_THROW(validate(a));
@@ -171,7 +171,7 @@ TEST(assembly, equal_for_every_number_of_threads) {
     for (const CellShape shape : test::element_shapes) {
         SCOPED_TRACE(to_string(shape));
         Model model = model_of(shape, dimensions(shape) == 2 ? 60 : 15, 0.8);
-        model.holds.push_back({"left"});
+        model.fixed_supports.push_back({"left"});
         model.tractions.push_back({"right", elasticity::constant({1, 2, 3})});
         model.body_force = [](const Vector& x) { return Vector{x[1], x[0] * x[1], 1}; };
         const auto results = [&](int threads) {
@@ -209,7 +209,7 @@ TEST(assembly, uniform_grids_are_those_of_the_generator) {
             Model model;
             model.mesh = test::unit_mesh(shape, cells, 0);
             if (!free) {
-                model.holds.push_back({"left"});
+                model.fixed_supports.push_back({"left"});
                 model.tractions.push_back({"right", elasticity::constant({0, -1, 0})});
             }
             const System system = elasticity::assemble(test::host(), model);
@@ -269,38 +269,39 @@ TEST(assembly, loads_sum_to_force_times_area_or_volume) {
 
 TEST(assembly, holds_are_by_component_and_the_later_one_counts) {
     Model model = model_of(CellShape::quadrilateral, 3, 0);
-    model.holds.push_back({"left", {true, false, false}, elasticity::constant({1, 7, 0})});
-    model.holds.push_back({"bottom", {false, true, false}, elasticity::constant({7, 2, 0})});
+    model.fixed_supports.push_back({"left", {true, false, false}, elasticity::constant({1, 7, 0})});
+    model.fixed_supports.push_back(
+        {"bottom", {false, true, false}, elasticity::constant({7, 2, 0})});
     System system = elasticity::assemble(test::host(), model);
     EXPECT_FALSE(system.known_singular);
     EXPECT_EQ(system.natural_block, 1);
     EXPECT_EQ(system.matrix.rows(), 2 * 16 - 4 - 4);
     EXPECT_EQ(system.unknowns[0], -1);  // node 0 is the corner of both
-    EXPECT_EQ(system.held[0], 1);
-    EXPECT_EQ(system.held[1], 2);
+    EXPECT_EQ(system.prescribed[0], 1);
+    EXPECT_EQ(system.prescribed[1], 2);
     EXPECT_EQ(system.unknowns[2], -1);  // node 1 is on the left only
     EXPECT_EQ(system.unknowns[3], 0);
-    EXPECT_EQ(system.held[3], 0);
+    EXPECT_EQ(system.prescribed[3], 0);
 
-    model.holds.push_back({"left", {true, true, false}, elasticity::constant({3, 4, 0})});
+    model.fixed_supports.push_back({"left", {true, true, false}, elasticity::constant({3, 4, 0})});
     system = elasticity::assemble(test::host(), model);
-    EXPECT_EQ(system.held[0], 3);
-    EXPECT_EQ(system.held[1], 4);
+    EXPECT_EQ(system.prescribed[0], 3);
+    EXPECT_EQ(system.prescribed[1], 4);
     EXPECT_THROW(system.displacements(std::vector<double>(3)), InvalidArgument);
 }
 
 TEST(assembly, everything_held_leaves_an_empty_system) {
     Model model = model_of(CellShape::triangle, 1, 0);
-    model.holds = {{"left"}, {"right", {1, 1, 1}, elasticity::constant({1, 0, 0})}};
+    model.fixed_supports = {{"left"}, {"right", {1, 1, 1}, elasticity::constant({1, 0, 0})}};
     const System system = elasticity::assemble(test::host(), model);
     EXPECT_EQ(system.matrix.rows(), 0);
     EXPECT_FALSE(system.known_singular);
-    EXPECT_EQ(system.displacements({}), system.held);
+    EXPECT_EQ(system.displacements({}), system.prescribed);
 }
 
 TEST(assembly, nodes_of_no_element_have_no_unknowns) {
     Model model = model_of(CellShape::tetrahedron, 2, 0.5);
-    model.holds.push_back({"left"});
+    model.fixed_supports.push_back({"left"});
     const System without = elasticity::assemble(test::host(), model);
     model.mesh.points.insert(model.mesh.points.end(), {9, 9, 9});
     const System with = elasticity::assemble(test::host(), model);
@@ -311,9 +312,10 @@ TEST(assembly, nodes_of_no_element_have_no_unknowns) {
 }
 
 TEST(assembly, rigid_motions_that_are_left_are_seen) {
-    const auto singular = [](CellShape shape, const std::vector<elasticity::Hold>& holds) {
+    const auto singular = [](CellShape shape,
+                             const std::vector<elasticity::FixedSupport>& supports) {
         Model model = model_of(shape, 3, 0.5);
-        model.holds = holds;
+        model.fixed_supports = supports;
         return elasticity::assemble(test::host(), model).known_singular;
     };
     const std::array<bool, 3> x{1, 0, 0}, y{0, 1, 0}, z{0, 0, 1};
@@ -331,17 +333,17 @@ TEST(assembly, rigid_motions_that_are_left_are_seen) {
     // One point stops no rotation.
     Model model = model_of(CellShape::quadrilateral, 3, 0);
     model.mesh.groups.push_back({"corner", 0, {{CellShape::point, {0}}}});
-    model.holds = {{"corner"}};
+    model.fixed_supports = {{"corner"}};
     EXPECT_TRUE(elasticity::assemble(test::host(), model).known_singular);
     // A second piece that nothing holds.
-    model.holds = {{"left"}};
+    model.fixed_supports = {{"left"}};
     EXPECT_FALSE(elasticity::assemble(test::host(), model).known_singular);
     const Index first = model.mesh.node_count();
     model.mesh.points.insert(model.mesh.points.end(), {5, 0, 6, 0, 5, 1});
     model.mesh.elements.push_back({CellShape::triangle, {first, first + 1, first + 2}});
     EXPECT_TRUE(elasticity::assemble(test::host(), model).known_singular);
     model.mesh.groups[4].cells[0].nodes = {first, first + 1};
-    model.holds.push_back({"corner"});
+    model.fixed_supports.push_back({"corner"});
     EXPECT_FALSE(elasticity::assemble(test::host(), model).known_singular);
 }
 

@@ -143,7 +143,7 @@ Norms solve_waves(CellShape shape, Index cells) {
     model.body_force = [&](const Vector& x) { return waves.body_force(x); };
     const std::vector<std::string> sides = test::side_names(waves.dimensions);
     for (int axis = 0; axis < waves.dimensions; ++axis) {
-        model.holds.push_back(
+        model.fixed_supports.push_back(
             {sides[2 * axis], {1, 1, 1}, [&](const Vector& x) { return waves.displacement(x); }});
         model.tractions.push_back({sides[2 * axis + 1], [&waves, axis](const Vector& x) {
                                        return waves.traction(axis, x);
@@ -193,7 +193,7 @@ TEST(convergence, energy_is_half_the_work) {
         SCOPED_TRACE(to_string(shape));
         Model model;
         model.mesh = test::unit_mesh(shape, 6, 0.5);
-        model.holds.push_back({"left"});
+        model.fixed_supports.push_back({"left"});
         model.tractions.push_back({"right", elasticity::constant({0.3, -1, 0.2})});
         const elasticity::System system = elasticity::assemble(test::host(), model);
         const double rtol = 1e-12;

@@ -8,8 +8,8 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Below this a Jacobian is rounding: the cofactors and sums of three rows take about 20
-/// operations on products of at most their lengths.
+/// Relative Jacobians below this are rounding errors: the cofactors and sums of three rows take
+/// about 20 operations on products of at most their lengths.
 constexpr double flat = 32 * std::numeric_limits<double>::epsilon();
 
 template <CellShape S>
@@ -21,7 +21,7 @@ bool is_sound(const Mesh& mesh, std::span<const Index> nodes) {
     if constexpr (is_simplex(S)) {
         return true;
     } else {
-        // A corner of 180 degrees does no harm.
+        // A corner of 180 degrees is allowed.
         return Geometry(reference_points<S, Rule::corners>(), points).quality >= -flat;
     }
 }

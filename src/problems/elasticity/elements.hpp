@@ -11,7 +11,7 @@
 #include "base/parallel.hpp"
 #include "tessera/elasticity.hpp"
 
-/// Shape functions of the elements, their derivatives on a mesh, and who meets at a node.
+/// Shape functions of the elements, their derivatives on a mesh, and the elements at a node.
 namespace tessera::elasticity {
 
 template <CellShape S>
@@ -22,7 +22,7 @@ constexpr bool is_simplex(CellShape shape) {
 }
 
 /// Points of an element: two Gauss points an axis (the centre of a simplex), with weights; the
-/// centre; the corners, where a bilinear map turns over first.
+/// centre; the corners, where a bilinear map is inverted first.
 enum class Rule { gauss, centre, corners };
 
 constexpr int point_count(CellShape shape, Rule rule = Rule::gauss) {
@@ -160,7 +160,7 @@ Vector position(const Reference<S, P>& reference, int p, const double (&points)[
     return at;
 }
 
-/// The elements of a mesh under one numbering. Keeps a reference to the mesh, which it validates.
+/// The elements of all shapes, numbered consecutively. Validates the mesh and refers to it.
 class Elements {
   public:
     explicit Elements(const Mesh& mesh);
@@ -214,7 +214,7 @@ class Elements {
     std::string description(Index element) const;
 
     const Mesh& mesh_;
-    std::vector<Index> starts_;  ///< First element of each part, and the number of all.
+    std::vector<Index> starts_;  ///< First element of each shape, and their number.
 };
 
 /// The elements at each node, ascending.
@@ -237,7 +237,7 @@ class Stiffness {
         double lambda;
         double mu;
     };
-    /// Throws InvalidArgument for materials that are wrong or of no region.
+    /// Throws InvalidArgument for wrong materials and unknown regions.
     explicit Stiffness(const Model& model);
     const Lame& operator[](Index element) const {
         return regions_.empty() ? default_ : by_region_[regions_[element]];
@@ -249,8 +249,8 @@ class Stiffness {
     std::vector<Lame> by_region_;
 };
 
-/// Sets `unknowns`, `held`, `natural_block` and `known_singular` of a system; returns its rows.
-/// Throws InvalidArgument for groups that do not exist or have nodes that do not.
+/// Sets `unknowns`, `prescribed`, `natural_block` and `known_singular` of a system; returns its
+/// rows. Throws InvalidArgument for groups that do not exist or have unknown nodes.
 Index number_unknowns(const Model& model, const Elements& elements, System& system);
 
 /// Adds the tractions and forces on groups of a model to the forces on its nodes, `dimensions`

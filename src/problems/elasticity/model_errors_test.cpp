@@ -10,11 +10,11 @@ using elasticity::Model;
 Model good_model() {
     Model model;
     model.mesh = test::unit_mesh(CellShape::quadrilateral, 2, 0);
-    model.holds.push_back({"left"});
+    model.fixed_supports.push_back({"left"});
     return model;
 }
 
-std::string refusal(const Model& model) {
+std::string error_message(const Model& model) {
     try {
         elasticity::assemble(test::host(), model);
     } catch (const InvalidArgument& error) {
@@ -27,7 +27,7 @@ void expect_in(const std::string& part, const std::string& whole) {
     EXPECT_NE(whole.find(part), std::string::npos) << "'" << part << "' is not in: " << whole;
 }
 
-TEST(model_errors, good_model_is_accepted) { EXPECT_EQ(refusal(good_model()), "accepted"); }
+TEST(model_errors, good_model_is_accepted) { EXPECT_EQ(error_message(good_model()), "accepted"); }
 
 TEST(model_errors, inverted_and_flat_elements_are_named) {
     for (const CellShape shape : test::element_shapes) {
@@ -39,7 +39,7 @@ TEST(model_errors, inverted_and_flat_elements_are_named) {
         const std::vector<Index> before = nodes;
         for (const std::size_t element : {3u, 1u}) {  // later the first of two is named
             std::swap(nodes[element * n + 1], nodes[element * n + 2]);
-            const std::string message = refusal(model);
+            const std::string message = error_message(model);
             expect_in("element " + std::to_string(element) + " (" + to_string(shape) + ")",
                       message);
             expect_in("is inverted or flat", message);
@@ -51,9 +51,9 @@ TEST(model_errors, inverted_and_flat_elements_are_named) {
         for (std::size_t c = 0; c < n; ++c) {
             for (int i = 0; i < d; ++i) model.mesh.points[nodes[n + c] * d + i] = double(c);
         }
-        expect_in("is inverted or flat", refusal(model));
+        expect_in("is inverted or flat", error_message(model));
         model.mesh.points[nodes[n] * d] = std::numeric_limits<double>::quiet_NaN();
-        expect_in("is inverted or flat", refusal(model));
+        expect_in("is inverted or flat", error_message(model));
     }
 }
 
@@ -62,7 +62,7 @@ TEST(model_errors, flat_is_measured_against_the_edges) {
         Model model;
         model.mesh.points = {0, 0, 1, 0, 0.5, height};
         model.mesh.elements = {{CellShape::triangle, {0, 1, 2}}};
-        return refusal(model);
+        return error_message(model);
     };
     EXPECT_EQ(triangle(1e-10), "accepted");
     expect_in("is inverted or flat", triangle(0x1p-50));
@@ -71,7 +71,7 @@ TEST(model_errors, flat_is_measured_against_the_edges) {
         Model model;
         model.mesh = test::unit_mesh(CellShape::hexahedron, 1, 0);
         for (double& x : model.mesh.points) x *= scale;
-        return refusal(model);
+        return error_message(model);
     };
     EXPECT_EQ(tiny(1e-30), "accepted");
     EXPECT_EQ(tiny(1e30), "accepted");
@@ -84,7 +84,7 @@ TEST(model_errors, quadrilaterals_are_convex) {
         Model model;
         model.mesh.points = {0, 0, 1, 0, x, x, 0, 1};
         model.mesh.elements = {{CellShape::quadrilateral, {0, 1, 2, 3}}};
-        return refusal(model);
+        return error_message(model);
     };
     EXPECT_EQ(square(1), "accepted");
     EXPECT_EQ(square(0.5), "accepted");
@@ -92,84 +92,86 @@ TEST(model_errors, quadrilaterals_are_convex) {
     expect_in("is inverted or flat", square(0));
 }
 
-TEST(model_errors, wrong_nodes_and_shapes_are_refused) {
+TEST(model_errors, wrong_nodes_and_shapes_are_rejected) {
     Model model = good_model();
     std::vector<Index>& nodes = model.mesh.elements[0].nodes;
     nodes[5] = 9;
     expect_in("element 1 (quadrilateral) names node 9; the mesh has 9 nodes, counted from 0",
-              refusal(model));
+              error_message(model));
     nodes[5] = -1;
-    expect_in("names node -1", refusal(model));
+    expect_in("names node -1", error_message(model));
     nodes[5] = nodes[7];
     expect_in("element 1 (quadrilateral) names node " + std::to_string(nodes[7]) + " twice",
-              refusal(model));
+              error_message(model));
     model = good_model();
     model.mesh.elements.push_back({CellShape::tetrahedron, {0, 1, 2, 3}});
-    expect_in("a mesh of 2 dimensions has no elements of shape tetrahedron", refusal(model));
+    expect_in("a mesh of 2 dimensions has no elements of shape tetrahedron", error_message(model));
     model = good_model();
     model.mesh.elements[0].nodes.pop_back();
-    expect_in("elements of shape quadrilateral name 15 nodes, no multiple of 4", refusal(model));
+    expect_in("elements of shape quadrilateral name 15 nodes, no multiple of 4",
+              error_message(model));
     model = good_model();
     model.mesh.points.pop_back();
-    expect_in("17 coordinates, no whole number of points", refusal(model));
+    expect_in("17 coordinates, no whole number of points", error_message(model));
     model = good_model();
     model.mesh.groups[0].cells[0].nodes.pop_back();
-    expect_in("cells of group 'left' of shape segment name 3 nodes", refusal(model));
+    expect_in("cells of group 'left' of shape segment name 3 nodes", error_message(model));
     model = good_model();
     model.mesh.dimensions = 4;
-    expect_in("2 or 3 dimensions", refusal(model));
+    expect_in("2 or 3 dimensions", error_message(model));
 }
 
-TEST(model_errors, wrong_groups_are_refused) {
+TEST(model_errors, wrong_groups_are_rejected) {
     Model model = good_model();
-    model.holds.push_back({"lid"});
-    expect_in("the mesh has no group 'lid'; it has left, right, bottom, top", refusal(model));
+    model.fixed_supports.push_back({"lid"});
+    expect_in("the mesh has no group 'lid'; it has left, right, bottom, top", error_message(model));
     model = good_model();
     model.tractions.push_back({"lid", elasticity::constant({1, 0, 0})});
-    expect_in("the mesh has no group 'lid'", refusal(model));
+    expect_in("the mesh has no group 'lid'", error_message(model));
     model = good_model();
     model.mesh.groups.push_back({"corner", 0, {{CellShape::point, {0}}}});
     model.tractions.push_back({"corner", elasticity::constant({1, 0, 0})});
     expect_in("group 'corner' has a cell of shape point; a traction needs segments",
-              refusal(model));
+              error_message(model));
     model = good_model();
     model.mesh.groups[1].cells[0].nodes[0] = 50;
-    model.holds.push_back({"right"});
-    expect_in("group 'right' names node 50; the mesh has 9 nodes", refusal(model));
+    model.fixed_supports.push_back({"right"});
+    expect_in("group 'right' names node 50; the mesh has 9 nodes", error_message(model));
     model = good_model();
     model.mesh.points.insert(model.mesh.points.end(), {5, 5});
     model.mesh.groups[1].cells[0].nodes[0] = 9;
     model.tractions.push_back({"right", elasticity::constant({1, 0, 0})});
-    expect_in("the load on 'right' is on node 9, which belongs to no element", refusal(model));
+    expect_in("the load on 'right' is on node 9, which belongs to no element",
+              error_message(model));
 }
 
-TEST(model_errors, wrong_materials_are_refused) {
+TEST(model_errors, wrong_materials_are_rejected) {
     Model model = good_model();
     model.material.young_modulus = 0;
-    expect_in("the material: Young's modulus 0 is not a positive number", refusal(model));
+    expect_in("the material: Young's modulus 0 is not a positive number", error_message(model));
     model.material = {1, 0.5};
-    EXPECT_EQ(refusal(model), "accepted");  // plane stress
+    EXPECT_EQ(error_message(model), "accepted");  // plane stress
     model.material = {1, 0.51};
-    expect_in("Poisson's ratio 0.51 is not in (-1, 0.5]", refusal(model));
+    expect_in("Poisson's ratio 0.51 is not in (-1, 0.5]", error_message(model));
     model.mesh = test::unit_mesh(CellShape::tetrahedron, 1, 0);
     model.material = {1, 0.5};
-    expect_in("Poisson's ratio 0.5 is not in (-1, 0.5)", refusal(model));
+    expect_in("Poisson's ratio 0.5 is not in (-1, 0.5)", error_message(model));
     model = good_model();
     model.mesh.region_names = {"steel", "brass"};
     model.mesh.regions = {0, 1, 1, 0};
-    EXPECT_EQ(refusal(model), "accepted");
+    EXPECT_EQ(error_message(model), "accepted");
     model.materials["brass"] = {-1, 0};
-    expect_in("brass: Young's modulus -1", refusal(model));
+    expect_in("brass: Young's modulus -1", error_message(model));
     model.materials = {{"lead", {}}};
-    expect_in("the mesh has no region 'lead'; it has steel, brass", refusal(model));
+    expect_in("the mesh has no region 'lead'; it has steel, brass", error_message(model));
     model.materials.clear();
     model.mesh.regions[3] = 2;
-    expect_in("an element is of region 2, counted from 0; the mesh has 2", refusal(model));
+    expect_in("an element is of region 2, counted from 0; the mesh has 2", error_message(model));
     model.mesh.regions.pop_back();
-    expect_in("the mesh gives regions for 3 elements and has 4", refusal(model));
+    expect_in("the mesh gives regions for 3 elements and has 4", error_message(model));
 }
 
-TEST(model_errors, wrong_displacements_are_refused) {
+TEST(model_errors, wrong_displacements_are_rejected) {
     const Model model = good_model();
     const std::vector<double> few(4);
     EXPECT_THROW(elasticity::element_strains(test::host(), model, few), InvalidArgument);

@@ -12,7 +12,7 @@ Problem<T> make(const std::string& text) {
     return problems::generate<T>(test::host(), Spec(text));
 }
 
-std::string refusal(const std::string& text) {
+std::string error_message(const std::string& text) {
     try {
         make(text);
     } catch (const InvalidArgument& error) {
@@ -125,27 +125,28 @@ TEST(models, simplices_have_uneven_rows) {
     EXPECT_EQ(lengths("elasticity3d:4,element=tet4,free"), (std::pair<Offset, Offset>(18, 81)));
 }
 
-TEST(models, wrong_texts_are_refused_with_a_way_out) {
-    expect_in("Valid: t3, q4", refusal("elasticity2d:4,element=tet4"));
-    expect_in("Valid: tet4, hex8", refusal("elasticity3d:4,element=t3"));
-    expect_in("Valid: tet4, hex8", refusal("cantilever3d:4,element=hex"));
-    expect_in("Valid: t3, q4", refusal("plate_hole:4,element=t4"));
-    expect_in("is not within 0..", refusal("elasticity2d:4,jitter=1"));
-    expect_in("is not within 0..", refusal("cantilever2d:4,jitter=-0.1"));
+TEST(models, wrong_texts_are_rejected_with_a_way_out) {
+    expect_in("Valid: t3, q4", error_message("elasticity2d:4,element=tet4"));
+    expect_in("Valid: tet4, hex8", error_message("elasticity3d:4,element=t3"));
+    expect_in("Valid: tet4, hex8", error_message("cantilever3d:4,element=hex"));
+    expect_in("Valid: t3, q4", error_message("plate_hole:4,element=t4"));
+    expect_in("is not within 0..", error_message("elasticity2d:4,jitter=1"));
+    expect_in("is not within 0..", error_message("cantilever2d:4,jitter=-0.1"));
     for (const char* grading : {"0", "-2", "1e-7", "2e6"}) {
         const std::string text = std::string("elasticity3d:4,grading=") + grading;
         expect_in("grading: " + std::string(grading) + " is not within 1e-06..1e+06",
-                  refusal(text));
+                  error_message(text));
     }
-    expect_in("'nan' is not finite", refusal("elasticity2d:4,grading=nan"));
-    expect_in("'fine' is not a number", refusal("cantilever3d:4,grading=fine"));
-    expect_in("option 'grading'", refusal("plate_hole:4,grading=2"));
-    expect_in("is not within 1..1000", refusal("cantilever2d:4,length=0"));
-    expect_in("option 'jitter'", refusal("plate_hole:4,jitter=0.1"));
-    expect_in("option 'elment'; did you mean 'element'?", refusal("elasticity2d:4,elment=t3"));
+    expect_in("'nan' is not finite", error_message("elasticity2d:4,grading=nan"));
+    expect_in("'fine' is not a number", error_message("cantilever3d:4,grading=fine"));
+    expect_in("option 'grading'", error_message("plate_hole:4,grading=2"));
+    expect_in("is not within 1..1000", error_message("cantilever2d:4,length=0"));
+    expect_in("option 'jitter'", error_message("plate_hole:4,jitter=0.1"));
+    expect_in("option 'elment'; did you mean 'element'?",
+              error_message("elasticity2d:4,elment=t3"));
     for (const std::string text : {"elasticity2d:40000,element=t3", "elasticity3d:900,jitter=0.5",
                                    "cantilever2d:20000", "cantilever3d:500", "plate_hole:30000"}) {
-        expect_in("has more than 2^31 - 1 unknowns", refusal(text));
+        expect_in("has more than 2^31 - 1 unknowns", error_message(text));
     }
 }
 
@@ -155,7 +156,7 @@ double compliance(const std::string& text) {
     elasticity::System system;
     system.matrix = copy_to(test::host(), problem.matrix.view());
     system.load = problem.load;
-    system.held.assign(problem.load.size(), 0);
+    system.prescribed.assign(problem.load.size(), 0);
     for (Index k = 0; k < problem.matrix.rows(); ++k) system.unknowns.push_back(k);
     const std::vector<double> x = test::solve(system, 1e-10);
     double work = 0;

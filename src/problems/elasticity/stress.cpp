@@ -6,7 +6,7 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Rows and columns of the numbers of a tensor.
+/// Rows and columns of the stored components of a symmetric tensor.
 constexpr int tensor_rows[2][6] = {{0, 1, 0}, {0, 1, 2, 0, 1, 0}};
 constexpr int tensor_columns[2][6] = {{0, 1, 1}, {0, 1, 2, 1, 2, 2}};
 
@@ -90,7 +90,7 @@ double strain_energy(const Context& cpu, const Model& model,
             strain_at(geometry, p, elements.nodes(element), displacements, strain);
             std::copy_n(strain, 6, stress);
             strain_to_stress(d, stiffness[element], stress);
-            double product = 0;  // each shear stands for two entries
+            double product = 0;  // each shear is two entries of the tensor
             for (int k = 0; k < tensor_components(d); ++k) {
                 product += (k < d ? 1 : 2) * strain[k] * stress[k];
             }

@@ -54,7 +54,7 @@ TEST(stress, regions_have_their_materials) {
         }
         model.material = {2, 0};
         model.materials["stiff"] = {5, 0};
-        model.holds.push_back({"left"});
+        model.fixed_supports.push_back({"left"});
         model.tractions.push_back({"right", elasticity::constant({3, 0, 0})});
         const elasticity::System system = elasticity::assemble(test::host(), model);
         const double residual = test::residual_bound(system.matrix.view(), 4, 0, d, 1.05) +
@@ -98,7 +98,7 @@ struct Plate {
 Plate solve_plate(CellShape shape, Index size) {
     Model model;
     model.mesh = meshes::plate_with_hole(shape, size);
-    model.holds = {{"left", {true, false, false}}, {"bottom", {false, true, false}}};
+    model.fixed_supports = {{"left", {true, false, false}}, {"bottom", {false, true, false}}};
     model.tractions = {{"right",
                         [](const Vector& x) {
                             return Vector{kirsch(x)[0], kirsch(x)[2]};
@@ -159,7 +159,7 @@ TEST(stress, forces_on_groups_and_thickness) {
         elasticity::Model model;
         model.mesh = plane ? meshes::rectangle(shape, 4, 3) : meshes::box(shape, 3, 2, 2);
         model.mesh.groups.push_back({"points", 0, {{CellShape::point, {1, 5, 7}}}});
-        model.holds = {{"left"}};
+        model.fixed_supports = {{"left"}};
         model.thickness = 0.25;
         for (const char* group : {"right", "points"}) {
             model.forces = {{group, {3, -2, 1}}};

@@ -16,10 +16,11 @@ Vector point_of(const Mesh& mesh, Index node) {
     return point;
 }
 
-/// Nodes under the number of the connected part they are in.
-class Parts {
+/// Union-find: the connected part of the mesh that a node belongs to.
+class ConnectedParts {
   public:
-    explicit Parts(const Elements& elements) : parent_(std::size_t(elements.mesh().node_count())) {
+    explicit ConnectedParts(const Elements& elements)
+        : parent_(std::size_t(elements.mesh().node_count())) {
         std::iota(parent_.begin(), parent_.end(), Index(0));
         for (Index element = 0; element < elements.count(); ++element) {
             const std::span<const Index> nodes = elements.nodes(element);
@@ -41,14 +42,14 @@ class Parts {
     std::vector<Index> parent_;
 };
 
-/// The rigid motions of one part of the mesh that its given displacements oppose.
+/// The rigid motions of a connected part that its prescribed displacements prevent.
 struct PartMotions {
     Vector low, high;
     std::vector<std::array<double, 6>> opposed;  ///< Orthonormal.
 
     explicit PartMotions(const Vector& point) : low(point), high(point) {}
 
-    /// Adds the displacement `i` of each motion at the point: of the translations, then of the
+    /// Adds a prescribed component `i` at a point: its coefficients in the translations and the
     /// rotations about the middle, in units of the part's size.
     void oppose(const Vector& point, int i, int dimensions) {
         double size = 0;
@@ -81,11 +82,12 @@ struct PartMotions {
     bool all_opposed(int dimensions) const { return opposed.size() == (dimensions == 2 ? 3 : 6); }
 };
 
-/// `unknowns` holds -1 at held displacements; `used` says which nodes have elements.
+/// Whether a connected part is free to move rigidly. `unknowns` is -1 at prescribed displacements;
+/// `used`: nodes with elements.
 bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
                    const std::vector<Index>& unknowns) {
     const Mesh& mesh = elements.mesh();
-    Parts parts(elements);
+    ConnectedParts parts(elements);
     std::map<Index, PartMotions> motions;  // by the least node of the part
     for (Index node = 0; node < mesh.node_count(); ++node) {
         if (!used[node]) continue;
@@ -223,20 +225,20 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
         for (const Index node : elements.nodes(element)) used[node] = 1;
     }
     system.unknowns.resize(used.size() * d);
-    system.held.assign(used.size() * d, 0);
+    system.prescribed.assign(used.size() * d, 0);
     for (std::size_t k = 0; k < system.unknowns.size(); ++k) {
         system.unknowns[k] = used[k / d] ? 0 : -1;
     }
-    for (const Hold& hold : model.holds) {
-        const MeshGroup& group = mesh.group(hold.group);
+    for (const FixedSupport& support : model.fixed_supports) {
+        const MeshGroup& group = mesh.group(support.group);
         check_nodes(mesh, group);
         for (const Cells& cells : group.cells) {
             for (const Index node : cells.nodes) {
-                const Vector value = hold.displacement(point_of(mesh, node));
+                const Vector value = support.displacement(point_of(mesh, node));
                 for (std::size_t i = 0; i < d; ++i) {
-                    if (!hold.components[i]) continue;
+                    if (!support.components[i]) continue;
                     system.unknowns[node * d + i] = -1;
-                    system.held[node * d + i] = value[i];
+                    system.prescribed[node * d + i] = value[i];
                 }
             }
         }

@@ -22,13 +22,13 @@ std::pair<Index, Index> size_range(Spec& spec) {
 }
 
 /// block = H block (or block H from the right) with the reflection H = I - 2 v v^T / v^T v of a
-/// random v; n x n, row-major. `work` holds 2 n numbers.
-void reflect(Draws& draws, Index n, bool from_right, double* block, double* work) {
+/// random v; n x n, row-major. `work` has room for 2 n numbers.
+void reflect(RandomStream& random, Index n, bool from_right, double* block, double* work) {
     double* v = work;
     double* w = work + n;
     double square = 0;
     for (Index i = 0; i < n; ++i) {
-        v[i] = draws.symmetric();
+        v[i] = random.symmetric();
         square += v[i] * v[i];
     }
     if (square == 0) return;
@@ -52,7 +52,7 @@ void reflect(Draws& draws, Index n, bool from_right, double* block, double* work
 }
 
 /// U diag(s) V, U and V products of three reflections each, s_k = condition^(-k / (n - 1)).
-void random_block(Draws& draws, Index n, double condition, std::vector<double>& block,
+void random_block(RandomStream& random, Index n, double condition, std::vector<double>& block,
                   std::vector<double>& work) {
     block.assign(std::size_t(n) * n, 0);
     work.resize(2 * std::size_t(n));
@@ -61,19 +61,19 @@ void random_block(Draws& draws, Index n, double condition, std::vector<double>& 
     }
     for (int side = 0; side < 2; ++side) {
         for (int reflection = 0; reflection < 3; ++reflection) {
-            reflect(draws, n, side == 1, block.data(), work.data());
+            reflect(random, n, side == 1, block.data(), work.data());
         }
     }
 }
 
 }  // namespace
 
-/// N at the end of the diagonal, 2 on its other places, -1 in the last row and column. Symmetric
+/// N at the end of the diagonal, 2 elsewhere on it, -1 in the last row and column. Symmetric
 /// positive definite.
 Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
     spec.finish();
     const Index end = size - 1;  // The dense row.
-    return assemble_rows(cpu, size, [&](Index i, RowList& row) {
+    return assemble_rows(cpu, size, [&](Index i, RowEntries& row) {
         if (i < end) {
             row.add(i, 2);
             row.add(end, -1);
@@ -92,11 +92,11 @@ Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
     const Offset block = spec.integer(1, 0, 1, std::numeric_limits<Index>::max());
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
-    auto problem = assemble_rows(cpu, size, [&](Index i, RowList& row) {
+    auto problem = assemble_rows(cpu, size, [&](Index i, RowEntries& row) {
         const Offset start = i / block * block;
-        Draws draws(seed, i);
+        RandomStream random(seed, i);
         for (Offset j = start; j < std::min<Offset>(start + block, size); ++j) {
-            row.store(j, draws.symmetric());
+            row.store(j, random.symmetric());
         }
     });
     problem.natural_block = Index(std::min<Offset>(block, size));
@@ -113,15 +113,15 @@ Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
 
-    checked_unknowns(spec, double(count) * low);
+    checked_unknown_count(spec, double(count) * low);
     std::vector<Offset> starts(std::size_t(count) + 1);  // the first row and entry of each block
     std::vector<Offset> entry_starts(starts.size());
     for (Index b = 0; b < count; ++b) {
-        const Index n = Draws(seed, b).integer(low, high);
+        const Index n = RandomStream(seed, b).integer(low, high);
         starts[b + 1] = starts[b] + n;
         entry_starts[b + 1] = entry_starts[b] + Offset(n) * n + (b + 1 < count ? 1 : 0);
     }
-    const Index size = checked_unknowns(spec, double(starts[count]));
+    const Index size = checked_unknown_count(spec, double(starts[count]));
     Problem<double> problem;
     problem.natural_block = low == high ? low : 1;
     problem.matrix = CsrMatrix<double>(cpu, size, size, entry_starts[count]);
@@ -133,9 +133,9 @@ Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
         std::vector<double> block, work;
         for (Offset b = first; b < last; ++b) {
             const Index n = Index(starts[b + 1] - starts[b]);
-            Draws draws(seed, b);
-            draws.integer(lowest, highest);  // the size again
-            random_block(draws, n, condition, block, work);
+            RandomStream random(seed, b);
+            random.integer(lowest, highest);  // the size again
+            random_block(random, n, condition, block, work);
             std::ranges::copy(block, values + entry_starts[b]);
             for (Index i = 0; i < n; ++i) {
                 const Offset at = entry_starts[b] + Offset(i) * n;

@@ -53,25 +53,25 @@ void set_stiffness(int dimensions, double side, ElementStiffness& stiffness) {
 /// Nodes of a grid with `dimensions` unknowns at each; the last axis is numbered fastest, the
 /// unknowns of a node follow each other. Two dimensions leave the first axis with one node.
 struct NodeGrid {
-    using Place = std::array<Index, 3>;  ///< Indices along the axes.
+    using GridIndex = std::array<Index, 3>;  ///< By axis.
 
-    Place nodes{1, 1, 1};
+    GridIndex nodes{1, 1, 1};
     int dimensions;
     bool clamped;  ///< The first axis has elements, but no nodes, before its first node.
 
     Index node_count() const { return nodes[0] * nodes[1] * nodes[2]; }
-    Place place(Index node) const {
+    GridIndex index_of(Index node) const {
         return {node / nodes[2] / nodes[1], node / nodes[2] % nodes[1], node % nodes[2]};
     }
-    bool has_before(const Place& place, int axis) const { return place[axis] > 0; }
-    bool has_after(const Place& place, int axis) const { return place[axis] + 1 < nodes[axis]; }
+    bool has_before(const GridIndex& at, int axis) const { return at[axis] > 0; }
+    bool has_after(const GridIndex& at, int axis) const { return at[axis] + 1 < nodes[axis]; }
     /// Whether there is an element of which the node is this corner.
-    bool has_element(const Place& place, int corner) const {
+    bool has_element(const GridIndex& at, int corner) const {
         bool found = true;
         for (int axis = 3 - dimensions; axis < 3; ++axis) {
             const bool upper = (corner >> (2 - axis)) & 1;
-            const bool before = has_before(place, axis) || (clamped && axis == 3 - dimensions);
-            found = found && (upper ? before : has_after(place, axis));
+            const bool before = has_before(at, axis) || (clamped && axis == 3 - dimensions);
+            found = found && (upper ? before : has_after(at, axis));
         }
         return found;
     }
@@ -85,12 +85,12 @@ Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
                               const ElementStiffness& stiffness) {
     const int d = grid.dimensions;
     constexpr int neighbour_of_corner[8] = {0, 1, 3, 4, 9, 10, 12, 13};  // Bits as base-3 digits.
-    return assemble_rows(cpu, grid.node_count() * d, [&](Index i, RowList& row) {
+    return assemble_rows(cpu, grid.node_count() * d, [&](Index i, RowEntries& row) {
         const Index node = i / d;
-        const NodeGrid::Place place = grid.place(node);
+        const NodeGrid::GridIndex at = grid.index_of(node);
         double sums[27][3]{};  // By the neighbour: a step of -1, 0 or 1 along each axis.
         for (int a = (1 << d) - 1; a >= 0; --a) {
-            if (!grid.has_element(place, a)) continue;
+            if (!grid.has_element(at, a)) continue;
             for (int b = 0; b < 1 << d; ++b) {
                 double* const sum = sums[13 + neighbour_of_corner[b] - neighbour_of_corner[a]];
                 for (int j = 0; j < d; ++j) sum[j] += stiffness[a][i - node * d][b][j];
@@ -100,8 +100,8 @@ Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
             const int step[] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1};
             bool exists = true;
             for (int axis = 0; axis < 3; ++axis) {
-                exists = exists && (step[axis] >= 0 || grid.has_before(place, axis)) &&
-                         (step[axis] <= 0 || grid.has_after(place, axis));
+                exists = exists && (step[axis] >= 0 || grid.has_before(at, axis)) &&
+                         (step[axis] <= 0 || grid.has_after(at, axis));
             }
             if (!exists) continue;
             const Index other =
@@ -118,10 +118,10 @@ std::vector<double> side_load(const NodeGrid& grid, double side) {
     std::vector<double> load(std::size_t(grid.node_count()) * grid.dimensions);
     for (Index node = grid.node_count() / grid.nodes[x] * (grid.nodes[x] - 1);
          node < grid.node_count(); ++node) {
-        const NodeGrid::Place place = grid.place(node);
+        const NodeGrid::GridIndex at = grid.index_of(node);
         double weight = 1;
         for (int axis = 2; axis > x; --axis) {
-            const bool inside = grid.has_before(place, axis) && grid.has_after(place, axis);
+            const bool inside = grid.has_before(at, axis) && grid.has_after(at, axis);
             weight *= inside ? side : side / 2;
         }
         load[std::size_t(node) * grid.dimensions + 1] = -weight;
@@ -172,7 +172,7 @@ Problem<double> assembled(const Context& cpu, Mesh mesh, bool free) {
     elasticity::Model model;
     model.mesh = std::move(mesh);
     if (!free) {
-        model.holds.push_back({"left"});
+        model.fixed_supports.push_back({"left"});
         model.tractions.push_back({"right", elasticity::constant({0, -1, 0})});
     }
     return assembled(cpu, model);
@@ -191,7 +191,8 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     const meshes::GridOptions options = read_grid_options(spec);
     spec.finish();
     const double first_axis = double(size) + (free ? 1 : 0);
-    checked_unknowns(spec, dimensions * first_axis * std::pow(double(size) + 1, dimensions - 1));
+    checked_unknown_count(spec,
+                          dimensions * first_axis * std::pow(double(size) + 1, dimensions - 1));
 
     const bool simplices = element == CellShape::triangle || element == CellShape::tetrahedron;
     if (simplices || options.jitter > 0 || options.gradings[0] != 1) {
@@ -218,21 +219,21 @@ Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
     const CellShape element = read_element(spec, dimensions);
     meshes::GridOptions options = read_grid_options(spec);
     spec.finish();
-    checked_unknowns(spec,
-                     dimensions * (length * size + 1) * std::pow(double(size) + 1, dimensions - 1));
+    checked_unknown_count(
+        spec, dimensions * (length * size + 1) * std::pow(double(size) + 1, dimensions - 1));
     options.lengths[0] = length;
     return assembled(cpu, beam(element, Index(length) * size, size, options), false);
 }
 
 /// A quarter of a plate of width 8 with a hole of radius 1 under the traction (1, 0) on its right
-/// side. Nodes on a line of symmetry keep one unknown, so that there is no natural block.
+/// side. Nodes on a line of symmetry have one unknown, so there is no natural block.
 Problem<double> plate_hole(const Context& cpu, Spec& spec, Index size) {
     const CellShape element = read_element(spec, 2);
     spec.finish();
-    checked_unknowns(spec, 2 * (double(size) + 1) * (2 * double(size) + 1));
+    checked_unknown_count(spec, 2 * (double(size) + 1) * (2 * double(size) + 1));
     elasticity::Model model;
     model.mesh = meshes::plate_with_hole(element, size);
-    model.holds = {{"left", {true, false, false}}, {"bottom", {false, true, false}}};
+    model.fixed_supports = {{"left", {true, false, false}}, {"bottom", {false, true, false}}};
     model.tractions.push_back({"right", elasticity::constant({1, 0, 0})});
     return assembled(cpu, model);
 }

@@ -35,7 +35,7 @@ struct Elasticity {
     Index nodes() const { return matrix.rows / dimensions; }
 
     /// Grid indices of a node, x slowest.
-    std::array<Index, 3> place(Index node) const {
+    std::array<Index, 3> index_of(Index node) const {
         std::array<Index, 3> at{};
         for (int axis = dimensions - 1; axis >= 0; --axis, node /= size + 1) {
             at[axis] = axis == 0 ? node + (free ? 0 : 1) : node % (size + 1);
@@ -98,7 +98,7 @@ template <class T>
 std::vector<double> linear_field(const Elasticity<T>& system, const Gradient& gradient) {
     std::vector<double> u;
     for (Index node = 0; node < system.nodes(); ++node) {
-        const auto at = system.place(node);
+        const auto at = system.index_of(node);
         for (int i = 0; i < system.dimensions; ++i) {
             double sum = 0;
             for (int j = 0; j < system.dimensions; ++j) {
@@ -127,7 +127,7 @@ std::pair<double, double> row_product(const CsrView<T>& matrix, const std::vecto
 /// the outward sign times the integral of the shape function over that side; 0 inside.
 template <class T>
 double boundary_force(const Elasticity<T>& system, const Gradient& sigma, Index node, int i) {
-    const auto at = system.place(node);
+    const auto at = system.index_of(node);
     const double side = 1. / system.size;
     double force = 0;
     for (int k = 0; k < system.dimensions; ++k) {
@@ -385,7 +385,7 @@ TEST(elasticity, load_is_the_traction_on_the_far_side) {
             for (Index row = 0; row < system.matrix.rows; ++row) {
                 const Index node = row / dimensions;
                 const double expected =
-                    system.place(node)[0] == size
+                    system.index_of(node)[0] == size
                         ? boundary_force(system, traction, node, row % dimensions)
                         : 0;
                 EXPECT_DOUBLE_EQ(system.problem.load[row], expected);

@@ -12,7 +12,7 @@
 #include "base/philox.hpp"
 #include "tessera/problems.hpp"
 
-/// The generators that `generate` knows, and what they share.
+/// The generators of `generate`, and their common parts.
 namespace tessera::problems {
 
 /// Reads its options from `spec`, whose first value is `size`, calls Spec::finish before any work,
@@ -30,18 +30,18 @@ inline int dimensions_of(const Spec& spec) {
 }
 
 /// Throws InvalidArgument when a problem has more unknowns than Index can number. `unknowns` is a
-/// double because the product that gives it may exceed 2^63; it is exact where it matters.
-Index checked_unknowns(const Spec& spec, double unknowns);
+/// double because products may exceed 2^63; it is exact up to the limit.
+Index checked_unknown_count(const Spec& spec, double unknowns);
 
 inline std::uint64_t seed_of(Spec& spec) {
     return std::uint64_t(spec.integer("seed", 1, 0, std::numeric_limits<Offset>::max()));
 }
 
-/// Random numbers of one object (a row, a block, a point): they depend on the seed, the object's
-/// number and how many were drawn before.
-class Draws {
+/// Random numbers of one object (a row, a block, a point): Philox keyed by the seed and the
+/// object's number.
+class RandomStream {
   public:
-    Draws(std::uint64_t seed, Offset stream) : seed_(seed), stream_(std::uint64_t(stream)) {}
+    RandomStream(std::uint64_t seed, Offset stream) : seed_(seed), stream_(std::uint64_t(stream)) {}
 
     /// Uniform in [0, 1).
     double uniform() {
@@ -70,12 +70,12 @@ class Draws {
 };
 
 /// The entries of one row: columns and values.
-class RowList {
+class RowEntries {
   public:
-    explicit RowList(Offset columns) : columns_(columns) {}
+    explicit RowEntries(Offset columns) : columns_(columns) {}
 
     void store(Offset column, double value) { entries_.emplace_back(column, value); }
-    /// The same without zeros and columns outside the matrix.
+    /// Stores an entry unless it is zero or outside the matrix.
     void add(Offset column, double value) {
         if (value != 0 && column >= 0 && column < columns_) store(column, value);
     }
@@ -102,14 +102,14 @@ class RowList {
     std::vector<std::pair<Offset, double>> entries_;
 };
 
-/// The problem with a square matrix whose row i holds what row_at(i, list) adds; row_at is called
-/// twice for each row, by all threads.
+/// The problem with a square matrix whose row i has the entries that row_at(i, row) adds; row_at is
+/// called twice for each row, by all threads.
 template <class RowAt>
 Problem<double> assemble_rows(const Context& cpu, Index rows, RowAt&& row_at) {
     std::vector<Offset> starts(std::size_t(rows) + 1, 0);
     const auto each_row = [&](auto&& use) {
         const auto visit_range = [&](Offset first, Offset last) {
-            RowList list(rows);
+            RowEntries list(rows);
             for (Offset i = first; i < last; ++i) {
                 list.clear();
                 row_at(Index(i), list);

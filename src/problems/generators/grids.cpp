@@ -12,7 +12,7 @@ struct Grid {
     int dimensions;
 
     Index unknowns(const Spec& spec) const {
-        return checked_unknowns(spec, std::pow(double(size), dimensions));
+        return checked_unknown_count(spec, std::pow(double(size), dimensions));
     }
 
     /// visit(other, side) for a point (side 0) and its neighbours on each axis (side -1 for the
@@ -29,8 +29,9 @@ struct Grid {
         }
     }
 
-    /// Adds a row of the stencil with these numbers.
-    void add_star(Offset point, double lower, double diagonal, double upper, RowList& row) const {
+    /// Adds the stencil's row at a point.
+    void add_star(Offset point, double lower, double diagonal, double upper,
+                  RowEntries& row) const {
         star(point, [&](Offset other, int side) {
             row.add(other, side < 0 ? lower : side > 0 ? upper : diagonal);
         });
@@ -46,9 +47,9 @@ class Crystal {
 
     Crystal(Index size, Index atoms, std::uint64_t seed) : size_(size), atoms_(std::size_t(atoms)) {
         for (std::size_t k = 0; k < atoms_.size(); ++k) {
-            Draws draws(seed, Offset(k));
+            RandomStream random(seed, Offset(k));
             for (double& x : atoms_[k].center) {
-                x = (0.25 + 0.5 * draws.uniform()) * size * spacing;
+                x = (0.25 + 0.5 * random.uniform()) * size * spacing;
             }
             double square = 0;
             each_point(atoms_[k], [&](Offset, double weight) { square += weight * weight; });
@@ -62,7 +63,7 @@ class Crystal {
         return sum;
     }
 
-    void add_projectors(Offset point, RowList& row) const {
+    void add_projectors(Offset point, RowEntries& row) const {
         for (const Atom& atom : atoms_) {
             const double own = weight(atom, point);
             if (own == 0) continue;
@@ -117,11 +118,11 @@ class Crystal {
     std::vector<Atom> atoms_;
 };
 
-/// The matrix with this row at every point of a grid.
+/// The matrix of a 3-, 5- or 7-point stencil.
 Problem<double> assemble_stencil(const Context& cpu, const Spec& spec, const Grid& grid,
                                  double lower, double diagonal, double upper) {
     spec.finish();
-    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowEntries& row) {
         grid.add_star(i, lower, diagonal, upper, row);
     });
 }
@@ -156,8 +157,8 @@ Problem<double> shell(const Context& cpu, Spec& spec, Index size) {
     const double thickness = spec.real("thickness", 0.01, 0, 1e9);
     const double shift = spec.real("shift", 0, 0, 1e9);
     spec.finish();
-    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
-        // t L^2 + L: every path of two steps, then those of one.
+    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowEntries& row) {
+        // t L^2 + L: the rows of L at the neighbours and at the point.
         const auto laplacian = [&](Offset from, double factor) {
             grid.add_star(from, -factor, 4 * factor, -factor, row);
         };
@@ -178,12 +179,12 @@ Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
     const double leak = spec.real("leak", 1e-3, 0, 1e300);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
-    // Each point has the edges to the next ones.
+    // Edges are numbered by their lower point.
     const auto conductance = [&](Offset i, Offset j) {
-        return Draws(seed, 2 * std::min(i, j) + (std::abs(i - j) == 1 ? 1 : 0))
+        return RandomStream(seed, 2 * std::min(i, j) + (std::abs(i - j) == 1 ? 1 : 0))
             .power_of_ten(spread);
     };
-    auto problem = assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowList& row) {
+    auto problem = assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowEntries& row) {
         double sum = leak;
         grid.star(i, [&](Offset j, int side) {
             if (side == 0) return;
@@ -209,7 +210,7 @@ Problem<double> schroedinger(const Context& cpu, Spec& spec, Index size) {
     const Index rows = grid.unknowns(spec);
     const Crystal crystal(size, atoms, seed);
     const double kinetic = 1 / (2 * Crystal::spacing * Crystal::spacing);
-    return assemble_rows(cpu, rows, [&](Index i, RowList& row) {
+    return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {
         const double diagonal = 6 * kinetic + crystal.potential(i) - shift;
         grid.add_star(i, -kinetic, diagonal, -kinetic, row);
         crystal.add_projectors(i, row);

@@ -10,7 +10,7 @@ namespace {
 
 struct Named {
     const char* name;
-    const char* example;  ///< Values that messages suggest.
+    const char* example;  ///< Of values, for messages.
     Generator* build;
 };
 
@@ -38,7 +38,7 @@ constexpr Named generators[] = {
     {"circuit", "100", circuit},
 };
 
-/// The problem with its numbers rounded to T.
+/// The problem with values rounded to T.
 template <class T>
 Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
     if constexpr (std::is_same_v<T, double>) {
@@ -63,7 +63,7 @@ Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
 
 }  // namespace
 
-Index checked_unknowns(const Spec& spec, double unknowns) {
+Index checked_unknown_count(const Spec& spec, double unknowns) {
     require(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
             " has more than 2^31 - 1 unknowns; take a smaller size");
     return Index(unknowns);

@@ -13,7 +13,7 @@ problems::Problem<T> make(const std::string& text, int threads = 2) {
     return problems::generate<T>(test::host(threads), Spec(text));
 }
 
-std::string refusal(const std::string& text) {
+std::string error_message(const std::string& text) {
     try {
         make<double>(text);
     } catch (const InvalidArgument& error) {
@@ -77,35 +77,37 @@ TEST(problems, every_generator_makes_a_valid_matrix) {
     }
 }
 
-TEST(problems, wrong_texts_are_refused_with_a_way_out) {
-    expect_in("did you mean 'poisson2d'?", refusal("poison2d:10"));
-    expect_in("Valid: poisson2d, poisson3d", refusal("nothing:10"));
+TEST(problems, wrong_texts_are_rejected_with_a_way_out) {
+    expect_in("did you mean 'poisson2d'?", error_message("poison2d:10"));
+    expect_in("Valid: poisson2d, poisson3d", error_message("nothing:10"));
     for (const std::string& name : problems::names()) {
         SCOPED_TRACE(name);
-        expect_in(name + " needs a size, for example " + name + ":", refusal(name));
+        expect_in(name + " needs a size, for example " + name + ":", error_message(name));
         expect_in("is not within 1..",
-                  refusal(name + ":0" + (name == "block_diagonal" ? ",4" : "")));
-        expect_in("is not within 1..", refusal(name + ":-3"));
-        EXPECT_NE(refusal(name + ":3,4,5"), "accepted");
+                  error_message(name + ":0" + (name == "block_diagonal" ? ",4" : "")));
+        expect_in("is not within 1..", error_message(name + ":-3"));
+        EXPECT_NE(error_message(name + ":3,4,5"), "accepted");
     }
-    expect_in("option 'strenght'; did you mean 'strength'?", refusal("convection3d:3,strenght=2"));
-    expect_in("option 'sed'; did you mean 'seed'?", refusal("block_diagonal:9,3,sed=1"));
-    expect_in("is not within", refusal("convection3d:3,strength=-1"));
-    expect_in("block_diagonal:9,8", refusal("block_diagonal:9"));
-    expect_in("is not within 1..", refusal("block_diagonal:9,0"));
+    expect_in("option 'strenght'; did you mean 'strength'?",
+              error_message("convection3d:3,strenght=2"));
+    expect_in("option 'sed'; did you mean 'seed'?", error_message("block_diagonal:9,3,sed=1"));
+    expect_in("is not within", error_message("convection3d:3,strength=-1"));
+    expect_in("block_diagonal:9,8", error_message("block_diagonal:9"));
+    expect_in("is not within 1..", error_message("block_diagonal:9,0"));
     for (const std::string sizes : {"0-3", "5-4", "a-b", "4-", "-4", "1-9999999"}) {
-        expect_in("sizes=" + sizes + " is not LOW-HIGH", refusal("random_blocks:3,sizes=" + sizes));
+        expect_in("sizes=" + sizes + " is not LOW-HIGH",
+                  error_message("random_blocks:3,sizes=" + sizes));
     }
-    expect_in("is not within", refusal("random_blocks:3,condition=0.5"));
+    expect_in("is not within", error_message("random_blocks:3,condition=0.5"));
 }
 
-TEST(problems, sizes_that_cannot_be_numbered_are_refused) {
+TEST(problems, sizes_that_cannot_be_numbered_are_rejected) {
     for (const std::string text :
          {"poisson2d:46341", "poisson3d:1291", "convection3d:1291", "elasticity2d:32768",
           "elasticity3d:895", "elasticity3d:894,free", "elasticity3d:2147483647",
           "random_blocks:100000000,sizes=30", "kkt:1500000000", "stokes:26755", "schroedinger:1291",
           "shell:46341"}) {
-        expect_in(text + " has more than 2^31 - 1 unknowns", refusal(text));
+        expect_in(text + " has more than 2^31 - 1 unknowns", error_message(text));
     }
 }
 

@@ -19,17 +19,17 @@ Constraints sparse_constraints(std::uint64_t seed, Index count, Index variables,
         return std::ranges::find(row, variable, &std::pair<Index, double>::first);
     };
     for (Index i = 0; i < count; ++i) {
-        Draws draws(seed, i);
+        RandomStream random(seed, i);
         Constraints::List& row = constraints.rows[i];
         while (Index(row.size()) < entries) {
-            const Index variable = draws.integer(0, variables - 1);
-            const double sign = draws.integer(0, 1) == 0 ? -1 : 1;
+            const Index variable = random.integer(0, variables - 1);
+            const double sign = random.integer(0, 1) == 0 ? -1 : 1;
             if (find(row, variable) == row.end()) row.emplace_back(variable, sign);
         }
     }
     for (Index j = 0; j < variables; ++j) {
         Constraints::List& row =
-            constraints.rows[Draws(seed, Offset(count) + j).integer(0, count - 1)];
+            constraints.rows[RandomStream(seed, Offset(count) + j).integer(0, count - 1)];
         const auto at = find(row, j);
         if (at == row.end()) {
             row.emplace_back(j, 1);
@@ -57,12 +57,12 @@ Problem<double> kkt(const Context& cpu, Spec& spec, Index variables) {
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
     const Index count = std::max(variables / 2, 1);
-    const Index rows = checked_unknowns(spec, double(variables) + count);
+    const Index rows = checked_unknown_count(spec, double(variables) + count);
     const Constraints constraints = sparse_constraints(seed, count, variables, entries);
-    return assemble_rows(cpu, rows, [&](Index i, RowList& row) {
+    return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {
         if (i < variables) {
-            Draws draws(seed, Offset(count) + variables + i);
-            row.add(i, -draws.power_of_ten(spread));
+            RandomStream random(seed, Offset(count) + variables + i);
+            row.add(i, -random.power_of_ten(spread));
             for (const auto& [c, value] : constraints.columns[i]) row.add(variables + c, value);
         } else {
             for (const auto& [j, value] : constraints.rows[i - variables]) row.add(j, value);
@@ -76,8 +76,8 @@ Problem<double> kkt(const Context& cpu, Spec& spec, Index variables) {
 Problem<double> qpband(const Context& cpu, Spec& spec, Index variables) {
     spec.finish();
     const Index count = std::max(variables / 3, 1);
-    const Index rows = checked_unknowns(spec, double(variables) + count);
-    return assemble_rows(cpu, rows, [&](Index i, RowList& row) {
+    const Index rows = checked_unknown_count(spec, double(variables) + count);
+    return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {
         if (i < variables) {
             row.add(Offset(i) - 1, -1);
             row.add(i, 2);
@@ -93,7 +93,7 @@ Problem<double> qpband(const Context& cpu, Spec& spec, Index variables) {
 }
 
 /// [H J^T; J 0], H = diag(10^u), u uniform in [-spread, spread), N variables; J has `rows` dense
-/// rows: normal numbers in the share `density` of their places, plus 1 at (i, i). `rows` negative
+/// rows: normal random numbers with the density `density`, plus 1 at (i, i). `rows` negative
 /// eigenvalues.
 Problem<double> bordered(const Context& cpu, Spec& spec, Index variables) {
     const Index count = std::min(Index(spec.integer("rows", 20, 1, 10000)), variables);
@@ -101,15 +101,15 @@ Problem<double> bordered(const Context& cpu, Spec& spec, Index variables) {
     const double spread = spec.real("spread", 3, 0, 300);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
-    const Index rows = checked_unknowns(spec, double(variables) + count);
+    const Index rows = checked_unknown_count(spec, double(variables) + count);
     const auto border = [&](Offset c, Offset j) {
-        Draws draws(seed, c * variables + j);
-        const double value = draws.uniform() < density ? draws.normal() : 0;
+        RandomStream random(seed, c * variables + j);
+        const double value = random.uniform() < density ? random.normal() : 0;
         return value + (c == j ? 1 : 0);
     };
-    return assemble_rows(cpu, rows, [&](Index i, RowList& row) {
+    return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {
         if (i < variables) {
-            row.add(i, Draws(seed, Offset(count) * variables + i).power_of_ten(spread));
+            row.add(i, RandomStream(seed, Offset(count) * variables + i).power_of_ten(spread));
             for (Index c = 0; c < count; ++c) row.add(Offset(variables) + c, border(c, i));
         } else {
             for (Index j = 0; j < variables; ++j) row.add(j, border(i - variables, j));
@@ -136,15 +136,15 @@ struct StaggeredGrid {
 };
 
 /// The system [M -B^T; -B -c I], B the divergence times a scale, with face_row(is_x, a, b, list)
-/// for the rows of M. Without c the pressures have a common constant and the last of them is left
-/// out.
+/// for the rows of M. Without c the pressures are determined up to a constant, and the last one is
+/// left out.
 template <class FaceRow>
 Problem<double> assemble_mixed(const Context& cpu, const Spec& spec, const StaggeredGrid& grid,
                                double scale, double c, FaceRow&& face_row) {
     const Offset n = grid.cells, faces = grid.faces();
-    checked_unknowns(spec, 3 * double(n) * double(n));
+    checked_unknown_count(spec, 3 * double(n) * double(n));
     const Offset unknowns = 2 * faces + n * n - (c == 0 ? 1 : 0);
-    return assemble_rows(cpu, Index(unknowns), [&](Index i, RowList& row) {
+    return assemble_rows(cpu, Index(unknowns), [&](Index i, RowEntries& row) {
         if (i < 2 * faces) {
             const bool is_x = i < faces;
             const Offset a = is_x ? i / n : (i - faces) / (n - 1);
@@ -165,7 +165,7 @@ Problem<double> assemble_mixed(const Context& cpu, const Spec& spec, const Stagg
 
 }  // namespace
 
-/// Stokes flow in the closed unit square, N x N cells (2 at least), marker and cell:
+/// Stokes flow in the closed unit square, N x N cells (2 at least), marker-and-cell scheme:
 /// [A B^T; B -beta I], A the 5-point Laplacian with no slip on walls, B minus the divergence. As
 /// many negative eigenvalues as pressures.
 Problem<double> stokes(const Context& cpu, Spec& spec, Index size) {
@@ -173,7 +173,7 @@ Problem<double> stokes(const Context& cpu, Spec& spec, Index size) {
     const double beta = spec.real("beta", 0, 0, 1e300);
     spec.finish();
     const double n = double(size);
-    const auto face_row = [&](bool is_x, Offset a, Offset b, RowList& row) {
+    const auto face_row = [&](bool is_x, Offset a, Offset b, RowEntries& row) {
         const Offset a_end = is_x ? size - 1 : size;
         const Offset b_end = is_x ? size : size - 1;
         // A wall along the velocity is half a cell away from it.
@@ -198,9 +198,9 @@ Problem<double> darcy(const Context& cpu, Spec& spec, Index size) {
     spec.finish();
     const double h = 1 / double(size);
     const auto resistance = [&](Offset a, Offset b) {
-        return 1 / Draws(seed, a * size + b).power_of_ten(contrast / 2);
+        return 1 / RandomStream(seed, a * size + b).power_of_ten(contrast / 2);
     };
-    const auto face_row = [&](bool is_x, Offset a, Offset b, RowList& row) {
+    const auto face_row = [&](bool is_x, Offset a, Offset b, RowEntries& row) {
         const double next = resistance(a + is_x, b + !is_x);
         row.add(grid.face(is_x, a, b), h * h * ((resistance(a, b) + next) / 2));
     };

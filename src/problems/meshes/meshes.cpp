@@ -33,7 +33,7 @@ const MeshGroup& Mesh::group(const std::string& name) const {
 
 namespace {
 
-/// Throws InvalidArgument where a corner of an element does not exist or is another one, too.
+/// Throws InvalidArgument if a corner of an element does not exist or is repeated.
 void check_corners(std::span<const Index> nodes, Index node_count, Index element, CellShape shape) {
     for (std::size_t c = 0; c < nodes.size(); ++c) {
         require(nodes[c] >= 0 && nodes[c] < node_count, "element ", element, " (", to_string(shape),
@@ -73,7 +73,7 @@ namespace tessera::meshes {
 
 namespace {
 
-using Place = std::array<Index, 3>;  ///< Grid indices of a node or cell.
+using GridIndex = std::array<Index, 3>;  ///< Of a node or cell, by axis.
 
 /// The corners of the faces of tetrahedra and hexahedra, seen from outside counterclockwise.
 constexpr int tetrahedron_faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
@@ -94,10 +94,10 @@ CellShape face_shape(CellShape shape) {
     return shape == CellShape::tetrahedron ? CellShape::triangle : CellShape::quadrilateral;
 }
 
-/// Elements and sides of a grid of cells; sides are axis by axis, the lower one first.
+/// Elements and boundary faces of a grid of cells; sides by axis, the lower one first.
 class GridTopology {
   public:
-    GridTopology(CellShape shape, int dimensions, const Place& cells)
+    GridTopology(CellShape shape, int dimensions, const GridIndex& cells)
         : shape_(shape), dimensions_(dimensions), cells_(cells) {
         double nodes = 1;
         double count = 1;
@@ -115,15 +115,15 @@ class GridTopology {
                 "the mesh has more than 2^31 - 1 nodes or elements; take a smaller size");
     }
 
-    Index node(const Place& place) const {
+    Index node(const GridIndex& at) const {
         Index number = 0;
         for (int axis = 0; axis < dimensions_; ++axis) {
-            number = number * (cells_[axis] + 1) + place[axis];
+            number = number * (cells_[axis] + 1) + at[axis];
         }
         return number;
     }
-    Place place(Index node) const {
-        Place at{};
+    GridIndex index_of(Index node) const {
+        GridIndex at{};
         for (int axis = dimensions_ - 1; axis >= 0; --axis) {
             at[axis] = node % (cells_[axis] + 1);
             node /= cells_[axis] + 1;
@@ -131,11 +131,11 @@ class GridTopology {
         return at;
     }
 
-    /// The elements, and in `sides` the faces on each side with `dimensions` - 1.
+    /// The elements, and in `sides` the faces on each side.
     Cells elements(std::array<Cells, 6>& sides) const {
         Cells all{shape_, {}};
         for (Cells& side : sides) side.shape = face_shape(shape_);
-        Place cell{};
+        GridIndex cell{};
         const Index depth = dimensions_ == 3 ? cells_[2] : 1;
         for (cell[0] = 0; cell[0] < cells_[0]; ++cell[0]) {
             for (cell[1] = 0; cell[1] < cells_[1]; ++cell[1]) {
@@ -150,7 +150,7 @@ class GridTopology {
     }
 
   private:
-    void add_cell(const Place& cell, std::vector<Index>& nodes) const {
+    void add_cell(const GridIndex& cell, std::vector<Index>& nodes) const {
         if (shape_ == CellShape::triangle || shape_ == CellShape::tetrahedron) {
             add_simplices(cell, nodes);
             return;
@@ -165,14 +165,14 @@ class GridTopology {
 
     /// Kuhn's simplices: one for each order of the axes, along which a path leads from the corner
     /// of even indices to the opposite one.
-    void add_simplices(const Place& cell, std::vector<Index>& nodes) const {
+    void add_simplices(const GridIndex& cell, std::vector<Index>& nodes) const {
         std::array<int, 3> order{0, 1, 2};
         do {
-            Place at{};
+            GridIndex at{};
             bool negative = false;
             for (int axis = 0; axis < dimensions_; ++axis) {
                 at[axis] = cell[axis] + (cell[axis] & 1);
-                negative ^= bool(cell[axis] & 1);  // a mirrored axis turns the simplex over
+                negative ^= bool(cell[axis] & 1);  // a mirrored axis inverts the simplex
                 for (int k = 0; k < axis; ++k) negative ^= order[k] > order[axis];
             }
             const std::size_t first = nodes.size();
@@ -186,7 +186,7 @@ class GridTopology {
         } while (std::next_permutation(order.begin(), order.begin() + dimensions_));
     }
 
-    void add_sides(const Place& cell, std::span<const Index> nodes,
+    void add_sides(const GridIndex& cell, std::span<const Index> nodes,
                    std::array<Cells, 6>& sides) const {
         const int face_corners = corners(face_shape(shape_));
         for (int side = 0; side < 2 * dimensions_; ++side) {
@@ -199,7 +199,7 @@ class GridTopology {
                     bool outside = true;
                     for (int k = 0; k < face_corners; ++k) {
                         found[k] = nodes[at + face_corner(shape_, face, k)];
-                        outside = outside && place(found[k])[axis] == plane;
+                        outside = outside && index_of(found[k])[axis] == plane;
                     }
                     if (!outside) continue;
                     sides[side].nodes.insert(sides[side].nodes.end(), found, found + face_corners);
@@ -210,7 +210,7 @@ class GridTopology {
 
     CellShape shape_;
     int dimensions_;
-    Place cells_;
+    GridIndex cells_;
 };
 
 /// n + 1 points from 0 to length, the last cell `grading` times as long as the first.
@@ -230,10 +230,10 @@ std::vector<double> graded_axis(Index n, double length, double grading) {
     return points;
 }
 
-/// The bound of the moves: with corners moved by at most b of the cells' lengths along each axis,
-/// every Jacobian is, in units of those lengths and up to order, I + F with |F_ij| <= 2 b; rows
-/// stay diagonally dominant for b < 1 / (2 d). Simplices of Kuhn have edges of the cell along a
-/// path, which gives the same.
+/// Graded coordinates, jittered by at most b = jitter / (2 d) of the shorter neighbouring cell:
+/// then every Jacobian is, in units of the cells' lengths and up to permutation, I + F with |F_ij|
+/// <= 2 b, which is diagonally dominant for b < 1 / (2 d). Kuhn's simplices have edges of the
+/// cells, so the same holds for them.
 void set_points(const GridTopology& topology, const std::array<std::vector<double>, 3>& axes,
                 const GridOptions& options, Mesh& mesh) {
     require(options.jitter >= 0 && options.jitter < 1, "the jitter of a mesh is in [0, 1)");
@@ -241,11 +241,11 @@ void set_points(const GridTopology& topology, const std::array<std::vector<doubl
     const double bound = options.jitter / (2 * d);
     for (std::size_t k = 0; k < mesh.points.size(); k += d) {
         const Index node = Index(k / d);
-        const Place place = topology.place(node);
+        const GridIndex at = topology.index_of(node);
         bool inside = true;
         for (int axis = 0; axis < d; ++axis) {
-            mesh.points[k + axis] = axes[axis][place[axis]];
-            inside = inside && place[axis] > 0 && place[axis] + 1 < Index(axes[axis].size());
+            mesh.points[k + axis] = axes[axis][at[axis]];
+            inside = inside && at[axis] > 0 && at[axis] + 1 < Index(axes[axis].size());
         }
         if (!inside || bound == 0) continue;
         for (int axis = 0; axis < d; ++axis) {
@@ -253,13 +253,14 @@ void set_points(const GridTopology& topology, const std::array<std::vector<doubl
                 philox::words(options.seed, std::uint64_t(node), std::uint64_t(axis));
             const double move =
                 2 * philox::unit_interval<double>(random.words[0], random.words[1]) - 1;
-            const double* at = axes[axis].data() + place[axis];
-            mesh.points[k + axis] += bound * move * std::min(at[1] - at[0], at[0] - at[-1]);
+            const double* x = axes[axis].data() + at[axis];
+            mesh.points[k + axis] += bound * move * std::min(x[1] - x[0], x[0] - x[-1]);
         }
     }
 }
 
-Mesh grid_mesh(CellShape element, int dimensions, const Place& cells, const GridOptions& options) {
+Mesh grid_mesh(CellShape element, int dimensions, const GridIndex& cells,
+               const GridOptions& options) {
     const GridTopology topology(element, dimensions, cells);
     Mesh mesh;
     mesh.dimensions = dimensions;
@@ -311,7 +312,7 @@ Mesh plate_with_hole(CellShape element, Index size, double radius, double half_w
     mesh.points.resize((std::size_t(size) + 1) * (2 * std::size_t(size) + 1) * 2);
     const std::vector<double> radial = graded_axis(size, 1, square_grading(radius, half_width));
     for (Index node = 0; std::size_t(node) < mesh.points.size() / 2; ++node) {
-        const Place at = topology.place(node);
+        const GridIndex at = topology.index_of(node);
         // Counted from the nearer line of symmetry, so that both halves are mirror images.
         const bool upper = at[1] > size;
         const double angle = std::atan(1.) * (upper ? 2 * size - at[1] : at[1]) / size;

@@ -232,7 +232,7 @@ TEST(meshes, plate_has_a_round_hole_and_straight_sides) {
     }
 }
 
-TEST(meshes, wrong_arguments_are_refused) {
+TEST(meshes, wrong_arguments_are_rejected) {
     meshes::GridOptions options;
     EXPECT_THROW(meshes::rectangle(CellShape::hexahedron, 2, 2), InvalidArgument);
     EXPECT_THROW(meshes::box(CellShape::triangle, 2, 2, 2), InvalidArgument);

@@ -141,7 +141,7 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     const int count = int(to - from);
     const int head = min(int(-address % 16 / 4), count);  // Not in whole 16 bytes.
     const int middle = (count - head) / 4 * 4;
-    copies.after_writes();
+    copies.fence_async_copies();
     __syncwarp();  // All lanes have read the previous columns.
     if (middle > 0 && lane == 0) {
         copies.expect(4 * middle);

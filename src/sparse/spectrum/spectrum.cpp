@@ -9,7 +9,7 @@
 #include "base/phases.hpp"
 #include "sparse/spectrum/row_sum.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
-#include "tessera/spectrum.hpp"
+#include "tessera/detail/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "commands/refusal.hpp"
+#include "commands/singular_blocks.hpp"
 
 #include <limits>
 
@@ -7,7 +7,7 @@
 
 namespace tessera::cli {
 
-SolveReport refusal(const PreconditionerReport& setup) {
+SolveReport unsolved_report(const PreconditionerReport& setup) {
     const double unknown = std::numeric_limits<double>::quiet_NaN();
     SolveReport report;
     report.status = Status::singular_block;
@@ -21,11 +21,11 @@ SolveReport refusal(const PreconditionerReport& setup) {
     return report;
 }
 
-std::string refusal_text(const PreconditionerReport& setup, Offset singular,
-                         const std::vector<std::string>& command_line) {
+std::string singular_blocks_message(const PreconditionerReport& setup, Offset singular,
+                                    const std::vector<std::string>& command_line) {
     if (setup.first_non_finite_row >= 0) {
         return "tessera: row " + std::to_string(setup.first_non_finite_row) +
-               " of the matrix holds NaN or infinity; no policy for singular blocks helps\n";
+               " of the matrix has a NaN or infinity; no policy for singular blocks helps\n";
     }
     const std::vector<SingularBlock>& first = setup.first_singular;
     std::string text = "tessera: " + std::to_string(singular) + " singular block" +

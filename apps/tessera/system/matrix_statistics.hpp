@@ -5,7 +5,7 @@
 namespace tessera::cli {
 
 /// How a square matrix and its transpose compare.
-struct SymmetryFacts {
+struct SymmetryStatistics {
     bool pattern = false;  ///< The same positions are stored.
     double asymmetry = 0;  ///< max |a_ij - a_ji| / max |a_ij|; for a symmetric pattern only.
     bool exact() const { return pattern && asymmetry == 0; }
@@ -14,9 +14,9 @@ struct SymmetryFacts {
 /// Compares a square matrix in host memory with its transpose; stops at the first position that
 /// has no partner.
 template <class T>
-SymmetryFacts find_symmetry(const CsrView<T>& matrix);
+SymmetryStatistics find_symmetry(const CsrView<T>& matrix);
 
-struct DiagonalFacts {
+struct DiagonalStatistics {
     Offset missing = 0;  ///< Not stored.
     Offset zero = 0;     ///< Stored as zero.
     Offset negative = 0;
@@ -24,9 +24,9 @@ struct DiagonalFacts {
 };
 
 template <class T>
-DiagonalFacts find_diagonal(const CsrView<T>& matrix);
+DiagonalStatistics find_diagonal(const CsrView<T>& matrix);
 
-struct RowFacts {
+struct RowStatistics {
     Offset fewest = 0;
     Offset most = 0;
     Offset empty = 0;
@@ -35,13 +35,13 @@ struct RowFacts {
 };
 
 template <class T>
-RowFacts find_rows(const CsrView<T>& matrix);
+RowStatistics find_rows(const CsrView<T>& matrix);
 
 /// Where conjugate gradients are worth trying: symmetric with a positive diagonal.
 template <class T>
 bool looks_positive_definite(const Context& host, const CsrView<T>& matrix);
 
-/// The text of the solver that "auto" stands for.
+/// The solver that auto selects.
 const char* automatic_solver(bool positive_definite);
 
 }  // namespace tessera::cli

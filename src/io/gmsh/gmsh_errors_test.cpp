@@ -3,7 +3,7 @@
 namespace tessera::io {
 namespace {
 
-TEST(gmsh_refusals, other_versions_and_kinds) {
+TEST(gmsh_errors, other_versions_and_kinds) {
     EXPECT_EQ(read(section("MeshFormat", "4 0 8")),
               "f:2: version '4' of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format "
               "msh41)");
@@ -15,7 +15,7 @@ TEST(gmsh_refusals, other_versions_and_kinds) {
     EXPECT_EQ(read("$MeshFormat\n4.1 0"), "f:2: the file ends where the data size should be");
 }
 
-TEST(gmsh_refusals, elements_that_it_does_not_know) {
+TEST(gmsh_errors, elements_that_it_does_not_know) {
     const std::string order =
         " is not supported; only elements of first order are (Mesh.ElementOrder = 1, or gmsh "
         "-order 1)";
@@ -27,7 +27,7 @@ TEST(gmsh_refusals, elements_that_it_does_not_know) {
               "alone");
 }
 
-TEST(gmsh_refusals, wrong_counts) {
+TEST(gmsh_errors, wrong_counts) {
     EXPECT_EQ(read_22("1\n1 3 0 1 2 3 4", section("Nodes", "5\n1 0 0 0\n2 1 0 0\n3 1 1 0")),
               "f:9: expected the tag of a node, found '$EndNodes': the section is shorter than "
               "its counts say");
@@ -59,7 +59,7 @@ TEST(gmsh_refusals, wrong_counts) {
         "f: byte " + std::to_string(start.size() + 12) + ": the tag of an element -1 is negative");
 }
 
-TEST(gmsh_refusals, what_is_no_number) {
+TEST(gmsh_errors, what_is_no_number) {
     EXPECT_EQ(read_22("1", section("Nodes", "1\n1 0 zero 0")), "f:6: y 'zero' is not a number");
     EXPECT_EQ(read_22("1", section("Nodes", "1\n1 0 0 nan")), "f:6: z 'nan' is not finite");
     EXPECT_EQ(read_22("1", section("Nodes", "1\n4294967297 0 0 0")),
@@ -71,7 +71,7 @@ TEST(gmsh_refusals, what_is_no_number) {
               "f: byte " + std::to_string(start + 12) + ": y is not finite");
 }
 
-TEST(gmsh_refusals, nodes_and_entities_that_are_missing_or_twice_there) {
+TEST(gmsh_errors, nodes_and_entities_that_are_missing_or_twice_there) {
     EXPECT_EQ(read_22("1\n8 3 0 1 2 3 5"),
               "f:13: element 8 has the node 5, which $Nodes does not list");
     EXPECT_EQ(read_22("1\n8 3 0 1 2 3 0"),
@@ -97,7 +97,7 @@ TEST(gmsh_refusals, nodes_and_entities_that_are_missing_or_twice_there) {
     EXPECT_EQ(read_41("1 1 1 1\n4 1 3 1\n1 1 2 3 4"), "f:18: the dimension 4 is not within 0..3");
 }
 
-TEST(gmsh_refusals, groups_that_are_not_clear) {
+TEST(gmsh_errors, groups_that_are_not_clear) {
     EXPECT_EQ(read_22("2\n1 2 1 3 1 2 3\n2 2 1 4 3 1 2"),
               "f:14: element 2 has the nodes of element 1; an element may be in one physical "
               "group of its dimension only");

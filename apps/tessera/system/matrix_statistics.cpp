@@ -1,4 +1,4 @@
-#include "system/matrix_facts.hpp"
+#include "system/matrix_statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,10 @@
 namespace tessera::cli {
 
 template <class T>
-SymmetryFacts find_symmetry(const CsrView<T>& matrix) {
-    SymmetryFacts facts;
-    // Rows are walked in order, so the partners of the entries (i, j) of column j come in order,
-    // too: one cursor a row finds them all.
+SymmetryStatistics find_symmetry(const CsrView<T>& matrix) {
+    SymmetryStatistics facts;
+    // Rows are visited in order, so the mirror images of the entries (i, j) of column j are found
+    // in order too: one cursor a row finds them all.
     std::vector<Offset> cursor(matrix.row_offsets, matrix.row_offsets + matrix.rows);
     double largest = 0;
     double difference = 0;
@@ -31,8 +31,8 @@ SymmetryFacts find_symmetry(const CsrView<T>& matrix) {
 }
 
 template <class T>
-DiagonalFacts find_diagonal(const CsrView<T>& matrix) {
-    DiagonalFacts facts;
+DiagonalStatistics find_diagonal(const CsrView<T>& matrix) {
+    DiagonalStatistics facts;
     for (Index i = 0; i < std::min(matrix.rows, matrix.columns); ++i) {
         const Index* const begin = matrix.column_indices + matrix.row_offsets[i];
         const Index* const end = matrix.column_indices + matrix.row_offsets[i + 1];
@@ -49,8 +49,8 @@ DiagonalFacts find_diagonal(const CsrView<T>& matrix) {
 }
 
 template <class T>
-RowFacts find_rows(const CsrView<T>& matrix) {
-    RowFacts facts;
+RowStatistics find_rows(const CsrView<T>& matrix) {
+    RowStatistics facts;
     facts.fewest = matrix.rows > 0 ? matrix.columns : 0;
     for (Index i = 0; i < matrix.rows; ++i) {
         const Offset begin = matrix.row_offsets[i];
@@ -74,10 +74,10 @@ bool looks_positive_definite(const Context& host, const CsrView<T>& matrix) {
 
 const char* automatic_solver(bool positive_definite) { return positive_definite ? "cg" : "idr:4"; }
 
-#define TESSERA_INSTANTIATE(T)                                  \
-    template SymmetryFacts find_symmetry<T>(const CsrView<T>&); \
-    template DiagonalFacts find_diagonal<T>(const CsrView<T>&); \
-    template RowFacts find_rows<T>(const CsrView<T>&);          \
+#define TESSERA_INSTANTIATE(T)                                       \
+    template SymmetryStatistics find_symmetry<T>(const CsrView<T>&); \
+    template DiagonalStatistics find_diagonal<T>(const CsrView<T>&); \
+    template RowStatistics find_rows<T>(const CsrView<T>&);          \
     template bool looks_positive_definite<T>(const Context&, const CsrView<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
