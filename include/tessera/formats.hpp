@@ -60,7 +60,7 @@ TESSERA_API std::string to_string(const FormatOptions& options);
 TESSERA_API std::vector<std::string> format_names();
 
 /// Sizes of a matrix in a format.
-struct FormatFacts {
+struct FormatStatistics {
     Index block = 1;
     Index slice_height = 0;    ///< 0 for csr.
     int index_bits = 32;       ///< Of the column of a block.
@@ -75,11 +75,12 @@ struct FormatFacts {
     }
 };
 
-/// The facts of `options` for vectors of type T, without the conversion; block, slice height and
-/// index bits are chosen where they are 0. Waits. Throws InvalidArgument on impossible options.
+/// The statistics of a matrix in the format of `options` for vectors of type T, without the
+/// conversion; block, slice height and index bits are chosen where they are 0. Waits. Throws
+/// InvalidArgument on impossible options.
 template <class T>
-TESSERA_API FormatFacts format_facts(const Context& context, const CsrView<T>& matrix,
-                                     const FormatOptions& options);
+TESSERA_API FormatStatistics format_statistics(const Context& context, const CsrView<T>& matrix,
+                                               const FormatOptions& options);
 
 /// A sparse matrix in one of the sliced formats, in the memory of a Context. apply_step is one pass
 /// over A, apply_dot on a GPU too.
@@ -104,7 +105,7 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
 
     SlicedView<T> view() const;
     const FormatOptions& options() const;  ///< With what was chosen.
-    const FormatFacts& facts() const;
+    const FormatStatistics& statistics() const;
     Index rows() const override { return view().pattern.rows; }
     Index columns() const override { return view().pattern.columns; }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override;

@@ -25,7 +25,7 @@ enum class Status : std::uint8_t {
 };
 TESSERA_API const char* to_string(Status status);
 
-/// Where a solve stands; given to the observer.
+/// Progress of a solve, passed to the observer.
 struct Progress {
     Offset iterations = 0;
     double relative_residual = 0;  ///< Recursive residual norm over the norm of b.
@@ -45,10 +45,10 @@ struct SolveOptions {
     /// Stop as stagnated when the smallest residual has not fallen by 1 % in so many iterations;
     /// 0 never does.
     Offset stagnation_window = 2000;
-    /// The host looks at the residual every so many iterations, at most 256; 0: 1 on the CPU, 16 on
-    /// a GPU, fewer where they take long. The result does not depend on it.
+    /// Iterations between two convergence checks of the host, at most 256; 0: 1 on the CPU, 16 on a
+    /// GPU, fewer where they take long. The result does not depend on it.
     int check_interval = 0;
-    /// Called at every look; returning false ends the solve as interrupted.
+    /// Called at every convergence check; returning false ends the solve as interrupted.
     std::function<bool(const Progress&)> observer;
 };
 

@@ -13,10 +13,10 @@ namespace tessera {
 
 namespace {
 
-/// A restart is worth another one when it takes this share off the true residual.
-constexpr double worthwhile = 0.1;
-/// The rounding of one product and update, in units of u times the largest residual norm: the
-/// authors of IDR(s) take the same in their program.
+/// A restart that reduces the true residual by less than this share is the last one.
+constexpr double min_reduction = 0.1;
+/// Rounding error of one product and update, in units of u times the largest residual norm, as in
+/// the program of the authors of IDR(s).
 constexpr double spike_margin = 1000;
 /// Seconds of iterations beside which a convergence check is short.
 constexpr double check_seconds = 2e-3;
@@ -43,11 +43,10 @@ class Driver {
 
   private:
     struct Norms {
-        double truth = 0;  ///< ||b - A x||
-        double method =
-            0;  ///< The same as the method sees it: of M^-1 (b - A x) with left preconditioning.
+        double true_norm = 0;    ///< ||b - A x||
+        double method_norm = 0;  ///< The same; with left preconditioning ||M^-1 (b - A x)||.
     };
-    /// Iterations that are enqueued together, always from the same position of the pattern.
+    /// Iterations that are enqueued together, always from the same position of the period.
     struct Batch {
         bool ran = false;
         bool captured = false;
@@ -59,8 +58,8 @@ class Driver {
     bool singular_preconditioner();
     void prepare(const MethodFactory<T>& factory);
     Norms residual_norms();
-    std::optional<Status> judge_start(const Norms& norms);
-    std::optional<Status> judge(const Norms& before, const Norms& now);
+    std::optional<Status> status_at_start(const Norms& norms);
+    std::optional<Status> status_after_run(const Norms& before, const Norms& now);
     bool recovered();
     void begin(const Norms& norms, int attempt);
     void run();
@@ -68,7 +67,7 @@ class Driver {
     void check();
     void shorten_batches(double seconds);
     void replace_residual();
-    SolveReport conclude(Status status, const Norms& norms);
+    SolveReport make_report(Status status, const Norms& norms);
 
     const Context& context_;
     const Operator<T>& matrix_;
@@ -88,10 +87,10 @@ class Driver {
     double start_ = now();
     double norm_b_ = 0;
     double method_norm_b_ = 0;
-    double target_ = 0;              ///< Of the true residual.
-    double threshold_ = 0;           ///< Of the method's residual.
-    Recurrence<T> seen_{};           ///< The latest look.
-    std::optional<Status> stopped_;  ///< Ended by the host.
+    double target_ = 0;                  ///< Of the true residual.
+    double threshold_ = 0;               ///< Of the method's residual.
+    Recurrence<T> state_{};              ///< As of the latest convergence check.
+    std::optional<Status> host_status_;  ///< Ended by the host.
     SolveReport report_;
 };
 
@@ -128,7 +127,8 @@ void Driver<T>::prepare(const MethodFactory<T>& factory) {
     batches_.resize(std::size_t((method_->period() + batch_ - 1) / batch_));
 }
 
-/// Computes b - A x, and leaves the method's form of it where the method starts from.
+/// Computes b - A x and writes the method's form of it (from the left: M^-1 (b - A x)) to
+/// residual().
 template <class T>
 typename Driver<T>::Norms Driver<T>::residual_norms() {
     const std::span<T> residual = method_->residual();
@@ -136,53 +136,53 @@ typename Driver<T>::Norms Driver<T>::residual_norms() {
     axpbypcz<T>(context_, T(1), b_, T(-1), work_.view(), T(0), residual);
     ++report_.operator_applications;
     Norms norms;
-    norms.truth = norms.method = norm(residual);
+    norms.true_norm = norms.method_norm = norm(residual);
     if (left()) {
         copy(context_, std::span<const T>(residual), work_.view());
         preconditioner_->apply(context_, work_.view(), residual);
-        norms.method = norm(residual);
+        norms.method_norm = norm(residual);
     }
     return norms;
 }
 
 template <class T>
-std::optional<Status> Driver<T>::judge_start(const Norms& norms) {
-    seen_.residual_norm = T(norms.method);
-    report_.residuals = {norms.method / method_norm_b_};
-    if (!std::isfinite(norms.truth) || !std::isfinite(norms.method)) return Status::non_finite;
-    if (norms.truth <= target_) return Status::converged;
-    if (norms.method == 0) {
-        seen_.cause = Cause::singular_preconditioner;
+std::optional<Status> Driver<T>::status_at_start(const Norms& norms) {
+    state_.residual_norm = T(norms.method_norm);
+    report_.residuals = {norms.method_norm / method_norm_b_};
+    if (!std::isfinite(norms.true_norm) || !std::isfinite(norms.method_norm))
+        return Status::non_finite;
+    if (norms.true_norm <= target_) return Status::converged;
+    if (norms.method_norm == 0) {
+        state_.cause = Cause::singular_preconditioner;
         return Status::breakdown;
     }
     if (options_.max_iterations == 0) return Status::max_iterations;
     return std::nullopt;
 }
 
-/// Whether the preconditioner was found not to be positive definite and could do something about
-/// it.
+/// Whether the preconditioner was found not to be positive definite and has changed itself.
 template <class T>
 bool Driver<T>::recovered() {
-    if (seen_.cause != Cause::indefinite_preconditioner) return false;
+    if (state_.cause != Cause::indefinite_preconditioner) return false;
     if (!preconditioner_->recover(context_)) return false;
     ++report_.recoveries;
     for (Batch& batch : batches_) batch.captured = false;
     return true;
 }
 
-/// What the end of one run of the recursion means; nothing: begin again from the true residual.
+/// The status after one run of the recursion; none: restart from the true residual.
 template <class T>
-std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
-    if (now.truth <= target_) return Status::converged;
-    if (!std::isfinite(now.truth) || !std::isfinite(now.method)) return Status::non_finite;
-    if (stopped_) return stopped_;
+std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Norms& now) {
+    if (now.true_norm <= target_) return Status::converged;
+    if (!std::isfinite(now.true_norm) || !std::isfinite(now.method_norm)) return Status::non_finite;
+    if (host_status_) return host_status_;
     // With left preconditioning the residual that the recursion shortens may be another one for
     // long.
-    const bool gained = now.truth <= (1 - worthwhile) * before.truth ||
-                        now.method <= (1 - worthwhile) * before.method;
+    const bool gained = now.true_norm <= (1 - min_reduction) * before.true_norm ||
+                        now.method_norm <= (1 - min_reduction) * before.method_norm;
     // The recursion went on to shrink while the residual it stands for did not.
-    const bool drifted = double(seen_.residual_norm) < now.method / 2;
-    switch (seen_.outcome) {
+    const bool drifted = double(state_.residual_norm) < now.method_norm / 2;
+    switch (state_.outcome) {
         case Outcome::non_finite:
             return Status::non_finite;
         case Outcome::stagnated:
@@ -191,9 +191,9 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
             return Status::max_iterations;
         case Outcome::breakdown: {
             if (recovered()) break;
-            const bool hopeless = seen_.cause == Cause::indefinite_matrix ||
-                                  seen_.cause == Cause::indefinite_preconditioner;
-            if (!gained || hopeless) return drifted ? Status::accuracy_lost : Status::breakdown;
+            const bool is_final = state_.cause == Cause::indefinite_matrix ||
+                                  state_.cause == Cause::indefinite_preconditioner;
+            if (!gained || is_final) return drifted ? Status::accuracy_lost : Status::breakdown;
             break;
         }
         case Outcome::running:
@@ -201,7 +201,7 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
             if (!gained) return Status::accuracy_lost;
             break;
     }
-    if (seen_.iterations >= options_.max_iterations) return Status::max_iterations;
+    if (state_.iterations >= options_.max_iterations) return Status::max_iterations;
     return std::nullopt;
 }
 
@@ -210,22 +210,22 @@ void Driver<T>::begin(const Norms& norms, int attempt) {
     // A restart aims at half of what is missing: rounding alone moves the true residual past a
     // threshold that is only just met, and with left preconditioning the preconditioned residual
     // may be small where the true one is not.
-    if (norms.method <= threshold_ || attempt > 0) {
-        threshold_ = std::min(threshold_, 0.5 * norms.method * target_ / norms.truth);
+    if (norms.method_norm <= threshold_ || attempt > 0) {
+        threshold_ = std::min(threshold_, 0.5 * norms.method_norm * target_ / norms.true_norm);
     }
     T threshold = T(threshold_);
     if (double(threshold) > threshold_) threshold = std::nextafter(threshold, T(0));
     Recurrence<T> fresh{};
-    fresh.iterations = seen_.iterations;
+    fresh.iterations = state_.iterations;
     fresh.max_iterations = options_.max_iterations;
     fresh.stagnation_window = options_.stagnation_window;
-    fresh.best_iteration = seen_.iterations;
-    fresh.best_norm = fresh.residual_norm = T(norms.method);
+    fresh.best_iteration = state_.iterations;
+    fresh.best_norm = fresh.residual_norm = T(norms.method_norm);
     fresh.threshold = threshold;
-    fresh.calm = T(norms.method);
-    fresh.spike =
-        std::max(threshold / (T(spike_margin) * std::numeric_limits<T>::epsilon()), fresh.calm);
-    seen_ = fresh;
+    fresh.recovered_norm = T(norms.method_norm);
+    fresh.spike_norm = std::max(threshold / (T(spike_margin) * std::numeric_limits<T>::epsilon()),
+                                fresh.recovered_norm);
+    state_ = fresh;
     copy_from_host(context_, std::span<const Recurrence<T>>(&fresh, 1),
                    std::span<Recurrence<T>>(method_->recurrence(), 1));
     copy(context_, std::span<const T>(x_), saved_.view());
@@ -233,12 +233,12 @@ void Driver<T>::begin(const Norms& norms, int attempt) {
     method_->start(attempt);
 }
 
-/// One batch: the first time directly, so that its phases are timed and the primitives take their
-/// scratch memory; then as a graph.
+/// Enqueues one batch: the first time directly, so that its phases are timed and the primitives
+/// allocate their scratch memory; then as a graph.
 template <class T>
 void Driver<T>::enqueue() {
     const int period = method_->period();
-    // A method that replaces its residual is looked at once a period, whatever the batch.
+    // A method that replaces its residual is checked once a period, whatever the batch.
     const int length = batch_ >= period && !method_->replaces()
                            ? batch_ / period * period
                            : std::min(batch_, period - position_);
@@ -260,26 +260,26 @@ void Driver<T>::enqueue() {
 
 template <class T>
 void Driver<T>::check() {
-    const Offset known = seen_.iterations;
+    const Offset before = state_.iterations;
     copy_to_host(context_, std::span<const Recurrence<T>>(method_->recurrence(), 1),
-                 std::span<Recurrence<T>>(&seen_, 1));
-    for (Offset k = known; k < seen_.iterations; ++k) {
-        report_.residuals.push_back(double(seen_.history[k % Recurrence<T>::ring]) /
+                 std::span<Recurrence<T>>(&state_, 1));
+    for (Offset k = before; k < state_.iterations; ++k) {
+        report_.residuals.push_back(double(state_.history[k % Recurrence<T>::history_size]) /
                                     method_norm_b_);
     }
     const double seconds = now() - start_;
     if (options_.observer) {
-        const Progress progress{seen_.iterations, double(seen_.residual_norm) / method_norm_b_,
+        const Progress progress{state_.iterations, double(state_.residual_norm) / method_norm_b_,
                                 threshold_ / method_norm_b_, seconds};
-        if (!options_.observer(progress)) stopped_ = Status::interrupted;
+        if (!options_.observer(progress)) host_status_ = Status::interrupted;
     }
-    if (!stopped_ && seen_.running() && seconds >= options_.max_seconds) {
-        stopped_ = Status::max_seconds;
+    if (!host_status_ && state_.running() && seconds >= options_.max_seconds) {
+        host_status_ = Status::max_seconds;
     }
 }
 
-/// Iterations enqueued beyond the end are lost time: where they are long, fewer go between two
-/// looks than were chosen for short ones. `seconds`: of a batch that was replayed as a graph.
+/// Iterations enqueued beyond the end are lost time: where iterations are long, fewer go between
+/// two convergence checks. `seconds`: of a batch that was replayed as a graph.
 template <class T>
 void Driver<T>::shorten_batches(double seconds) {
     if (options_.check_interval > 0 || !context_.on_gpu() || method_->period() > 1) return;
@@ -293,15 +293,15 @@ void Driver<T>::shorten_batches(double seconds) {
 /// (Sleijpen and van der Vorst, Computing 56, 1996).
 template <class T>
 void Driver<T>::replace_residual() {
-    if (!method_->replaces() || !seen_.running() || stopped_ || position_ != 0) return;
-    if (seen_.settled == 0) return;
+    if (!method_->replaces() || !state_.running() || host_status_ || position_ != 0) return;
+    if (state_.spike_over == 0) return;
     report_.operator_applications += method_->replace_residual();
 }
 
 template <class T>
 void Driver<T>::run() {
-    const Offset before = seen_.iterations;
-    while (seen_.running() && !stopped_) {
+    const Offset before = state_.iterations;
+    while (state_.running() && !host_status_) {
         const double begin = now();
         const bool replayed = batches_[std::size_t(position_ / batch_)].captured;
         enqueue();
@@ -310,21 +310,22 @@ void Driver<T>::run() {
         if (replayed) shorten_batches(now() - begin);
     }
     method_->finish();
-    report_.operator_applications += method_->products(seen_.iterations - before);
+    report_.operator_applications += method_->products(state_.iterations - before);
 }
 
 template <class T>
-SolveReport Driver<T>::conclude(Status status, const Norms& norms) {
+SolveReport Driver<T>::make_report(Status status, const Norms& norms) {
     scaling_.undo(x_);
     context_.synchronize();
     report_.status = status;
-    report_.iterations = seen_.iterations;
+    report_.iterations = state_.iterations;
     report_.relative_residual =
-        method_norm_b_ == 0 ? 0 : double(seen_.residual_norm) / method_norm_b_;
-    report_.true_relative_residual = norm_b_ == 0 ? 0 : norms.truth / norm_b_;
+        method_norm_b_ == 0 ? 0 : double(state_.residual_norm) / method_norm_b_;
+    report_.true_relative_residual = norm_b_ == 0 ? 0 : norms.true_norm / norm_b_;
     report_.seconds = now() - start_;
-    report_.message = sentence(report_, seen_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
-                               preconditioner_ == nullptr ? 0 : preconditioner_->singular_blocks());
+    report_.message =
+        status_message(report_, state_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
+                       preconditioner_ == nullptr ? 0 : preconditioner_->singular_blocks());
     return report_;
 }
 
@@ -334,36 +335,36 @@ SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
     if (norm_b_ == 0) {
         fill(context_, T(0), x_);
         report_.residuals = {0};
-        return conclude(Status::converged, {});
+        return make_report(Status::converged, {});
     }
     if (!std::isfinite(norm_b_)) {
         method_norm_b_ = norm_b_;
         report_.residuals = {norm_b_};
-        return conclude(Status::non_finite, {norm_b_, norm_b_});
+        return make_report(Status::non_finite, {norm_b_, norm_b_});
     }
     if (singular_preconditioner()) {
         const double unknown = std::numeric_limits<double>::quiet_NaN();
         method_norm_b_ = norm_b_;
-        seen_.residual_norm = T(unknown);
+        state_.residual_norm = T(unknown);
         report_.residuals = {unknown};
-        return conclude(Status::singular_block, {unknown, unknown});
+        return make_report(Status::singular_block, {unknown, unknown});
     }
     prepare(factory);
     Norms norms = residual_norms();
-    std::optional<Status> verdict = judge_start(norms);
-    for (int attempt = 0; !verdict; ++attempt) {
+    std::optional<Status> status = status_at_start(norms);
+    for (int attempt = 0; !status; ++attempt) {
         report_.restarts = attempt;
         begin(norms, attempt);
         run();
         const Norms before = norms;
         norms = residual_norms();
-        verdict = judge(before, norms);
-        if (verdict && !(norms.truth <= before.truth)) {
+        status = status_after_run(before, norms);
+        if (status && !(norms.true_norm <= before.true_norm)) {
             copy(context_, std::span<const T>(saved_.view()), x_);
             norms = before;
         }
     }
-    return conclude(*verdict, norms);
+    return make_report(*status, norms);
 }
 
 }  // namespace

@@ -9,15 +9,15 @@ TEST(endings, obeys_max_iterations_exactly) {
     const CsrMatrix<double> matrix = laplacian_1d<double>(400);
     const auto b = random_vector<double>(random, 400);
     for (const std::string& solver : krylov_solvers()) {
-        for (const Offset most : {0, 1, 5, 7}) {
-            SCOPED_TRACE(solver + " " + std::to_string(most));
+        for (const Offset max_s : {0, 1, 5, 7}) {
+            SCOPED_TRACE(solver + " " + std::to_string(max_s));
             SolveOptions options;
-            options.max_iterations = most;
+            options.max_iterations = max_s;
             options.check_interval = 4;
             const auto solved = run(where, solver, matrix, b, options);
             EXPECT_EQ(solved.report.status, Status::max_iterations);
-            EXPECT_EQ(solved.report.iterations, most);
-            EXPECT_EQ(Offset(solved.report.residuals.size()), most + 1);
+            EXPECT_EQ(solved.report.iterations, max_s);
+            EXPECT_EQ(Offset(solved.report.residuals.size()), max_s + 1);
             EXPECT_FALSE(solved.report.message.empty());
             const Residual truth = residual(matrix, b, solved.x);
             EXPECT_NEAR(solved.report.true_relative_residual * norm(b), truth.norm, truth.rounding);

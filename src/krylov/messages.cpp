@@ -15,7 +15,7 @@ std::string number(double value) {
     return text;
 }
 
-std::string breakdown_sentence(Cause cause) {
+std::string breakdown_message(Cause cause) {
     switch (cause) {
         case Cause::indefinite_matrix:
             return "The matrix is not positive definite; take minres, sqmr, idr, gmres or "
@@ -54,8 +54,8 @@ const char* to_string(Status status) {
     return names[int(status)];
 }
 
-std::string sentence(const SolveReport& report, Cause cause, double target,
-                     Offset singular_blocks) {
+std::string status_message(const SolveReport& report, Cause cause, double target,
+                           Offset singular_blocks) {
     const std::string reached = "the relative residual is " +
                                 number(report.true_relative_residual) + ", the target " +
                                 number(target);
@@ -76,7 +76,7 @@ std::string sentence(const SolveReport& report, Cause cause, double target,
                    "); take a stronger preconditioner or another method, such as gmres with a "
                    "longer restart.";
         case Status::breakdown:
-            return breakdown_sentence(cause);
+            return breakdown_message(cause);
         case Status::non_finite:
             return "NaN or infinity appeared (" + reached +
                    "); check the matrix, the right-hand side and the start for such numbers and "
@@ -102,8 +102,9 @@ void check_solve(Index rows, Index columns, std::size_t b_size, std::size_t x_si
     require(options.max_iterations >= 0, "solve: max_iterations must be 0 or more");
     require(options.max_seconds >= 0, "solve: max_seconds must be 0 or more");
     require(options.stagnation_window >= 0, "solve: stagnation_window must be 0 (off) or more");
-    require(options.check_interval >= 0 && options.check_interval <= Recurrence<double>::ring,
-            "solve: check_interval must be within 0..256");
+    require(
+        options.check_interval >= 0 && options.check_interval <= Recurrence<double>::history_size,
+        "solve: check_interval must be within 0..256");
 }
 
 }  // namespace tessera

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// What a method works on: A x = right_hand_side from the start in x, preconditioned from the right
-/// by `preconditioner` (nullptr: none). Preconditioning from the left is an A of its own.
+/// The system that a method solves: A x = right_hand_side from the start in x, preconditioned from
+/// the right by `preconditioner` (nullptr: none). Preconditioning from the left is an A of its own.
 template <class T>
 struct System {
     const Context& context;
@@ -20,14 +20,14 @@ struct System {
 
     Offset size() const { return Offset(x.size()); }
 
-    /// M^-1 r in z; without a preconditioner r itself, and z is left alone.
+    /// M^-1 r in z; without a preconditioner r itself, and z is not written.
     std::span<const T> preconditioned(std::span<const T> r, std::span<T> z) const {
         if (preconditioner == nullptr) return r;
         preconditioner->apply(context, r, z);
         return z;
     }
 
-    /// r = b - A x by way of `product`.
+    /// r = b - A x; `product` receives A x.
     void true_residual(std::span<const T> from, std::span<T> product, std::span<T> r) const {
         matrix.apply(context, from, product);
         axpbypcz<T>(context, T(1), right_hand_side, T(-1), product, T(0), r);
@@ -71,27 +71,27 @@ class VectorSet {
     Buffer<T> data_;
 };
 
-/// One Krylov method on one system, as the driver sees it. A method allocates when it is made and
-/// never again; start and iterate only enqueue work, and iterate can be captured in a graph.
+/// Interface of a Krylov method on one system. A method allocates in its constructor only; start
+/// and iterate only enqueue work, and iterate can be captured in a graph.
 template <class T>
 class Method {
   public:
     virtual ~Method() = default;
-    /// Where the driver leaves right_hand_side - A x before `start`.
+    /// The driver writes right_hand_side - A x here before `start`.
     virtual std::span<T> residual() = 0;
     /// In the memory of the Context; the driver writes it before `start`.
     virtual Recurrence<T>* recurrence() = 0;
     /// Begins anew at x with residual(); `attempt` counts the starts from 0.
     virtual void start(int attempt) = 0;
-    /// The iterations between two starts come in a repeating pattern of this length.
+    /// Iterations repeat with this period, such as the restart length of GMRES.
     virtual int period() const { return 1; }
-    /// One iteration, the `position`-th (0 .. period() - 1) of the pattern.
+    /// One iteration at `position` (0 .. period() - 1) of the period.
     virtual void iterate(int position) = 0;
-    /// Whether `replace_residual` may be called, at position 0 of the pattern; such a method calls
-    /// `Recurrence::note_spike`.
+    /// Whether `replace_residual` may be called, at position 0 of the period; such a method calls
+    /// `Recurrence::track_spike`.
     virtual bool replaces() const { return false; }
-    /// Puts the true residual in the place of the recursive one and goes on with the same space.
-    /// Gives the number of products with A.
+    /// Replaces the recursive residual by the true one and continues with the same space. Returns
+    /// the number of products with A.
     virtual Offset replace_residual() { return 0; }
     /// Makes x the iterate that the last residual norm belongs to.
     virtual void finish() {}

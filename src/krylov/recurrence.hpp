@@ -8,10 +8,10 @@
 
 namespace tessera {
 
-/// Where the recursion of a method stands.
+/// How the recursion of a method ended, if it has.
 enum class Outcome : int { running, converged, max_iterations, stagnated, breakdown, non_finite };
 
-/// Why a recursion broke down; chooses the sentence that the report carries.
+/// Why a recursion broke down; selects the message of the report.
 enum class Cause : int {
     none,
     indefinite_matrix,          ///< p^T A p <= 0.
@@ -23,29 +23,29 @@ enum class Cause : int {
     singular_preconditioner,    ///< M^-1 maps a residual to zero.
 };
 
-/// The part of every method's state that the host reads: how far the recursion is and how it ended.
-/// It stands in the memory of the Context as the first member of the state and is changed only by
-/// steps. Once `outcome` is not `running` the steps set every coefficient that changes x or r to
-/// exactly 0, so that iterations enqueued beyond the end leave x as it is.
+/// The part of every method's state that the host reads at convergence checks: iterations, residual
+/// norms and outcome. It is the first member of the state in the memory of the Context, and only
+/// steps change it. Once `outcome` is not `running` the steps set every coefficient that changes x
+/// or r to exactly 0, so that iterations enqueued beyond the end leave x as it is.
 template <class T>
 struct Recurrence {
-    static constexpr int ring = 256;
+    static constexpr int history_size = 256;
 
     Outcome outcome;
     Cause cause;
-    int counting;  ///< The present iteration began while running.
+    int counting;  ///< The current iteration began while running.
     Offset iterations;
     Offset max_iterations;
     Offset stagnation_window;
     Offset best_iteration;  ///< When the residual last fell by 1 % of `best_norm`.
     T best_norm;
-    T threshold;      ///< Residual norm at which the method has converged.
-    T spike;          ///< Residual norm whose rounding alone is as large as `threshold`.
-    T calm;           ///< Residual norm below which a spike is over.
-    int spiked;       ///< The residual was above `spike` since it was last computed from x,
-    int settled;      ///< and is below `calm` now.
-    T residual_norm;  ///< The latest one.
-    T history[ring];  ///< history[k % ring]: residual norm after iteration k + 1.
+    T threshold;       ///< Residual norm at which the method has converged.
+    T spike_norm;      ///< Residual norm whose rounding alone is as large as `threshold`.
+    T recovered_norm;  ///< Residual norm below which a spike_norm is over.
+    int had_spike;     ///< The residual was above `spike_norm` since it was last computed from x.
+    int spike_over;    ///< It had a spike and is below `recovered_norm` now.
+    T residual_norm;   ///< The latest one.
+    T history[history_size];  ///< history[k % history_size]: residual norm after iteration k + 1.
 
     TESSERA_HOST_DEVICE bool running() const { return outcome == Outcome::running; }
 
@@ -72,18 +72,18 @@ struct Recurrence {
         }
     }
 
-    /// The norm of the residual that the recursion works with.
-    TESSERA_HOST_DEVICE void note_spike(T norm) {
+    /// A new norm of the residual that the recursion works with: detects spikes.
+    TESSERA_HOST_DEVICE void track_spike(T norm) {
         if (!running()) return;
-        if (norm > spike) spiked = 1;
-        settled = spiked != 0 && norm < calm ? 1 : 0;
+        if (norm > spike_norm) had_spike = 1;
+        spike_over = had_spike != 0 && norm < recovered_norm ? 1 : 0;
     }
 
     /// Last thing in an iteration. An iteration in which the method ended counts.
     TESSERA_HOST_DEVICE void count() {
         if (counting == 0) return;
         counting = 0;
-        history[iterations % ring] = residual_norm;
+        history[iterations % history_size] = residual_norm;
         ++iterations;
         if (residual_norm < T(0.99) * best_norm) {
             best_norm = residual_norm;
@@ -96,7 +96,7 @@ struct Recurrence {
     }
 };
 
-/// Whether a computed inner product is nothing but rounding: |inner| <= u ||x|| ||y||.
+/// Whether a computed inner product is zero up to rounding: |inner| <= u ||x|| ||y||.
 template <class T>
 TESSERA_HOST_DEVICE bool vanishes(T inner, T norm_x, T norm_y) {
     return std::abs(inner) <= std::numeric_limits<T>::epsilon() * norm_x * norm_y;

@@ -12,11 +12,12 @@ namespace tessera {
 namespace {
 
 /// A correction is worth another one when it takes this share off the residual.
-constexpr double worthwhile = 0.1;
+constexpr double min_reduction = 0.1;
 
 /// What a correction that took the residual from `before` to `now` means; nothing: go on.
-std::optional<Status> judge(double before, double now, double target, const SolveReport& inner,
-                            Offset corrections, bool iterations_left) {
+std::optional<Status> status_after(double before, double now, double target,
+                                   const SolveReport& inner, Offset corrections,
+                                   bool iterations_left) {
     if (now <= target) return Status::converged;
     switch (inner.status) {
         case Status::singular_block:
@@ -29,7 +30,7 @@ std::optional<Status> judge(double before, double now, double target, const Solv
     }
     if (!std::isfinite(now)) return Status::non_finite;
     if (!iterations_left) return Status::max_iterations;
-    if (now <= (1 - worthwhile) * before) return std::nullopt;
+    if (now <= (1 - min_reduction) * before) return std::nullopt;
     // Where those before gained, what is left is rounding.
     return corrections > 1 ? Status::accuracy_lost : Status::stagnated;
 }
@@ -43,7 +44,7 @@ std::string message(const SolveReport& report, const SolveReport& inner, double 
         return "Corrections in single precision no longer shorten the residual: the matrix is too "
                "ill-conditioned for them; take another solver in double precision.";
     }
-    return sentence(report, Cause::none, target, singular_blocks);
+    return status_message(report, Cause::none, target, singular_blocks);
 }
 
 /// The vectors of a refinement.
@@ -155,8 +156,8 @@ SolveReport refinement(const Context& context, const Operator<double>& matrix,
         }
         const double before = length;
         length = work.residual_norm(matrix, b, x);
-        status = judge(before, length, target, inner, corrections + 1,
-                       report.iterations < options.max_iterations);
+        status = status_after(before, length, target, inner, corrections + 1,
+                              report.iterations < options.max_iterations);
         if (!(length <= before)) {  // Or NaN.
             copy(context, std::span<const double>(work.saved.view()), x);
             length = before;

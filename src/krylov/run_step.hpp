@@ -8,9 +8,9 @@
 namespace tessera {
 
 // A step is a member function of a method's state that does the scalar arithmetic between two
-// vector operations. It runs where the state lies, in the memory of a Context, so that the host
-// need not wait for a dot before it enqueues the update that uses it. The file that includes the
-// methods, registry.cpp, is compiled by nvcc where there is one.
+// vector operations. It runs in the memory of the Context, on a GPU as a kernel of one thread, so
+// that the host need not wait for a dot before it enqueues the update that uses it. The file that
+// includes the methods, registry.cpp, is compiled by nvcc where there is one.
 
 #ifdef __CUDACC__
 /// One thread.

@@ -3,9 +3,9 @@
 #include "base/parallel.hpp"
 #include "tessera/formats.hpp"
 
-/// How the CPU splits a sliced matrix: into chunks of adjacent lanes of a slice, and these into
-/// parts of about equal work. Who fills a matrix and who multiplies with it split it in one way, so
-/// that a thread finds its part in memory next to it.
+/// How products on the CPU split a sliced matrix: into chunks of adjacent lanes of a slice, and
+/// these into parts of about equal work. Conversion splits the positions evenly, which is about the
+/// same, so that a thread finds its part in memory near to it.
 namespace tessera {
 
 /// Lanes first .. last-1 of a slice.
@@ -20,13 +20,13 @@ class SliceChunks {
     explicit SliceChunks(const SlicedPattern& pattern)
         : pattern_(pattern),
           lanes_(pattern.slice_height <= 64 ? pattern.slice_height : 32),
-          a_slice_((pattern.slice_height + lanes_ - 1) / lanes_) {}
+          chunks_per_slice_((pattern.slice_height + lanes_ - 1) / lanes_) {}
 
-    Offset count() const { return Offset(pattern_.slices) * a_slice_; }
+    Offset count() const { return Offset(pattern_.slices) * chunks_per_slice_; }
     SliceChunk chunk(Offset c) const {
-        const Index first = Index(c % a_slice_) * lanes_;
+        const Index first = Index(c % chunks_per_slice_) * lanes_;
         const Index left = pattern_.slice_height - first;
-        return {Index(c / a_slice_), first, first + (left < lanes_ ? left : lanes_)};
+        return {Index(c / chunks_per_slice_), first, first + (left < lanes_ ? left : lanes_)};
     }
 
     /// f(first chunk, last chunk) for the parts, by the threads of `context`.
@@ -50,7 +50,7 @@ class SliceChunks {
   private:
     /// Slots and positions before a chunk.
     Offset work_before(Offset c) const {
-        const Offset slice = c / a_slice_, lane = c % a_slice_ * lanes_;
+        const Offset slice = c / chunks_per_slice_, lane = c % chunks_per_slice_ * lanes_;
         const Offset positions = slice * pattern_.slice_height + lane;
         if (lane == 0) return pattern_.slice_offsets[slice] + positions;
         const Offset slots = pattern_.slice_offsets[slice + 1] - pattern_.slice_offsets[slice];
@@ -73,7 +73,7 @@ class SliceChunks {
 
     SlicedPattern pattern_;
     Index lanes_;
-    Offset a_slice_;  ///< Chunks.
+    Offset chunks_per_slice_;  ///< Chunks.
 };
 
 }  // namespace tessera

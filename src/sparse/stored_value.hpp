@@ -6,7 +6,7 @@
 #include "base/small_floats.hpp"
 #include "tessera/formats.hpp"
 
-/// The types that values of sparse matrices are kept in: double, float and two 16-bit ones.
+/// Storage types of the values of sparse matrices: double, float, FP16 and BF16.
 namespace tessera {
 
 struct f16 {
@@ -59,8 +59,8 @@ auto with_stored(ValueFormat format, F&& f) {
     return f(TypeTag<T>());
 }
 
-/// The block columns of a pattern that has them as Column: Index, or std::uint16_t from the first
-/// block column of the slice.
+/// The block columns of a pattern that stores them as Column: Index, or std::uint16_t from the
+/// first block column of the slice.
 template <class Column>
 TESSERA_HOST_DEVICE inline const Column* stored_columns(const SlicedPattern& pattern) {
     if constexpr (sizeof(Column) == 2) {

@@ -116,7 +116,7 @@ HostSliced<T> host_sliced(const Context& context, const SlicedMatrix<T>& matrix)
     HostSliced<T> host;
     host.view = matrix.view();
     SlicedPattern& a = host.view.pattern;
-    const Offset slots = matrix.facts().stored_blocks, area = Offset(a.block) * a.block;
+    const Offset slots = matrix.statistics().stored_blocks, area = Offset(a.block) * a.block;
     const Offset bytes = matrix.options().values == ValueFormat::working ? Offset(sizeof(T))
                          : matrix.options().values == ValueFormat::f32   ? 4
                                                                          : 2;

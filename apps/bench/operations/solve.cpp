@@ -55,7 +55,7 @@ LoadedSystem load_system(const Context& context, const Context& cpu, const std::
     system.right_hand_side = copy_to_buffer(
         context, named.load.empty() ? std::vector<double>(std::size_t(named.matrix.rows()), 1.0)
                                     : named.load);
-    system.block = format_facts(context, system.matrix.view(), {}).block;
+    system.block = format_statistics(context, system.matrix.view(), {}).block;
     return system;
 }
 

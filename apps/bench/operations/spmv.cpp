@@ -78,7 +78,7 @@ class MatrixRows {
           x_(context, host.columns()),
           y_(context, host.rows()),
           expected_(context, host.rows()),
-          blocks_(format_facts(context, matrix_.view(), {})),
+          blocks_(format_statistics(context, matrix_.view(), {})),
           row_(row_facts(named.matrix.view())) {
         fill_uniform(context, 1, x_.view());
         const CsrView<T> a = matrix_.view();
@@ -158,7 +158,7 @@ class MatrixRows {
         const CsrView<T> a = matrix_.view();
         const FormatOptions& options = configuration.options;
         const auto product = product_of(configuration);
-        const FormatFacts facts = format_facts(context_, a, options);
+        const FormatStatistics facts = format_statistics(context_, a, options);
         spoil();
         Json line = header(text);
         line["padding"] = facts.padding();
@@ -177,8 +177,8 @@ class MatrixRows {
     void add_conversions(Json& result, const std::string& text, const FormatOptions& options) {
         const CsrView<T> a = matrix_.view();
         auto sliced = SlicedMatrix<T>::from_csr(context_, a, options);
-        const double bytes = double(sliced.facts().bytes) +
-                             double(format_facts(context_, a, {MatrixFormat::csr}).bytes);
+        const double bytes = double(sliced.statistics().bytes) +
+                             double(format_statistics(context_, a, {MatrixFormat::csr}).bytes);
         const auto add = [&](const char* op, const std::function<void()>& work) {
             Json line = header(text);
             line["op"] = op;
@@ -227,7 +227,7 @@ class MatrixRows {
     const SpmvBench& bench_;
     CsrMatrix<T> matrix_;
     Buffer<T> x_, y_, expected_;
-    FormatFacts blocks_;
+    FormatStatistics blocks_;
     std::pair<double, Offset> row_;
 };
 

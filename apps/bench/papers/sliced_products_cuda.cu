@@ -93,7 +93,7 @@ void launch(const Context& context, const SlicedMatrix<T>& matrix, int threads, 
     const auto* const values = static_cast<const T*>(matrix.view().values);
     const auto stream = static_cast<cudaStream_t>(context.stream());
     if (a.slice_height == 1) {
-        const double mean = double(matrix.facts().blocks) / double(a.block_rows());
+        const double mean = double(matrix.statistics().blocks) / double(a.block_rows());
         int lanes = 1;
         while (lanes < 32 && 2 * lanes < mean * B) lanes *= 2;
         bcsr_kernel<B><<<blocks_for(Offset(a.block_rows()) * lanes), block_threads, 0, stream>>>(
@@ -111,7 +111,7 @@ void launch(const Context& context, const SlicedMatrix<T>& matrix, int threads, 
 template <class T>
 void paper_product(const Context& context, const SlicedMatrix<T>& matrix, int threads, const T* x,
                    T* y) {
-    switch (matrix.facts().block) {
+    switch (matrix.statistics().block) {
         case 1:
             return launch<1>(context, matrix, threads, x, y);
         case 2:

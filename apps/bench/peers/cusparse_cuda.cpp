@@ -84,7 +84,7 @@ Buffer<int> sell_columns(const Context& context, const SlicedMatrix<T>& matrix) 
     const SlicedPattern a = matrix.view().pattern;
     const auto offsets = on_host(context, a.slice_offsets, Offset(a.slices) + 1);
     const auto lengths = on_host(context, a.row_lengths, Offset(a.slices) * a.slice_height);
-    auto columns = on_host(context, a.block_columns, matrix.facts().stored_blocks);
+    auto columns = on_host(context, a.block_columns, matrix.statistics().stored_blocks);
     for (Index s = 0; s < a.slices; ++s) {
         for (Offset at = offsets[std::size_t(s)]; at < offsets[std::size_t(s) + 1]; ++at) {
             const Offset k = (at - offsets[std::size_t(s)]) / a.slice_height;
@@ -129,16 +129,16 @@ SpmvPeer bsrmv_product(const std::shared_ptr<Vectors<T>>& vectors,
     const auto call = cusparse().symbol<Call>(sizeof(T) == 8 ? "cusparseDbsrmv" : "cusparseSbsrmv");
     cusparseMatDescr_t description = nullptr;
     TESSERA_CUSPARSE(cusparseCreateMatDescr, &description);
-    return {
-        "cusparse_bsrmv", [=] {
-            static constexpr T one = 1, zero = 0;
-            const SlicedPattern a = matrix->sliced->view().pattern;
-            check(call(vectors->handle, CUSPARSE_DIRECTION_ROW, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                       a.block_rows(), a.block_column_count(), int(matrix->sliced->facts().blocks),
-                       &one, description, matrix->values, matrix->offsets.data(), a.block_columns,
-                       a.block, vectors->x_values, &zero, vectors->y_values),
-                  "cusparse bsrmv");
-        }};
+    return {"cusparse_bsrmv", [=] {
+                static constexpr T one = 1, zero = 0;
+                const SlicedPattern a = matrix->sliced->view().pattern;
+                check(call(vectors->handle, CUSPARSE_DIRECTION_ROW,
+                           CUSPARSE_OPERATION_NON_TRANSPOSE, a.block_rows(), a.block_column_count(),
+                           int(matrix->sliced->statistics().blocks), &one, description,
+                           matrix->values, matrix->offsets.data(), a.block_columns, a.block,
+                           vectors->x_values, &zero, vectors->y_values),
+                      "cusparse bsrmv");
+            }};
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>
                          Offset(slices.view().pattern.slices) + 1),
                   sell_columns(context, slices), static_cast<const T*>(slices.view().values),
                   std::move(slices), nullptr});
-    const FormatFacts facts = sell->sliced->facts();
+    const FormatStatistics facts = sell->sliced->statistics();
     TESSERA_CUSPARSE(cusparseCreateSlicedEll, &sell->description, a.rows, a.columns, a.nonzeros,
                      facts.stored_blocks, 32, sell->offsets.data(), sell->columns.data(),
                      const_cast<T*>(sell->values), index, index, base, data_type<T>);
@@ -185,7 +185,7 @@ std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>
                   std::move(blocks),
                   nullptr});
     TESSERA_CUSPARSE(cusparseCreateBsr, &bsr->description, pattern.block_rows(),
-                     pattern.block_column_count(), bsr->sliced->facts().blocks, block, block,
+                     pattern.block_column_count(), bsr->sliced->statistics().blocks, block, block,
                      bsr->offsets.data(), const_cast<Index*>(pattern.block_columns),
                      const_cast<T*>(bsr->values), index, index, base, data_type<T>,
                      CUSPARSE_ORDER_ROW);

@@ -37,7 +37,7 @@ struct BoundFacts {
 /// A matrix format for products.
 struct NamedFormat {
     std::string name;
-    FormatFacts facts;
+    FormatStatistics facts;
 };
 
 /// What `tessera info` reports of a matrix.
@@ -68,7 +68,7 @@ BoundFacts find_bound(const Context& host, const CsrView<double>& matrix, Index 
 /// One format of each kind, with the natural block of the matrix and slices for a GPU.
 std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>& matrix) {
     const auto facts = [&](const std::string& name) {
-        return format_facts(host, matrix, parse_format(Spec(name)));
+        return format_statistics(host, matrix, parse_format(Spec(name)));
     };
     const std::string block = std::to_string(facts("sbell,slice=32").block);
     std::vector<NamedFormat> formats;

@@ -115,7 +115,7 @@ class Run {
         if (!context_.on_gpu()) need.matrix = 0;  // It is in memory already.
         if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
         if (format.format != MatrixFormat::csr) {
-            need.matrix += format_facts(host_, matrix_, format).bytes;
+            need.matrix += format_statistics(host_, matrix_, format).bytes;
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
         if (context_.on_gpu()) {

@@ -11,14 +11,14 @@ template <class T>
 TESSERA_API double gershgorin_bound(const Context& context, const CsrView<T>& matrix,
                                     Input<T> scaling = {});
 
-/// What k steps of the Lanczos process tell of the eigenvalues of a symmetric matrix.
+/// Ritz values of a symmetric matrix after k Lanczos steps, and a bound of its eigenvalues.
 struct RitzValues {
     double smallest = 0;  ///< At least the smallest eigenvalue.
     double largest = 0;   ///< At most the largest eigenvalue.
     /// An upper bound that the largest eigenvalue exceeds with a probability of at most 0.005
     /// (over the start), whatever the spectrum.
     double upper = 0;
-    int steps = 0;  ///< Fewer than asked for where the space was exhausted.
+    int steps = 0;  ///< Fewer than requested where the space became invariant.
 };
 
 /// Lanczos from Philox normals by `seed`, without reorthogonalisation, for a symmetric matrix. With

@@ -12,11 +12,11 @@ TESSERA_API void multiply_elementwise_dot(const Context& context, Input<T> d, In
                                           std::span<std::type_identity_t<T>> y, T* xy);
 
 /// One step of a three-term recurrence for a polynomial of a matrix A, with q = A x:
-///   next = product q + own x + before y + given r,
+///   next = alpha q + beta x + gamma y + delta r,
 /// added in this order with fused operations where the instruction set has them.
 template <class T>
 struct RecurrenceStep {
-    T product, own, before, given;
+    T alpha, beta, gamma, delta;
 };
 /// `next` may be any of the vectors.
 template <class T>

@@ -13,15 +13,15 @@ struct GmresState {
     Recurrence<T> recurrence;
     T rr;         ///< r^T r
     T ww;         ///< w^T w of the new basis vector before it is normalised.
-    T scale;      ///< What makes the newest basis vector a unit vector.
+    T scale;      ///< Normalises the newest basis vector.
     T length;     ///< 1 when a correction was formed, else 0.
-    int columns;  ///< Basis vectors that the least-squares problem holds.
+    int columns;  ///< Of the least-squares problem.
     int restart;
     T* triangle;  ///< m x m, column-major: R of the QR factorisation of the Hessenberg matrix.
     T* cosines;   ///< m Givens rotations.
     T* sines;
     T* right;         ///< m + 1: the rotated right-hand side.
-    T* sums;          ///< m: what `dots` left.
+    T* sums;          ///< m: results of `dots`.
     T* column;        ///< m: the new column of the Hessenberg matrix.
     T* coefficients;  ///< m
 
@@ -45,7 +45,7 @@ struct GmresState {
     }
 
     /// Rotates column j into the triangle; the residual norm is the last entry of the rotated
-    /// right-hand side. What is left of w after two passes is rounding when it is below
+    /// right-hand side. The rest of w after two passes is rounding when it is below
     /// (j + 1) eps ||A z||: then the Krylov space is invariant and the solution lies in it, unless
     /// the projected matrix is singular.
     TESSERA_HOST_DEVICE void rotate(int j) {
@@ -80,8 +80,8 @@ struct GmresState {
         recurrence.observe(std::abs(right[j + 1]));
     }
 
-    /// Back substitution; coefficients of basis vectors that are not there are 0. The columns are
-    /// used up, so that forming x twice adds nothing.
+    /// Back substitution; coefficients of missing basis vectors are 0. Resets `columns`, so
+    /// that forming x twice adds nothing.
     TESSERA_HOST_DEVICE void solve_triangle() {
         for (int i = restart - 1; i >= 0; --i) {
             T sum = 0;

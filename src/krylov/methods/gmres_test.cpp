@@ -25,9 +25,9 @@ void extend(std::vector<Vector>& basis, Vector v) {
     basis.push_back(std::move(v));
 }
 
-/// min ||b - A x|| over the Krylov spaces of dimension 0 .. most, by projection on A K.
+/// min ||b - A x|| over the Krylov spaces of dimension 0 .. max_s, by projection on A K.
 std::vector<double> smallest_residuals(const CsrMatrix<double>& matrix,
-                                       const std::vector<double>& b, int most) {
+                                       const std::vector<double>& b, int max_s) {
     const CsrView<double> a = matrix.view();
     const auto times = [&a](const Vector& x) {
         Vector y(x.size(), 0.0L);
@@ -43,7 +43,7 @@ std::vector<double> smallest_residuals(const CsrMatrix<double>& matrix,
     std::vector<Vector> krylov;
     std::vector<Vector> image;
     extend(krylov, r);
-    for (int k = 0; k < most; ++k) {
+    for (int k = 0; k < max_s; ++k) {
         const Vector w = times(krylov.back());
         extend(image, w);
         const long double part = inner(image.back(), r);
@@ -60,22 +60,22 @@ TEST(gmres, residuals_are_the_smallest_there_are) {
     auto random = generator();
     const CsrMatrix<double> matrix = laplacian_2d<double>(5, 2);
     const auto b = random_vector<double>(random, 25);
-    const int most = 14;
-    const auto smallest = smallest_residuals(matrix, b, most);
+    const int max_s = 14;
+    const auto smallest = smallest_residuals(matrix, b, max_s);
     SolveOptions options;
     options.rtol = 1e-14;
-    options.max_iterations = most;
+    options.max_iterations = max_s;
     const auto solved = run(context(), "gmres:25", matrix, b, options);
     ASSERT_EQ(solved.report.residuals.size(), smallest.size());
     for (std::size_t k = 0; k < smallest.size(); ++k) {
         EXPECT_NEAR(solved.report.residuals[k] * norm(b), smallest[k],
-                    gamma<double>(25 * most) * norm(b));
+                    gamma<double>(25 * max_s) * norm(b));
         if (k > 0) {
             EXPECT_LE(solved.report.residuals[k], solved.report.residuals[k - 1]);
         }
     }
     EXPECT_NEAR(solved.report.true_relative_residual, solved.report.relative_residual,
-                gamma<double>(25 * most));
+                gamma<double>(25 * max_s));
 }
 
 TEST(gmres, x_after_k_steps_has_the_residual_it_reports) {

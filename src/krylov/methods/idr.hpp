@@ -74,7 +74,7 @@ struct IdrState {
         if (k == 0) {
             recurrence.begin();
         } else {
-            recurrence.note_spike(std::sqrt(rr));
+            recurrence.track_spike(std::sqrt(rr));
             recurrence.observe(std::sqrt(*norm_square));
         }
         for (int i = k; i < s; ++i) {
@@ -114,9 +114,9 @@ struct IdrState {
     /// rho = t^T r / (||t|| ||r||), |rho| < angle, omega is multiplied by angle / |rho|
     /// (Sleijpen and van der Vorst 1995). That is angle ||r|| / ||t|| with the sign of rho. With
     /// smoothing ||r|| is here the norm of the smoothed residual, as in MAGMA's program: in a
-    /// spike, where ||r|| is far above it, the step that minimises r stays as it is.
+    /// spike_norm, where ||r|| is far above it, the step that minimises r stays as it is.
     TESSERA_HOST_DEVICE void next_omega(const T* norm_square, int s, T angle) {
-        recurrence.note_spike(std::sqrt(rr));
+        recurrence.track_spike(std::sqrt(rr));
         recurrence.observe(std::sqrt(*norm_square));
         length = 0;
         if (!recurrence.running()) return;
@@ -136,13 +136,13 @@ struct IdrState {
     }
 
     TESSERA_HOST_DEVICE void end(const T* norm_square) {
-        recurrence.note_spike(std::sqrt(rr));
+        recurrence.track_spike(std::sqrt(rr));
         recurrence.observe(std::sqrt(*norm_square));
         recurrence.count();
     }
 
     /// The residual has just been computed from x.
-    TESSERA_HOST_DEVICE void replaced() { recurrence.spiked = recurrence.settled = 0; }
+    TESSERA_HOST_DEVICE void replaced() { recurrence.had_spike = recurrence.spike_over = 0; }
 
     /// gamma = d^T r_s / d^T d, d = r_s - r: minimises ||r_s - gamma d||.
     TESSERA_HOST_DEVICE void smooth() {

@@ -118,7 +118,7 @@ class MinimalResiduals final : public Method<T> {
     void start(int) override {
         const Context& context = system_.context;
         if (preconditioned()) copy(context, std::span<const T>(residual()), w(0));
-        const std::span<const T> z = system_.preconditioned(w(0), z_room(0));
+        const std::span<const T> z = system_.preconditioned(w(0), z_storage(0));
         dot<T>(context, w(0), z, &state_.data()->wz);
         run_step<&State::begin>(context, state_.data());
     }
@@ -127,13 +127,13 @@ class MinimalResiduals final : public Method<T> {
         const Context& context = system_.context;
         State* state = state_.data();
         const int other = 1 - position;
-        const std::span<const T> z = preconditioned() ? z_room(position) : w(position);
+        const std::span<const T> z = preconditioned() ? z_storage(position) : w(position);
         system_.matrix.apply(context, z, p());
         dot<T>(context, z, p(), &state->zp);
         run_step<&State::next_row>(context, state);
         axpbypcz<T>(context, &state->w_of_p, p(), &state->w_of_w, w(position), &state->w_of_before,
                     w(other));
-        const std::span<const T> next = system_.preconditioned(w(other), z_room(other));
+        const std::span<const T> next = system_.preconditioned(w(other), z_storage(other));
         dot<T>(context, w(other), next, &state->next_wz);
         run_step<&State::rotate>(context, state, preconditioned());
         axpbypcz<T>(context, &state->d_of_z, z, &state->d_of_last, d(other), &state->d_of_before,
@@ -151,7 +151,7 @@ class MinimalResiduals final : public Method<T> {
     std::span<T> w(int k) { return vectors_[k]; }
     std::span<T> d(int k) { return vectors_[2 + k]; }
     std::span<T> p() { return vectors_[4]; }
-    std::span<T> z_room(int k) { return preconditioned() ? vectors_[5 + k] : std::span<T>(); }
+    std::span<T> z_storage(int k) { return preconditioned() ? vectors_[5 + k] : std::span<T>(); }
 
     System<T> system_;
     VectorSet<T> vectors_;

@@ -11,10 +11,10 @@ namespace tessera {
 
 namespace {
 
-/// A solver that can be named. A Config is made of a Spec, of which it reads everything
-/// (Spec::finish), and has `left` (whether left preconditioning applies), a function method<T> that
-/// makes the Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the
-/// options, or a space, and what the solver is for.
+/// A registered solver. A Config is constructed from a Spec, all of which it reads (Spec::finish),
+/// and has `left` (whether left preconditioning applies), a function method<T> that makes the
+/// Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the options, or a
+/// space, and what the solver is for.
 struct Entry {
     std::string name;
     const char* help;

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-/// Throws InvalidArgument for numbers that cannot be.
+/// Throws InvalidArgument for numbers out of range.
 void check_options(const PolynomialOptions& options);
 
 /// Polynomials as registered, each under the name of its kind.

@@ -20,17 +20,17 @@ std::vector<RecurrenceStep<T>> clenshaw(const std::vector<PolynomialTerm>& terms
         RecurrenceStep<double> step{
             -above.residual, above.previous + above.residual / term.residual, 0, term.weight};
         if (k + 2 < m) {
-            step.before = -terms[k + 2].residual * above.previous / above.residual;
+            step.gamma = -terms[k + 2].residual * above.previous / above.residual;
         }
         const double top = terms[m - 1].weight;
         if (k + 2 == m) {
-            step = {step.product * top, step.own * top + step.given, 0, 0};
+            step = {step.alpha * top, step.beta * top + step.delta, 0, 0};
         } else if (k + 3 == m) {
-            step = {step.product, step.own, 0, step.given + step.before * top};
+            step = {step.alpha, step.beta, 0, step.delta + step.gamma * top};
         }
         const double scale = k == 0 ? term.residual : 1;
-        steps.push_back({T(scale * step.product), T(scale * step.own), T(scale * step.before),
-                         T(scale * step.given)});
+        steps.push_back({T(scale * step.alpha), T(scale * step.beta), T(scale * step.gamma),
+                         T(scale * step.delta)});
     }
     return steps;
 }

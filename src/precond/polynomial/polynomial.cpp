@@ -15,7 +15,7 @@ namespace tessera {
 
 namespace {
 
-/// What the upper end is multiplied by when it was too low.
+/// The upper end is multiplied by this when it was too low.
 constexpr double recovery_factor = 1.25;
 
 /// A matrix, with the values a_ij (s_i s_j) where there is a scaling.
@@ -34,7 +34,7 @@ class Inner {
         : operator_(make(context, from, format)),
           polynomial_(context, *operator_, std::vector<PolynomialTerm>(2)) {}
 
-    /// Takes the values that the matrix has now.
+    /// Copies the current values of the matrix.
     template <class S>
     void refresh(const Context& context, const Source<S>& from) {
         if (sliced_ != nullptr) sliced_->update(context, from.matrix, from.scaling);
@@ -59,7 +59,7 @@ class Inner {
                   report);
     }
 
-    /// A larger upper end, where that may help.
+    /// Raises the upper end, if it is below the Gershgorin bound.
     bool recover(const PolynomialOptions& options, PolynomialReport& report) {
         if (!(report.upper < gershgorin_)) return false;
         set_upper(options, std::min(recovery_factor * report.upper, gershgorin_), report);
@@ -179,8 +179,8 @@ struct PolynomialPreconditioner<T>::State {
 
     bool by_blocks() const { return options.scaling == PolynomialScaling::block_jacobi; }
 
-    /// What the polynomial is one of. A sliced format is made from the matrix that is given, csr
-    /// from a copy, which it keeps.
+    /// The matrix of the polynomial. A sliced format is converted from the given matrix; csr refers
+    /// to a copy that this State owns.
     Source<T> source(const CsrView<T>& matrix) const {
         if (by_blocks()) return {scaling->matrix(), {}};
         if (options.format.format != MatrixFormat::csr) {

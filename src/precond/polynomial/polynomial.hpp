@@ -58,7 +58,7 @@ struct PolynomialOptions {
     FormatOptions format{.format = MatrixFormat::csr};
 };
 
-/// What the setup of a polynomial found; all of the scaled matrix.
+/// Results of the setup; all for the scaled matrix.
 struct PolynomialReport {
     int degree = 0;
     double lower = 0, upper = 0;  ///< The ends of the spectrum as they are used.
@@ -73,8 +73,7 @@ struct PolynomialReport {
 template <class T>
 class PolynomialPreconditioner final : public Preconditioner<T> {
   public:
-    /// Scales, finds the ends of the spectrum; waits. Throws InvalidArgument for options that
-    /// cannot be.
+    /// Scales, finds the ends of the spectrum; waits. Throws InvalidArgument for invalid options.
     PolynomialPreconditioner(const Context& context, const CsrView<T>& matrix,
                              const PolynomialOptions& options = {});
     ~PolynomialPreconditioner() override;

@@ -11,14 +11,14 @@
 
 namespace tessera::scaling {
 
-/// What is wrong with a row.
+/// Why a row cannot be scaled.
 enum class Fault : Index {
     none = 0,
     not_positive = 1,  ///< The pivot is missing, not positive or not finite.
     not_full = 2,      ///< It differs from its block's rows in columns, or cuts a block of columns.
 };
 
-/// Of all rows, and whether there is any.
+/// The faults of all rows, and a flag that is set where there is one.
 struct Faults {
     Fault* of_row;
     int* any;
@@ -46,7 +46,7 @@ struct Blocks {
     }
 };
 
-/// Which block the rows of block b are in, and its size.
+/// The block of each row, and the sizes of the blocks.
 struct MarkRows {
     static constexpr int work = 8;
     const Index* starts;

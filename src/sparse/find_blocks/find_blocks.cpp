@@ -26,10 +26,10 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
         (blocking == Blocking::supervariable ? "" : std::string(",blocks=") + to_string(blocking));
     const CsrPattern pattern{matrix.rows, matrix.nonzeros, matrix.row_offsets,
                              matrix.column_indices};
-    Chain found = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
+    Segmentation found = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
     blocks.count = Index(found.starts.size() - 1);
     blocks.largest = found.largest;
-    blocks.entries = found.squares;
+    blocks.entries = found.sum_of_squares;
     blocks.block_offsets = std::move(found.starts);
     return blocks;
 }

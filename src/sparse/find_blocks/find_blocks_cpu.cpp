@@ -35,19 +35,19 @@ class StartMask {
 /// The starts among `count` items, from item 0 on, where next(i) is in i+1 .. count. One thread:
 /// the marks, which all threads find, take far longer.
 template <class Next>
-Chain segment_greedily(const Context& context, Index count, const Next& next) {
-    Chain chain;
+Segmentation segment_greedily(const Context& context, Index count, const Next& next) {
+    Segmentation segmentation;
     std::vector<Index> starts;
     for (Index item = 0; item < count;) {
         starts.push_back(item);
         const Index distance = next(item) - item;
-        chain.largest = std::max(chain.largest, distance);
-        chain.squares += Offset(distance) * distance;
+        segmentation.largest = std::max(segmentation.largest, distance);
+        segmentation.sum_of_squares += Offset(distance) * distance;
         item += distance;
     }
     starts.push_back(count);
-    chain.starts = copy_to_buffer(context, starts);
-    return chain;
+    segmentation.starts = copy_to_buffer(context, starts);
+    return segmentation;
 }
 
 void mark_supervariables(const Context& context, const CsrPattern& pattern, StartMask& mask) {
@@ -73,8 +73,8 @@ void mark_supervariables(const Context& context, const CsrPattern& pattern, Star
 
 }  // namespace
 
-Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
-                  Blocking blocking) {
+Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+                         Blocking blocking) {
     StartMask mask(pattern.rows);
     mark_supervariables(context, pattern, mask);
     return segment_greedily(context, pattern.rows, [&](Index row) {
@@ -85,7 +85,8 @@ Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound
     });
 }
 
-Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows) {
+Segmentation group_blocks(const Context& context, const Index* block_offsets, Index count,
+                          Index rows) {
     return segment_greedily(context, count, [&](Index block) {
         Index next = block + 1;
         while (next < count && block_offsets[next + 1] - block_offsets[block] <= rows) ++next;

@@ -16,9 +16,9 @@ struct NextStart {
     bool agglomerate;
     Index first = 0;  ///< Row that the mask begins with.
 
-    /// The rows of all blocks, of which the last one may have fewer, if all supervariables have
-    /// equally many; else, or where that is not known, 0. Takes the words that a chunk needs to
-    /// shared memory. All threads of the thread block.
+    /// Loads the words of the mask that a chunk needs into shared memory. Returns the rows of a
+    /// block if all supervariables are known to have equally many (the last block may have fewer),
+    /// else 0. Called by all threads of the thread block.
     __device__ int stage(Index chunk, Index rows, unsigned* staged) {
         const int t = int(threadIdx.x);
         const bool inside = t < staged_words && chunk / 32 + t < rows / 32 + 3;
@@ -37,11 +37,11 @@ struct NextStart {
     }
 
   private:
-    /// The period of the first group if the starts, and so the end of the matrix, are its
-    /// multiples, as far as this thread sees; else 0. All is read before anything is waited for.
+    /// The period of the first group if the starts that this thread checks are its multiples; else
+    /// 0. All loads are issued before the first is used.
     __device__ int common_period(Index rows) const {
         static_assert(period_rows < segmentation_threads);
-        constexpr int under_way = 4;  // Words of four periods.
+        constexpr int in_flight = 4;  // Words of four periods.
         const int t = int(threadIdx.x);
         const Index groups = rows / period_rows;
         const auto* const fours = reinterpret_cast<const unsigned*>(periods);
@@ -53,15 +53,15 @@ struct NextStart {
         unsigned most = 0;  // Bits of any, and of all.
         unsigned least = ~0u;
 #pragma unroll 1
-        for (Index first = t; first < groups / 4; first += under_way * segmentation_threads) {
-            unsigned four[under_way];
+        for (Index first = t; first < groups / 4; first += in_flight * segmentation_threads) {
+            unsigned four[in_flight];
 #pragma unroll
-            for (int u = 0; u < under_way; ++u) {
+            for (int u = 0; u < in_flight; ++u) {
                 const Index k = first + u * segmentation_threads;
                 four[u] = fours[k < groups / 4 ? k : first];
             }
 #pragma unroll
-            for (int u = 0; u < under_way; ++u) {
+            for (int u = 0; u < in_flight; ++u) {
                 most |= four[u];
                 least &= four[u];
             }
@@ -77,8 +77,8 @@ struct NextStart {
     }
 };
 
-/// The block after the group that starts with block `block`, by bisection: a group has at most
-/// `rows` blocks.
+/// The first block after the group that starts with block `block`, by bisection: a group has at
+/// most `rows` blocks.
 struct NextGroup {
     const Index* block_offsets;
     Index count;
@@ -102,24 +102,25 @@ struct NextGroup {
 
 }  // namespace
 
-Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
-                  Blocking blocking) {
+Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+                         Blocking blocking) {
     const Index rows = pattern.rows;
-    // All thread blocks read all of the periods: not of more rows than that.
+    // Every thread block reads all periods: only for matrices of up to so many rows.
     constexpr Index max_rows = Index(1) << 22;
-    const Offset chain_bytes = scratch_bytes(rows, int(bound));
-    // One allocation: each takes time on the host.
-    Buffer<std::uint8_t> memory(context, chain_bytes + mark_bytes(rows));
+    const Offset scratch_size = scratch_bytes(rows, int(bound));
+    // One allocation for marks and segmentation: each takes time on the host.
+    Buffer<std::uint8_t> memory(context, scratch_size + mark_bytes(rows));
     const Marks marks =
         mark_supervariables(context, pattern, rows <= max_rows,
-                            reinterpret_cast<unsigned*>(memory.data() + chain_bytes));
+                            reinterpret_cast<unsigned*>(memory.data() + scratch_size));
     const bool agglomerate = blocking == Blocking::supervariable;
     return segment_greedily(context, rows, int(bound),
                             NextStart{marks.mask, marks.periods, int(bound), agglomerate},
                             std::move(memory));
 }
 
-Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows) {
+Segmentation group_blocks(const Context& context, const Index* block_offsets, Index count,
+                          Index rows) {
     return segment_greedily(context, count, int(rows), NextGroup{block_offsets, count, rows},
                             Buffer<std::uint8_t>(context, scratch_bytes(count, int(rows))));
 }

@@ -150,8 +150,8 @@ TEST(find_blocks, rows_of_many_lengths) {
     }
 }
 
-/// Where all supervariables have as many rows, the GPU need not follow the chain; nearly all must
-/// not be taken for all.
+/// Where all supervariables have as many rows, the GPU need not follow the segmentation; nearly all
+/// must not be taken for all.
 TEST(find_blocks, supervariables_of_one_size) {
     auto random = generator();
     const auto expect = [&](const Pattern& pattern, Index size) {

@@ -14,11 +14,11 @@ struct CsrPattern {
     const Index* column_indices = nullptr;
 };
 
-/// A segmentation: the items 0, next(0), next(next(0)), ...
-struct Chain {
-    Buffer<Index> starts;  ///< In the end the number of items itself.
-    Index largest = 0;     ///< Largest distance of two neighbours.
-    Offset squares = 0;    ///< Sum of squares of the distances.
+/// A greedy segmentation: the items 0, next(0), next(next(0)), ...
+struct Segmentation {
+    Buffer<Index> starts;       ///< In the end the number of items itself.
+    Index largest = 0;          ///< Largest distance of two neighbours.
+    Offset sum_of_squares = 0;  ///< Of the distances.
 };
 
 // Both backends:
@@ -34,9 +34,9 @@ struct Chain {
 // group_blocks is 3. on blocks instead of rows. Both wait.
 // clang-format off
 TESSERA_BACKENDS(
-    Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+    Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
                       Blocking blocking);
-    Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);)
+    Segmentation group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);)
 // clang-format on
 
 /// size^2 of block b.

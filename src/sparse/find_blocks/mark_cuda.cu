@@ -11,10 +11,10 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr Offset long_row = 1 << 14;          ///< Compared by the whole thread block.
+constexpr Offset long_row = 1 << 14;  ///< Compared by the whole thread block.
 
-/// Whether a thread finds `count` columns from `begin` on to differ from the `count` before them;
-/// thread `thread` of `threads` looks at every threads-th, and stops at a difference.
+/// Whether `count` columns from `begin` on differ from the `count` before them, as far as thread
+/// `thread` of `threads` sees: it compares every threads-th and stops at a difference.
 __device__ bool long_rows_differ(const Index* columns, Offset begin, Offset count, int thread,
                                  int threads) {
     constexpr int depth = 12;
@@ -31,12 +31,12 @@ __device__ bool long_rows_differ(const Index* columns, Offset begin, Offset coun
     return false;
 }
 
-/// A row as its lane knows it; where columns start is counted from the first one in shared memory.
+/// A row of a lane; offsets count from the first column in shared memory.
 struct StagedRow {
     int begin;
     int before;  ///< Begin of the row before.
     int length;
-    bool compared;  ///< Still equal to the row before, as far as is known.
+    bool compared;  ///< No difference to the row before was found yet.
 };
 
 /// Compares columns first .. first + Depth * Lanes - 1 of rows with those of the row before.
@@ -142,7 +142,7 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     const int head = min(int(-address % 16 / 4), count);  // Not in whole 16 bytes.
     const int middle = (count - head) / 4 * 4;
     copies.fence_async_copies();
-    __syncwarp();  // All are done with what was there before.
+    __syncwarp();  // All lanes have read the previous columns.
     if (middle > 0 && lane == 0) {
         copies.expect(4 * middle);
         copies.copy(from + head, at + head, 4 * middle);
@@ -157,8 +157,8 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     return at;
 }
 
-/// Marks::periods of a group that starts with row `first`, by its marks: 0 .. 63 and 64 .. 127.
-/// What the thread block has is held meanwhile, for one warp: so this is kept short.
+/// Marks::periods of a group that starts with row `first`, from its marks 0 .. 63 and 64 .. 127.
+/// Short, since the resources of the thread block are occupied by one warp meanwhile.
 __device__ int period_of(unsigned long long low, unsigned long long high, unsigned first) {
     const int one = __ffsll(static_cast<long long>(low)) - 1;
     const unsigned long long others = low & (low - 1);
@@ -178,9 +178,10 @@ __device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) 
     return low | static_cast<unsigned long long>(high) << 32;
 }
 
-/// Word w, bit t: a supervariable starts at row 32 w + t, or that is `rows`. A warp a word: it
-/// copies the columns of its rows, and of the row before, to shared memory at once, if they fit
-/// there, and compares them there; `capacity` columns fit. `periods` as in Marks.
+/// Marks starts of supervariables by comparing each row with the one before: word w, bit t is set
+/// where row 32 w + t starts one or is `rows`. One warp per word, one row per lane; a bulk copy
+/// brings the columns of its rows, and of the row before, to shared memory, where `capacity`
+/// columns fit; longer rows are compared in global memory. `periods` as in Marks.
 template <int Lanes>
 __global__ void __launch_bounds__(32 * mark_warps)
     mark_kernel(Index rows, const Offset* row_offsets, const Index* columns, Offset words,
@@ -223,7 +224,7 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const Offset to = __shfl_sync(full_warp, end, 31 - __clz(int(fitting)));
         const Index* const staged = stage_columns(
             columns + from, columns + to, stages + warp * (4 * capacity + 128), copies, phase);
-        // Adjacent rows are as long as each other, as they are as long as those before them.
+        // Adjacent rows have equal lengths, since each has that of the row before.
         const int rows_here = __popc(int(fitting));
         const bool adjacent = 32 - __clz(int(fitting)) - row == rows_here;
         const int length = __shfl_sync(full_warp, int(end - begin), row);

@@ -10,36 +10,36 @@
 #include "gpu/warp.cuh"
 #include "sparse/find_blocks/kernels.hpp"
 
-/// Greedy segmentation in parallel: each item names its successor, and the starts are what is
-/// reached from item 0. Segments of 64 items make chunks of 2048. For each possible entry into a
-/// segment one thread follows the successors to the exit; these transition maps are composed, first
-/// to those of chunks, then over all chunks by a scan.
+/// Greedy segmentation by transition maps and a scan: each item has a successor, and the starts are
+/// the items that are reached from item 0. Segments of 64 items make chunks of 2048. For each
+/// possible entry into a segment one thread follows the successors to the exit; these transition
+/// maps are composed, first to those of chunks, then over all chunks by a scan.
 namespace tessera::cuda {
 
-inline constexpr int max_step = 64;  ///< No item's successor is further than that.
+inline constexpr int max_step = 64;  ///< Largest distance of an item and its successor.
 inline constexpr int segment_items = 64;
 inline constexpr int chunk_segments = 32;
 inline constexpr int chunk_items = segment_items * chunk_segments;
 inline constexpr int thread_items = chunk_items / segmentation_threads;  ///< Eight, a byte each.
-inline constexpr int no_entry = 255;        ///< The items have ended.
+inline constexpr int no_entry = 255;                                     ///< Past the last item.
 
 /// From an item along its successors.
 struct Transition {
-    std::uint16_t to;          ///< The item reached, counted from the first item of the chunk.
-    std::uint16_t count;       ///< Steps.
-    unsigned squares_largest;  ///< 256 times the sum of squares, plus the largest step.
+    std::uint16_t to;              ///< The item reached, counted from the first item of the chunk.
+    std::uint16_t count;           ///< Steps.
+    unsigned squares_and_largest;  ///< 256 times the sum of squares, plus the largest step.
 
     __device__ void append(const Transition& more) {
         to = more.to;
         count = std::uint16_t(count + more.count);
-        squares_largest = ((squares_largest & ~255u) + (more.squares_largest & ~255u)) |
-                          max(squares_largest & 255u, more.squares_largest & 255u);
+        squares_and_largest = ((squares_and_largest & ~255u) + (more.squares_and_largest & ~255u)) |
+                              max(squares_and_largest & 255u, more.squares_and_largest & 255u);
     }
 };
 
-/// The result for the host.
+/// The result, sent to the host through the mailbox.
 struct SegmentationTotals {
-    unsigned long long squares;
+    unsigned long long sum_of_squares;
     int count;
     int largest;
 };
@@ -47,11 +47,11 @@ static_assert(compose_warps == 32 && compose_chunks <= 32 * compose_warps);
 inline constexpr int totals_words = 2;  ///< Words of the mailbox.
 
 __device__ inline void report_totals(std::uint64_t* words, const SegmentationTotals& totals) {
-    write_mailbox(words, totals.squares);
+    write_mailbox(words, totals.sum_of_squares);
     write_mailbox(words + 1, std::uint64_t(totals.count) | std::uint64_t(totals.largest) << 32);
 }
 
-/// What one kernel leaves to the next, for all chunks.
+/// Arrays that the kernels pass on, for all chunks.
 struct SegmentationScratch {
     std::uint8_t* steps;  ///< [item]: distance of its successor.
     /// [chunk][segment][entry]: the entry of the segment if the chunk is entered at item `entry`.
@@ -61,8 +61,8 @@ struct SegmentationScratch {
     Transition* transitions;  ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;    ///< [chunk]
     Index* bases;             ///< [chunk]: starts before it; after the last: all starts.
-    int* uniform_step;        ///< Of all starts but the last, if known: nothing is left to do then.
-    std::uint64_t* words;     ///< Mailbox of the totals.
+    int* uniform_step;  ///< Distance of all starts, if known: then all are written already; else 0.
+    std::uint64_t* words;  ///< Mailbox of the totals.
 };
 
 /// Items of the chunk that starts with item `first`.
@@ -102,8 +102,9 @@ __device__ inline void write_uniform_starts(Index count, int step, Index first, 
 
 // Loops are not unrolled: in kernels of a few microseconds, fetching instructions costs more.
 
-/// Transition maps of segments, one thread for each segment and entry, composed to that of the
-/// chunk, one thread for each entry. One thread block a chunk; 1 << entry_bits possible entries.
+/// Builds the transition map of each chunk. One thread block per chunk: one thread per segment and
+/// entry follows the successors, then one thread per entry composes the maps of the segments.
+/// 1 << entry_bits possible entries.
 template <class Next>
 __global__ void __launch_bounds__(segmentation_threads)
     scan_transitions_kernel(Index count, Next next, int entry_bits, SegmentationScratch scratch,
@@ -163,9 +164,9 @@ __global__ void __launch_bounds__(segmentation_threads)
     scratch.transitions[at] = transition;
 }
 
-/// Scan of the chunks' transition maps under composition, and the totals. One thread block takes a
-/// tile of chunks at a time, each warp a run of these: it replaces their maps by those from the
-/// run's first chunk on; once the entry of the run is known, it looks up the entries and counts.
+/// Scan of the chunks' transition maps under composition, and the totals. One thread block for all:
+/// tile by tile of chunks, each warp a run of consecutive ones. A warp composes the maps from the
+/// first chunk of its run on; once the entry of the run is known, it looks up entries and counts.
 static __global__ void __launch_bounds__(32 * compose_warps)
     compose_transitions_kernel(Offset chunks, SegmentationScratch scratch) {
     __shared__ __align__(16) std::uint8_t exits[compose_chunks][max_step];
@@ -224,15 +225,16 @@ static __global__ void __launch_bounds__(32 * compose_warps)
         }
         const Index inclusive = warp_inclusive_scan(Index(inside.count));
         const SegmentationTotals sum{
-            warp_sum(static_cast<unsigned long long>(inside.squares_largest / 256)),
-            __shfl_sync(full_warp, inclusive, 31), lanes_max(int(inside.squares_largest & 255u))};
+            warp_sum(static_cast<unsigned long long>(inside.squares_and_largest / 256)),
+            __shfl_sync(full_warp, inclusive, 31),
+            lanes_max(int(inside.squares_and_largest & 255u))};
         if (lane == 0) warp_totals[run] = sum;
         __syncthreads();
         const SegmentationTotals other = warp_totals[lane];
         const Index runs_before = warp_inclusive_scan(Index(other.count)) - Index(other.count);
         const Index before = total.count + __shfl_sync(full_warp, runs_before, run);
         if (chunk < end) scratch.bases[first + chunk] = before + inclusive - Index(inside.count);
-        total.squares += warp_sum(other.squares);
+        total.sum_of_squares += warp_sum(other.sum_of_squares);
         total.count += __shfl_sync(full_warp, runs_before + Index(other.count), 31);
         total.largest = max(total.largest, lanes_max(other.largest));
     }
@@ -241,8 +243,8 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     report_totals(scratch.words, total);
 }
 
-/// Writes the starts of a chunk whose entry is known: one lane a segment finds them as bits, then
-/// all threads write. One thread block a chunk.
+/// Writes the starts of a chunk whose entry is known. One thread block per chunk: one lane per
+/// segment collects them as bits, then all threads write.
 static __global__ void __launch_bounds__(segmentation_threads)
     write_starts_kernel(Index count, int entry_bits, Offset chunks, SegmentationScratch scratch,
                         Index* starts) {
@@ -290,7 +292,7 @@ static __global__ void __launch_bounds__(segmentation_threads)
 }
 
 /// Scratch of segment_greedily in `memory`, which may be null; `bytes`: its size.
-inline SegmentationScratch carve_scratch(Index count, int reach, std::uint8_t* memory,
+inline SegmentationScratch carve_scratch(Index count, int max_distance, std::uint8_t* memory,
                                          Offset& bytes) {
     const Offset chunks = (Offset(count) + chunk_items - 1) / chunk_items;
     bytes = 0;
@@ -298,7 +300,7 @@ inline SegmentationScratch carve_scratch(Index count, int reach, std::uint8_t* m
         return memory + std::exchange(bytes, (bytes + size + 255) & ~255);
     };
     return {place(chunks * chunk_items),
-            place(chunks * chunk_segments << std::bit_width(unsigned(reach - 1))),
+            place(chunks * chunk_segments << std::bit_width(unsigned(max_distance - 1))),
             place(chunks * max_step),
             reinterpret_cast<Transition*>(place(chunks * max_step * Offset(sizeof(Transition)))),
             place(chunks),
@@ -308,41 +310,42 @@ inline SegmentationScratch carve_scratch(Index count, int reach, std::uint8_t* m
 }
 
 /// Its bytes, a multiple of 256.
-inline Offset scratch_bytes(Index count, int reach) {
+inline Offset scratch_bytes(Index count, int max_distance) {
     Offset bytes = 0;
-    carve_scratch(count, reach, nullptr, bytes);
+    carve_scratch(count, max_distance, nullptr, bytes);
     return bytes;
 }
 
 /// The starts among `count` items, from item 0 on. `next` is a device functor: next(i) is in
-/// i+1 .. min(i+reach, count), reach in 1..64. `memory` begins with the scratch. Waits.
+/// i+1 .. min(i+max_distance, count), max_distance in 1..64. `memory` begins with the scratch.
+/// Waits.
 template <class Next>
-Chain segment_greedily(const Context& context, Index count, int reach, Next next,
-                       Buffer<std::uint8_t> memory) {
+Segmentation segment_greedily(const Context& context, Index count, int max_distance, Next next,
+                              Buffer<std::uint8_t> memory) {
     const cudaStream_t stream = stream_of(context);
     const Offset chunks = (Offset(count) + chunk_items - 1) / chunk_items;
-    const int entry_bits = std::bit_width(unsigned(reach - 1));
-    // Room for one start an item: their number is not known before the kernels end, and the GPU
-    // would be idle while the host allocates for it.
-    Chain chain{Buffer<Index>(context, Offset(count) + 1)};
+    const int entry_bits = std::bit_width(unsigned(max_distance - 1));
+    // Capacity for one start per item: their number is known only when the kernels end, and the GPU
+    // would be idle while the host allocates.
+    Segmentation segmentation{Buffer<Index>(context, Offset(count) + 1)};
     Offset bytes = 0;
-    SegmentationScratch scratch = carve_scratch(count, reach, memory.data(), bytes);
+    SegmentationScratch scratch = carve_scratch(count, max_distance, memory.data(), bytes);
     scratch.words = clear_mailbox(context, totals_words);
     if (chunks > 0) {
         launch_dependent(scan_transitions_kernel<Next>, unsigned(chunks), segmentation_threads, 0,
-                         stream, count, next, entry_bits, scratch, chain.starts.data());
+                         stream, count, next, entry_bits, scratch, segmentation.starts.data());
     }
     launch_dependent(compose_transitions_kernel, 1, 32 * compose_warps, 0, stream, chunks, scratch);
     launch_dependent(write_starts_kernel, unsigned(std::max<Offset>(chunks, 1)),
                      segmentation_threads, 0, stream, count, entry_bits, chunks, scratch,
-                     chain.starts.data());
+                     segmentation.starts.data());
     memory = Buffer<std::uint8_t>();
     wait_for_mailbox(context, totals_words);
     const std::uint64_t counts = read_mailbox(context, 1);
-    chain.largest = Index(counts >> 32);
-    chain.squares = Offset(read_mailbox(context, 0));
-    chain.starts.truncate(Offset(counts & 0xffffffff) + 1);
-    return chain;
+    segmentation.largest = Index(counts >> 32);
+    segmentation.sum_of_squares = Offset(read_mailbox(context, 0));
+    segmentation.starts.truncate(Offset(counts & 0xffffffff) + 1);
+    return segmentation;
 }
 
 }  // namespace tessera::cuda

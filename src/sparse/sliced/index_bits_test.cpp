@@ -30,18 +30,18 @@ TEST(index_bits, columns_of_16_bits_where_slices_are_narrow) {
             };
             const auto chosen = made("");
             const int bits = distance < 65536 ? 16 : 32;
-            EXPECT_EQ(chosen.facts().index_bits, bits);
+            EXPECT_EQ(chosen.statistics().index_bits, bits);
             EXPECT_EQ(chosen.options().index_bits, bits);
-            EXPECT_EQ(format_facts(context, matrix.view(), format(text)).bytes,
-                      chosen.facts().bytes);
+            EXPECT_EQ(format_statistics(context, matrix.view(), format(text)).bytes,
+                      chosen.statistics().bytes);
             const SlicedPattern pattern = chosen.view().pattern;
             EXPECT_EQ(pattern.column_offsets != nullptr, bits == 16);
             EXPECT_EQ(pattern.block_columns != nullptr, bits == 32);
             const auto wide = made(",index=32");
-            EXPECT_EQ(wide.facts().index_bits, 32);
+            EXPECT_EQ(wide.statistics().index_bits, 32);
             if (bits == 16) {
                 // 2 bytes a slot and a block less, a column of 4 bytes more for both slices.
-                const FormatFacts &few = chosen.facts(), &many = wide.facts();
+                const FormatStatistics &few = chosen.statistics(), &many = wide.statistics();
                 EXPECT_EQ(many.bytes - few.bytes, 2 * few.stored_blocks - 2 * 4);
                 EXPECT_EQ(many.read_bytes - few.read_bytes, 2 * few.blocks - 2 * 4);
                 EXPECT_EQ(test::host_sliced(context, chosen).first_columns,
@@ -60,7 +60,7 @@ TEST(index_bits, who_takes_columns_of_16_bits) {
     const CsrMatrix<double> matrix =
         copy_to(context, test::random_blocks<double>(random, 64, 64, 3, 9).view());
     const auto bits = [&](const std::string& text) {
-        return format_facts(context, matrix.view(), format(text)).index_bits;
+        return format_statistics(context, matrix.view(), format(text)).index_bits;
     };
     for (const char* text : {"sell", "sbell", "sbell:3", "sbell:2,slice=4", "sell:1"}) {
         EXPECT_EQ(bits(text), 16) << text;
@@ -72,13 +72,13 @@ TEST(index_bits, who_takes_columns_of_16_bits) {
         copy_to(context, test::make_csr<double>(3, 3, {{0}, {1}, {2}}, {{1}, {1}, {1}}).view());
     for (const auto& [text, expected] : std::map<std::string, int>{
              {"sell:1", 32}, {"sell:1,index=16", 16}, {"sell:2", 32}, {"sell:3", 16}}) {
-        EXPECT_EQ(format_facts(context, diagonal.view(), format(text)).index_bits, expected);
+        EXPECT_EQ(format_statistics(context, diagonal.view(), format(text)).index_bits, expected);
     }
     FormatOptions options = format("bell:3");
     options.index_bits = 16;
-    EXPECT_THROW(format_facts(context, matrix.view(), options), InvalidArgument);
+    EXPECT_THROW(format_statistics(context, matrix.view(), options), InvalidArgument);
     options.index_bits = 8;
-    EXPECT_THROW(format_facts(context, matrix.view(), options), InvalidArgument);
+    EXPECT_THROW(format_statistics(context, matrix.view(), options), InvalidArgument);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ bool is_16_bit(ValueFormat format) {
 }
 
 template <class T>
-T read(const Context& context, const T* from) {
+T read_value(const Context& context, const T* from) {
     T value{};
     copy_to_host(context, std::span<const T>(from, 1), std::span<T>(&value, 1));
     return value;
@@ -47,8 +47,8 @@ BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index
     });
     Buffer<Offset> sums(context, Offset(block_rows) + 1);
     exclusive_scan(context, block_rows, Lengths{lengths.data()}, sums.data());
-    return {std::move(lengths), read(context, longest.data()),
-            read(context, sums.data() + block_rows)};
+    return {std::move(lengths), read_value(context, longest.data()),
+            read_value(context, sums.data() + block_rows)};
 }
 
 /// The block rows by descending length within windows, those of equal length in their order.
@@ -56,7 +56,7 @@ Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Offse
     const Offset count = counts.lengths.size();
     Buffer<Index> order(context, count), next(context, count);
     Buffer<Offset> ones(context, count + 1);
-    for_each_index(context, count, Numbers{order.data()});
+    for_each_index(context, count, Iota{order.data()});
     for (int bit = 0; counts.longest >> bit > 0; ++bit) {
         const KeyBit key{order.data(), counts.lengths.data(), counts.longest, bit};
         exclusive_scan(context, count, key, ones.data());
@@ -69,7 +69,7 @@ Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Offse
 /// Where the blocks of a matrix go.
 struct Arrangement {
     FormatOptions options;
-    FormatFacts facts;
+    FormatStatistics statistics;
     Buffer<Index> permutation, row_lengths;
     Buffer<Offset> slice_offsets;
     Buffer<Index> first_columns;
@@ -107,33 +107,35 @@ Index choose_height(const Context& context, const FormatOptions& options, Index 
 
 /// Decides between columns of 16 and 32 bits, and notes the first columns of slices for those.
 void choose_index(const Context& context, const CsrPattern& matrix, Offset slots,
-                  Arrangement& made) {
-    constexpr Index farthest = std::numeric_limits<std::uint16_t>::max();
-    FormatOptions& options = made.options;
-    const int wanted = options.index_bits;
-    const Index slices = made.pattern.slices;
-    require(wanted == 0 || wanted == 16 || wanted == 32,
+                  Arrangement& arrangement) {
+    constexpr Index max_distance = std::numeric_limits<std::uint16_t>::max();
+    FormatOptions& options = arrangement.options;
+    const int requested = options.index_bits;
+    const Index slices = arrangement.pattern.slices;
+    require(requested == 0 || requested == 16 || requested == 32,
             "a sliced matrix: a column index has 16 or 32 bits");
     options.index_bits = 32;
-    if (wanted == 32) return;
-    const bool may = has_slices(options.format);
-    require(may || wanted == 0, "index=16: this takes a format with slices (sell, sbell)");
-    const bool pays = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
-    if (!may || (wanted == 0 && !pays)) return;
+    if (requested == 32) return;
+    const bool has_own_height = has_slices(options.format);
+    require(has_own_height || requested == 0,
+            "index=16: this takes a format with slices (sell, sbell)");
+    const bool is_smaller = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
+    if (!has_own_height || (requested == 0 && !is_smaller)) return;
     Buffer<Index> first_columns(context, slices);
     Buffer<Index> largest = copy_to_buffer(context, std::vector<Index>(1));
-    for_each_index(context, slices,
-                   FindFirstColumns{matrix, made.pattern, first_columns.data(), largest.data()});
-    const Index distance = read(context, largest.data());
-    if (wanted == 16 && distance > farthest) {
+    for_each_index(
+        context, slices,
+        FindFirstColumns{matrix, arrangement.pattern, first_columns.data(), largest.data()});
+    const Index distance = read_value(context, largest.data());
+    if (requested == 16 && distance > max_distance) {
         throw InvalidArgument("index=16: block columns of a slice lie " + std::to_string(distance) +
-                              " apart, 16 bits reach " + std::to_string(farthest) +
+                              " apart, 16 bits reach " + std::to_string(max_distance) +
                               "; use index=auto, smaller slices or a matrix of less bandwidth");
     }
-    if (distance > farthest) return;
+    if (distance > max_distance) return;
     options.index_bits = 16;
-    made.first_columns = std::move(first_columns);
-    made.pattern.first_columns = made.first_columns.data();
+    arrangement.first_columns = std::move(first_columns);
+    arrangement.pattern.first_columns = arrangement.first_columns.data();
 }
 
 template <class T>
@@ -144,17 +146,17 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     const Index block_rows = Index(counts.lengths.size());
     const Index height = choose_height(context, options, block_rows, Offset(sizeof(T)));
     options.slice_height = height;
-    Arrangement made;
+    Arrangement arrangement;
     const Index slices = Index((Offset(block_rows) + height - 1) / height);
     const Index window = options.sort_window == 0 ? block_rows : options.sort_window;
-    if (window > 1) made.permutation = sort_rows(context, counts, window);
-    made.row_lengths = Buffer<Index>(context, Offset(slices) * height);
-    made.slice_offsets = Buffer<Offset>(context, Offset(slices) + 1);
-    SlicedPattern& pattern = made.pattern;
+    if (window > 1) arrangement.permutation = sort_rows(context, counts, window);
+    arrangement.row_lengths = Buffer<Index>(context, Offset(slices) * height);
+    arrangement.slice_offsets = Buffer<Offset>(context, Offset(slices) + 1);
+    SlicedPattern& pattern = arrangement.pattern;
     pattern = {matrix.rows, matrix.columns, block, height, slices};
-    pattern.slice_offsets = made.slice_offsets.data();
-    pattern.row_lengths = made.row_lengths.data();
-    pattern.permutation = made.permutation.data();
+    pattern.slice_offsets = arrangement.slice_offsets.data();
+    pattern.row_lengths = arrangement.row_lengths.data();
+    pattern.permutation = arrangement.permutation.data();
     pattern.lanes = choose_lanes(options.values, block_rows, counts.blocks);
     // A thread loads two 16-bit values at a time: of rows so far apart that the threads of a warp
     // still read x in one piece.
@@ -162,26 +164,27 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     Buffer<Index> widths = copy_to_buffer(context, std::vector<Index>(std::size_t(slices)));
     for_each_index(
         context, pattern.positions(),
-        CopyLengths{pattern, counts.lengths.data(), made.row_lengths.data(), widths.data()});
-    exclusive_scan(context, slices, SliceSlots{widths.data(), height}, made.slice_offsets.data());
-    const Offset slots = read(context, made.slice_offsets.data() + slices);
-    made.options = options;
-    choose_index(context, matrix, slots, made);
-    const int index_bits = made.options.index_bits;
+        CopyLengths{pattern, counts.lengths.data(), arrangement.row_lengths.data(), widths.data()});
+    exclusive_scan(context, slices, SliceSlots{widths.data(), height},
+                   arrangement.slice_offsets.data());
+    const Offset slots = read_value(context, arrangement.slice_offsets.data() + slices);
+    arrangement.options = options;
+    choose_index(context, matrix, slots, arrangement);
+    const int index_bits = arrangement.options.index_bits;
     const Offset block_bytes = value_bytes<T>(options.values) * block * block + index_bits / 8;
-    const Offset others =
-        (made.permutation.size() + made.row_lengths.size() + made.first_columns.size()) *
-            Offset(sizeof(Index)) +
-        made.slice_offsets.size() * Offset(sizeof(Offset));
-    made.facts = {block,
-                  height,
-                  index_bits,
-                  nonzeros,
-                  counts.blocks,
-                  slots,
-                  slots * block_bytes + others,
-                  counts.blocks * block_bytes + others};
-    return made;
+    const Offset others = (arrangement.permutation.size() + arrangement.row_lengths.size() +
+                           arrangement.first_columns.size()) *
+                              Offset(sizeof(Index)) +
+                          arrangement.slice_offsets.size() * Offset(sizeof(Offset));
+    arrangement.statistics = {block,
+                              height,
+                              index_bits,
+                              nonzeros,
+                              counts.blocks,
+                              slots,
+                              slots * block_bytes + others,
+                              counts.blocks * block_bytes + others};
+    return arrangement;
 }
 
 /// The same, where no window was named sorted if pads would otherwise be more than a tenth.
@@ -191,10 +194,10 @@ Arrangement arrange_sorted(const Context& context, const CsrPattern& matrix, Off
     constexpr Index window = 1024;  // Keeps rows near to those that read the same x.
     if (options.sort_window >= 0) return arrange<T>(context, matrix, nonzeros, options);
     options.sort_window = 1;
-    Arrangement made = arrange<T>(context, matrix, nonzeros, options);
+    Arrangement arrangement = arrange<T>(context, matrix, nonzeros, options);
     if (!has_slices(options.format) ||
-        double(made.facts.stored_blocks) <= 1.1 * double(made.facts.blocks))
-        return made;
+        double(arrangement.statistics.stored_blocks) <= 1.1 * double(arrangement.statistics.blocks))
+        return arrangement;
     options.sort_window = window;
     return arrange<T>(context, matrix, nonzeros, options);
 }
@@ -215,10 +218,11 @@ Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix,
     for (const Index block : block_sizes) {
         options.block = block;
         Arrangement next = arrange_sorted<T>(context, matrix, nonzeros, options);
-        if (block == 1 || next.facts.read_bytes < best.facts.read_bytes) best = std::move(next);
+        if (block == 1 || next.statistics.read_bytes < best.statistics.read_bytes)
+            best = std::move(next);
     }
-    if (index_bits != 16 || best.facts.index_bits == 16) return best;
-    options.block = best.facts.block;
+    if (index_bits != 16 || best.statistics.index_bits == 16) return best;
+    options.block = best.statistics.block;
     options.index_bits = 16;
     return arrange_sorted<T>(context, matrix, nonzeros, options);
 }
@@ -231,10 +235,11 @@ CsrPattern pattern_of(const CsrView<S>& matrix) {
 }  // namespace
 
 template <class T>
-FormatFacts format_facts(const Context& context, const CsrView<T>& matrix,
-                         const FormatOptions& options) {
+FormatStatistics format_statistics(const Context& context, const CsrView<T>& matrix,
+                                   const FormatOptions& options) {
     if (options.format != MatrixFormat::csr) {
-        return choose_arrangement<T>(context, pattern_of(matrix), matrix.nonzeros, options).facts;
+        return choose_arrangement<T>(context, pattern_of(matrix), matrix.nonzeros, options)
+            .statistics;
     }
     const Offset bytes = matrix.nonzeros * Offset(sizeof(T) + sizeof(Index)) +
                          (Offset(matrix.rows) + 1) * Offset(sizeof(Offset));
@@ -270,36 +275,36 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
     auto state = std::make_unique<State>();
     const CsrPattern from = pattern_of(matrix);
     state->arrangement = choose_arrangement<T>(context, from, matrix.nonzeros, options);
-    const Arrangement& made = state->arrangement;
-    const Offset slots = made.facts.stored_blocks;
-    const Index block = made.facts.block;
-    if (made.options.index_bits == 16) {
+    const Arrangement& arrangement = state->arrangement;
+    const Offset slots = arrangement.statistics.stored_blocks;
+    const Index block = arrangement.statistics.block;
+    if (arrangement.options.index_bits == 16) {
         state->column_offsets = Buffer<std::uint16_t>(context, slots);
     } else {
         state->block_columns = Buffer<Index>(context, slots);
     }
-    state->values =
-        Buffer<std::byte>(context, slots * block * block * value_bytes<T>(made.options.values));
-    state->pattern = made.pattern;
+    state->values = Buffer<std::byte>(
+        context, slots * block * block * value_bytes<T>(arrangement.options.values));
+    state->pattern = arrangement.pattern;
     state->pattern.block_columns = state->block_columns.data();
     state->pattern.column_offsets = state->column_offsets.data();
     with_block(block, [&](auto b) {
-        for_each_index(context, made.pattern.positions(),
-                       FillColumns<b>{from, made.pattern, state->block_columns.data(),
+        for_each_index(context, arrangement.pattern.positions(),
+                       FillColumns<b>{from, arrangement.pattern, state->block_columns.data(),
                                       state->column_offsets.data()});
     });
-    SlicedMatrix made_matrix(std::move(state));
-    made_matrix.update(context, matrix, scaling);
-    return made_matrix;
+    SlicedMatrix result(std::move(state));
+    result.update(context, matrix, scaling);
+    return result;
 }
 
 template <class T>
 template <class S>
 void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
                              std::span<const std::type_identity_t<S>> scaling) {
-    require(
-        matrix.rows == rows() && matrix.columns == columns() && matrix.nonzeros == facts().nonzeros,
-        "SlicedMatrix::update: the matrix has another pattern than the one converted");
+    require(matrix.rows == rows() && matrix.columns == columns() &&
+                matrix.nonzeros == statistics().nonzeros,
+            "SlicedMatrix::update: the matrix has another pattern than the one converted");
     require(scaling.empty() || (rows() == columns() && scaling.size() == std::size_t(matrix.rows)),
             "SlicedMatrix: scaling needs a square matrix and a number for each row");
     const Phase phase(context, "convert", 0);
@@ -324,18 +329,19 @@ const FormatOptions& SlicedMatrix<T>::options() const {
     return state_->arrangement.options;
 }
 template <class T>
-const FormatFacts& SlicedMatrix<T>::facts() const {
-    return state_->arrangement.facts;
+const FormatStatistics& SlicedMatrix<T>::statistics() const {
+    return state_->arrangement.statistics;
 }
 
 #define TESSERA_INSTANTIATE_FROM(T, S)                                                \
     template SlicedMatrix<T> SlicedMatrix<T>::from_csr<S>(                            \
         const Context&, const CsrView<S>&, const FormatOptions&, std::span<const S>); \
     template void SlicedMatrix<T>::update<S>(const Context&, const CsrView<S>&, std::span<const S>);
-#define TESSERA_INSTANTIATE(T)                                                                     \
-    template FormatFacts format_facts<T>(const Context&, const CsrView<T>&, const FormatOptions&); \
-    template class SlicedMatrix<T>;                                                                \
-    TESSERA_INSTANTIATE_FROM(T, float)                                                             \
+#define TESSERA_INSTANTIATE(T)                                                        \
+    template FormatStatistics format_statistics<T>(const Context&, const CsrView<T>&, \
+                                                   const FormatOptions&);             \
+    template class SlicedMatrix<T>;                                                   \
+    TESSERA_INSTANTIATE_FROM(T, float)                                                \
     TESSERA_INSTANTIATE_FROM(T, double)
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

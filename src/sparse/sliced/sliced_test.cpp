@@ -242,7 +242,7 @@ std::vector<double> stored_values(const Context& context, const SlicedMatrix<T>&
     const auto host = host_sliced(context, matrix);
     const auto* const values = static_cast<const Stored*>(host.view.values);
     std::vector<double> wide;
-    for (Offset k = 0; k < matrix.facts().stored_blocks; ++k) {
+    for (Offset k = 0; k < matrix.statistics().stored_blocks; ++k) {
         wide.push_back(widen_to<double>(values[k]));
     }
     return wide;

@@ -82,7 +82,7 @@ struct Lengths {
     TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return lengths[i]; }
 };
 
-struct Numbers {
+struct Iota {
     static constexpr int work = 1;
     Index* numbers;
     TESSERA_HOST_DEVICE void operator()(Offset i) const { numbers[i] = Index(i); }
@@ -147,7 +147,7 @@ struct FindFirstColumns {
     CsrPattern matrix;
     SlicedPattern pattern;
     Index* first_columns;
-    Index* farthest;
+    Index* max_distance;
 
     TESSERA_HOST_DEVICE void operator()(Offset slice) const {
         const Index block = pattern.block;
@@ -164,7 +164,7 @@ struct FindFirstColumns {
             }
         }
         first_columns[slice] = first <= last ? first : 0;
-        raise_to(farthest, first <= last ? last - first : 0);
+        raise_to(max_distance, first <= last ? last - first : 0);
     }
 };
 

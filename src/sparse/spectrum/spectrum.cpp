@@ -19,7 +19,7 @@ namespace {
 /// The probability that `upper` is too small.
 constexpr double risk = 0.005;
 
-/// The root beyond theta of log prod (t - theta_j) = level, at most `high`.
+/// The root beyond theta of log prod (t - theta_j) = level, at max_steps `high`.
 double root_beyond(const std::vector<double>& theta, double largest, double level, double high) {
     const auto above = [&](double t) {
         double sum = 0;
@@ -35,11 +35,11 @@ double root_beyond(const std::vector<double>& theta, double largest, double leve
     return high;
 }
 
-/// What the tridiagonal matrix tells: `couplings` has as many elements as `diagonal`, the last one
-/// leads out of the space (0: nothing does).
-RitzValues judge(const std::vector<double>& diagonal, const std::vector<double>& couplings,
-                 Offset n, double epsilon) {
-    const std::vector<double> theta = tridiagonal_eigenvalues(diagonal, couplings);
+/// Ritz values and the bound from the tridiagonal matrix: `off_diagonal` has as many elements as
+/// `diagonal`, the last one couples to the next Lanczos vector (0: the space is invariant).
+RitzValues make_ritz_values(const std::vector<double>& diagonal,
+                            const std::vector<double>& off_diagonal, Offset n, double epsilon) {
+    const std::vector<double> theta = tridiagonal_eigenvalues(diagonal, off_diagonal);
     RitzValues found;
     found.steps = int(diagonal.size());
     found.smallest = theta.front();
@@ -47,11 +47,11 @@ RitzValues judge(const std::vector<double>& diagonal, const std::vector<double>&
     const double scale = std::max(std::abs(found.smallest), std::abs(found.largest));
     const double rounding = 8 * epsilon * double(found.steps) * scale;
     found.upper = found.largest + rounding;
-    if (couplings.back() == 0) return found;
+    if (off_diagonal.back() == 0) return found;
     double level = -std::log(risk * std::sqrt(std::numbers::pi / (2 * double(n))));
-    for (const double beta : couplings) level += std::log(beta);
+    for (const double beta : off_diagonal) level += std::log(beta);
     found.upper =
-        rounding + root_beyond(theta, found.largest, level, found.largest + couplings.back());
+        rounding + root_beyond(theta, found.largest, level, found.largest + off_diagonal.back());
     return found;
 }
 
@@ -82,10 +82,10 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
     fill_normal(context, seed, w);
     fill(context, T(0), v);
     double beta = std::sqrt(product(w, w)), scale = 0;
-    std::vector<double> diagonal, couplings;
-    const int most = int(std::min<Offset>(steps, n));
+    std::vector<double> diagonal, off_diagonal;
+    const int max_steps = int(std::min<Offset>(steps, n));
     const double epsilon = double(std::numeric_limits<T>::epsilon());
-    for (int j = 0; j < most; ++j) {
+    for (int j = 0; j < max_steps; ++j) {
         // v_j = w / beta, w = A v_j - beta v_(j-1) - alpha v_j.
         std::swap(before, v);
         axpby<T>(context, T(1 / beta), w, T(0), v);
@@ -100,12 +100,12 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
             const double unknown = std::numeric_limits<double>::quiet_NaN();
             return {unknown, unknown, unknown, j + 1};
         }
-        // What is left is rounding: the space is invariant.
+        // The rest is rounding: the space is invariant.
         const bool exhausted = beta <= 4 * epsilon * std::sqrt(double(n)) * scale || j + 1 == n;
-        couplings.push_back(exhausted ? 0 : beta);
+        off_diagonal.push_back(exhausted ? 0 : beta);
         if (exhausted) break;
     }
-    return judge(diagonal, couplings, n, epsilon);
+    return make_ritz_values(diagonal, off_diagonal, n, epsilon);
 }
 
 template <class T>

@@ -8,15 +8,15 @@
 namespace tessera {
 
 /// The eigenvalues, ascending, of the symmetric tridiagonal matrix with this diagonal and the first
-/// diagonal.size() - 1 of `couplings` beside it, to about n eps of the largest: bisection by the
+/// diagonal.size() - 1 of `off_diagonal` beside it, to about n eps of the largest: bisection by the
 /// number of negative pivots of T - t I (Sturm; Golub and Van Loan, Matrix Computations, 8.4).
 inline std::vector<double> tridiagonal_eigenvalues(const std::vector<double>& diagonal,
-                                                   const std::vector<double>& couplings) {
+                                                   const std::vector<double>& off_diagonal) {
     const std::size_t n = diagonal.size();
     double low = diagonal[0], high = diagonal[0], largest = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        const double radius =
-            (i > 0 ? std::abs(couplings[i - 1]) : 0) + (i + 1 < n ? std::abs(couplings[i]) : 0);
+        const double radius = (i > 0 ? std::abs(off_diagonal[i - 1]) : 0) +
+                              (i + 1 < n ? std::abs(off_diagonal[i]) : 0);
         low = std::min(low, diagonal[i] - radius);
         high = std::max(high, diagonal[i] + radius);
         largest = std::max(largest, std::abs(diagonal[i]) + radius);
@@ -28,8 +28,8 @@ inline std::vector<double> tridiagonal_eigenvalues(const std::vector<double>& di
         std::size_t count = 0;
         double pivot = 1;
         for (std::size_t i = 0; i < n; ++i) {
-            const double coupling = i > 0 ? couplings[i - 1] : 0;
-            pivot = diagonal[i] - t - coupling * coupling / pivot;
+            const double off_diagonal_entry = i > 0 ? off_diagonal[i - 1] : 0;
+            pivot = diagonal[i] - t - off_diagonal_entry * off_diagonal_entry / pivot;
             if (std::abs(pivot) < tiny) pivot = -tiny;
             count += pivot < 0;
         }

@@ -7,16 +7,16 @@ namespace tessera::cuda {
 
 namespace {
 
-/// Lanes threads walk each row together; the sum over them is a fixed tree of shuffles. Rows above
-/// `longest` are left to long_rows_kernel.
+/// CSR vector product: `Lanes` adjacent threads per row, their sums added in a fixed tree of
+/// shuffles. Rows above `longest` are left to long_rows_kernel.
 template <class T, int Lanes>
 __global__ void __launch_bounds__(csr_threads)
     rows_kernel(CsrView<T> matrix, Index longest, T alpha, const T* __restrict__ x, T beta, T* y) {
     const Offset row = (Offset(blockIdx.x) * csr_threads + threadIdx.x) / Lanes;
     const int lane = int(threadIdx.x) % Lanes;
-    const bool here = row < matrix.rows;
-    const Offset begin = here ? matrix.row_offsets[row] : 0;
-    const Offset end = here ? matrix.row_offsets[row + 1] : 0;
+    const bool inside = row < matrix.rows;
+    const Offset begin = inside ? matrix.row_offsets[row] : 0;
+    const Offset end = inside ? matrix.row_offsets[row + 1] : 0;
     const bool skip = end - begin > longest;
     T sum = T(0);
     if (!skip) {
@@ -29,12 +29,12 @@ __global__ void __launch_bounds__(csr_threads)
     for (int distance = Lanes / 2; distance > 0; distance /= 2) {
         sum += __shfl_xor_sync(~0u, sum, distance, Lanes);
     }
-    if (here && !skip && lane == 0) {
+    if (inside && !skip && lane == 0) {
         y[row] = beta == T(0) ? alpha * sum : fma(alpha, sum, beta * y[row]);
     }
 }
 
-/// One thread block a row.
+/// CSR vector product with one thread block per long row.
 template <class T>
 __global__ void __launch_bounds__(long_row_threads)
     long_rows_kernel(CsrView<T> matrix, const Index* rows, T alpha, const T* __restrict__ x, T beta,
@@ -83,8 +83,9 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
     launches[log2_lanes](context, matrix, plan, alpha, x, beta, y);
     TESSERA_CUDA(cudaGetLastError());
     if (!plan.long_rows.empty()) {
-        long_rows_kernel<<<unsigned(plan.long_rows.size()), long_row_threads, 0, stream_of(context)>>>(
-            matrix, plan.long_rows_device.data(), alpha, x, beta, y);
+        long_rows_kernel<<<unsigned(plan.long_rows.size()), long_row_threads, 0,
+                           stream_of(context)>>>(matrix, plan.long_rows_device.data(), alpha, x,
+                                                 beta, y);
         TESSERA_CUDA(cudaGetLastError());
     }
 }

@@ -5,9 +5,9 @@
 
 namespace tessera {
 
-/// recurrence_step with q = A x: next = product q + own x + before y + given r.
+/// recurrence_step with q = A x: next = alpha q + beta x + gamma y + delta r.
 template <class T>
-struct ProductEnd {
+struct ProductEpilogue {
     RecurrenceStep<T> step;
     const T* y;
     const T* r;
@@ -18,27 +18,27 @@ struct ProductEnd {
 };
 
 // The products documented in formats.hpp; sizes are checked by the caller. `read_bytes`:
-// FormatFacts::read_bytes.
+// FormatStatistics::read_bytes.
 // clang-format off
 TESSERA_BACKENDS(
     template <class T>
     void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
-                       const T* x, const ProductEnd<T>& end);)
+                       const T* x, const ProductEpilogue<T>& epilogue);)
 // clang-format on
 
 namespace cuda {
 template <class Stored, class T>
-struct SlicedTask {
+struct SlicedProduct {
     SlicedPattern matrix;
     const Stored* values;
     const T* x;
-    ProductEnd<T> end;
+    ProductEpilogue<T> epilogue;
 };
 
 /// The product with block columns kept as Column, Index or std::uint16_t. `cached`: the matrix
 /// stays in the L2 cache between products. Compiled in a file for each of its types.
 template <class Column, class Stored, class T>
-void multiply_columns(const Context& context, const SlicedTask<Stored, T>& task, bool cached);
+void multiply_columns(const Context& context, const SlicedProduct<Stored, T>& task, bool cached);
 }  // namespace cuda
 
 }  // namespace tessera

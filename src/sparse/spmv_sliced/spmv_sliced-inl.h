@@ -91,7 +91,7 @@ static HWY_INLINE hn::Vec<D> load_each(D d, const T* const* from, int c) {
 
 /// Whether the columns of the lanes of d follow each other.
 template <class D, class Column>
-static HWY_INLINE bool is_run(D d, const Column* columns) {
+static HWY_INLINE bool is_consecutive(D d, const Column* columns) {
     if constexpr (gathers<hn::TFromD<D>>) {
         const hn::RebindToSigned<D> di;
         using Signed = hn::TFromD<decltype(di)>;
@@ -106,8 +106,8 @@ static HWY_INLINE bool is_run(D d, const Column* columns) {
 /// Entry c of each block of x that `columns` name, in to[c], c < B; of a column past `last`, that
 /// of the last one.
 template <int B, class D, class Column, class T = hn::TFromD<D>>
-static HWY_INLINE void load_apart(D d, const Column* columns, Index last, const T* x,
-                                  hn::Vec<D>* to) {
+static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, const T* x,
+                                     hn::Vec<D>* to) {
     if constexpr (gathers<T>) {
         const hn::RebindToSigned<D> di;
         using Signed = hn::TFromD<decltype(di)>;
@@ -147,7 +147,7 @@ static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const
                                    hn::Vec<D>* to) {
     if constexpr (B <= 4) {
         const bool whole = (columns[0] + Offset(hn::Lanes(d))) * B <= Offset(last) + 1;
-        if (whole && is_run(d, columns)) {
+        if (whole && is_consecutive(d, columns)) {
             const T* const from = x + Offset(columns[0]) * B;
             if constexpr (B == 1) to[0] = hn::LoadU(d, from);
             if constexpr (B == 2) hn::LoadInterleaved2(d, from, to[0], to[1]);
@@ -156,29 +156,30 @@ static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const
             return;
         }
     }
-    load_apart<B>(d, columns, last, x, to);
+    gather_blocks<B>(d, columns, last, x, to);
 }
 
 /// The end of a product for the block row at position p, from the sums of its rows, `stride` apart.
 /// One lane rounds as the vectors of recurrence_step do.
 template <int B, class T>
 static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T* sums,
-                                       Index stride, const T* x, const ProductEnd<T>& end) {
+                                       Index stride, const T* x,
+                                       const ProductEpilogue<T>& epilogue) {
     const hn::CappedTag<T, 1> d;
-    const RecurrenceStep<T>& step = end.step;
+    const RecurrenceStep<T>& step = epilogue.step;
     const Offset first = a.block_row(p) * B;
     const Offset rows = a.rows - first < B ? a.rows - first : B;
     for (Offset r = 0; r < rows; ++r) {
         const Offset at = first + r;
-        auto value = hn::Mul(hn::Set(d, step.product), hn::Set(d, sums[r * stride]));
-        if (step.own != T(0)) value = hn::MulAdd(hn::Set(d, step.own), hn::Set(d, x[at]), value);
-        if (step.before != T(0)) {
-            value = hn::MulAdd(hn::Set(d, step.before), hn::Set(d, end.y[at]), value);
+        auto value = hn::Mul(hn::Set(d, step.alpha), hn::Set(d, sums[r * stride]));
+        if (step.beta != T(0)) value = hn::MulAdd(hn::Set(d, step.beta), hn::Set(d, x[at]), value);
+        if (step.gamma != T(0)) {
+            value = hn::MulAdd(hn::Set(d, step.gamma), hn::Set(d, epilogue.y[at]), value);
         }
-        if (step.given != T(0)) {
-            value = hn::MulAdd(hn::Set(d, step.given), hn::Set(d, end.r[at]), value);
+        if (step.delta != T(0)) {
+            value = hn::MulAdd(hn::Set(d, step.delta), hn::Set(d, epilogue.r[at]), value);
         }
-        end.next[at] = hn::GetLane(value);
+        epilogue.next[at] = hn::GetLane(value);
     }
 }
 
@@ -191,7 +192,7 @@ static HWY_INLINE Offset first_column(const SlicedPattern& a, Index slice) {
 template <int B, bool Whole, class Column, class Stored, class T>
 static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
                                      const Stored* all_values, const T* x,
-                                     const ProductEnd<T>& end) {
+                                     const ProductEpilogue<T>& epilogue) {
     const hn::ScalableTag<T> d;
     const hn::RebindToSigned<decltype(d)> di;
     using Signed = hn::TFromD<decltype(di)>;
@@ -237,7 +238,7 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
         }
     }
     for (Index i = 0; i < line_lanes<T>; ++i) {
-        store_block_row<B>(a, p + i, rows + i, line_lanes<T>, x, end);
+        store_block_row<B>(a, p + i, rows + i, line_lanes<T>, x, epilogue);
     }
 }
 
@@ -245,7 +246,7 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
 template <int B, class Stored, class T>
 static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index lane,
                                      const Stored* all_values, const T* x,
-                                     const ProductEnd<T>& end) {
+                                     const ProductEpilogue<T>& epilogue) {
     const Offset p = Offset(slice) * a.slice_height + lane;
     const Offset start = a.slice_offsets[slice], height = a.slice_height;
     T sums[B] = {};
@@ -259,25 +260,25 @@ static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index 
             }
         }
     }
-    store_block_row<B>(a, p, sums, 1, x, end);
+    store_block_row<B>(a, p, sums, 1, x, epilogue);
 }
 
 template <int B, class Column, class Stored, class T>
 static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void* all_values,
-                           const T* x, const ProductEnd<T>& end) {
+                           const T* x, const ProductEpilogue<T>& epilogue) {
     const Stored* const values = static_cast<const Stored*>(all_values);
     if (a.slice_height == line_lanes<T>) {
-        multiply_line<B, true, Column>(a, chunk.slice, 0, values, x, end);
+        multiply_line<B, true, Column>(a, chunk.slice, 0, values, x, epilogue);
         return;
     }
     Index lane = chunk.first;
     if constexpr (std::is_same_v<Stored, T>) {  // Others only in slices as they are chosen here.
         for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
-            multiply_line<B, false, Column>(a, chunk.slice, lane, values, x, end);
+            multiply_line<B, false, Column>(a, chunk.slice, lane, values, x, epilogue);
         }
     }
     for (; lane < chunk.last; ++lane) {
-        multiply_lane<B>(a, chunk.slice, lane, values, x, end);
+        multiply_lane<B>(a, chunk.slice, lane, values, x, epilogue);
     }
 }
 
@@ -292,11 +293,11 @@ namespace tessera::cpu {
 
 template <class T>
 void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset, const T* x,
-                   const ProductEnd<T>& end) {
+                   const ProductEpilogue<T>& epilogue) {
     const SlicedPattern& pattern = matrix.pattern;
     const auto multiply = [&](auto chunk_product) {
         SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
-            chunk_product(pattern, chunk, matrix.values, x, end);
+            chunk_product(pattern, chunk, matrix.values, x, epilogue);
         });
     };
     with_stored<T>(matrix.format, [&](auto tag) {

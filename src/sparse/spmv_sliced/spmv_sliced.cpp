@@ -20,10 +20,10 @@ void check_vectors(const SlicedMatrix<T>& matrix, std::initializer_list<std::siz
 /// `vectors`: elements that are read and written of them.
 template <class T>
 void run(const Context& context, const SlicedMatrix<T>& matrix, const T* x,
-         const ProductEnd<T>& end, double vectors) {
-    const Offset bytes = matrix.facts().read_bytes;
+         const ProductEpilogue<T>& epilogue, double vectors) {
+    const Offset bytes = matrix.statistics().read_bytes;
     const Phase phase(context, "spmv", double(bytes) + vectors * sizeof(T));
-    TESSERA_RUN(multiply_step<T>, context, matrix.view(), bytes, x, end);
+    TESSERA_RUN(multiply_step<T>, context, matrix.view(), bytes, x, epilogue);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ void SlicedMatrix<T>::apply_step(const Context& context, const RecurrenceStep<T>
                                  std::span<const T> x, std::span<const T> y, std::span<const T> r,
                                  std::span<T> next, std::span<T> work) const {
     check_vectors(*this, {x.size(), y.size(), r.size(), next.size(), work.size()});
-    const int vectors = 2 + (step.before != 0) + (step.given != 0);
+    const int vectors = 2 + (step.gamma != 0) + (step.delta != 0);
     run<T>(context, *this, x.data(), {step, y.data(), r.data(), next.data()},
            vectors * double(x.size()));
 }

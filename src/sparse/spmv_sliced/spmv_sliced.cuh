@@ -17,11 +17,10 @@ namespace tessera::cuda {
                  : "+" constraint(bits)                                                 \
                  : "l"(from), "r"(int(wanted)))
 
-/// *from where `wanted`, else zero: one predicated instruction, so that many reads are under way.
-/// For what a product reads once: it takes no place in L1, which x needs, and leaves L2 early,
-/// unless the matrix is `Cached` there.
+/// *from where `wanted`, else zero: one predicated load, so that many are in flight. For data that
+/// a product reads once: it bypasses L1, which x needs, unless the matrix is `Cached` in L2.
 template <bool Cached, class Element>
-__device__ __forceinline__ Element load_once(const Element* from, bool wanted) {
+__device__ __forceinline__ Element load_streaming(const Element* from, bool wanted) {
     static_assert(sizeof(Element) == 2 || sizeof(Element) == 4 || sizeof(Element) == 8);
     Element to;
     if constexpr (sizeof(Element) == 8) {
@@ -94,16 +93,16 @@ __device__ __forceinline__ auto block_row(const SlicedPattern& a, Offset p) {
     return a.paired ? Row(at - lane + lane / 2 + (lane % 2) * (Height / 2)) : Row(at);
 }
 
-/// The results of the block rows at `Rows` adjacent positions from p on. What they are made of is
-/// read first, so that all loads are under way together. Returns their part of x^T next.
+/// The epilogue of the block rows at `Rows` adjacent positions from p on. All operands are loaded
+/// first, so that the loads are in flight together. Returns their part of x^T next.
 template <int B, int Height, int Rows, class Stored, class T>
-__device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, Offset p,
+__device__ __forceinline__ double store_rows(const SlicedProduct<Stored, T>& task, Offset p,
                                              const T (&sums)[Rows][B]) {
     const Index rows = task.matrix.rows;
-    const ProductEnd<T>& end = task.end;
-    const RecurrenceStep<T>& step = end.step;
+    const ProductEpilogue<T>& epilogue = task.epilogue;
+    const RecurrenceStep<T>& step = epilogue.step;
     Offset first[Rows];
-    T own[Rows][B], before[Rows][B], given[Rows][B];
+    T x_row[Rows][B], y_row[Rows][B], r_row[Rows][B];
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
         if constexpr (Rows > 1) {
@@ -114,10 +113,11 @@ __device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, 
 #pragma unroll
         for (int j = 0; j < B; ++j) {
             const Offset at = first[i] + j;
-            const bool here = at < rows;
-            own[i][j] = load_if(here && (step.own != T(0) || end.xy != nullptr), task.x + at, T(0));
-            before[i][j] = here && step.before != T(0) ? end.y[at] : T(0);
-            given[i][j] = load_if(here && step.given != T(0), end.r + at, T(0));
+            const bool inside = at < rows;
+            x_row[i][j] =
+                load_if(inside && (step.beta != T(0) || epilogue.xy != nullptr), task.x + at, T(0));
+            y_row[i][j] = inside && step.gamma != T(0) ? epilogue.y[at] : T(0);
+            r_row[i][j] = load_if(inside && step.delta != T(0), epilogue.r + at, T(0));
         }
     }
     double dot = 0;
@@ -125,13 +125,13 @@ __device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, 
     for (int i = 0; i < Rows; ++i) {
 #pragma unroll
         for (int j = 0; j < B; ++j) {
-            T value = step.product * sums[i][j];
-            if (step.own != T(0)) value = fma(step.own, own[i][j], value);
-            if (step.before != T(0)) value = fma(step.before, before[i][j], value);
-            if (step.given != T(0)) value = fma(step.given, given[i][j], value);
+            T value = step.alpha * sums[i][j];
+            if (step.beta != T(0)) value = fma(step.beta, x_row[i][j], value);
+            if (step.gamma != T(0)) value = fma(step.gamma, y_row[i][j], value);
+            if (step.delta != T(0)) value = fma(step.delta, r_row[i][j], value);
             if (first[i] + j >= rows) continue;
-            end.next[first[i] + j] = value;
-            dot = fma(double(own[i][j]), double(value), dot);
+            epilogue.next[first[i] + j] = value;
+            dot = fma(double(x_row[i][j]), double(value), dot);
         }
     }
     return dot;
@@ -141,23 +141,24 @@ static_assert(spmv_threads == sum_threads);
 
 /// The height of slices if none is requested: a warp reads whole lines of 128 bytes of columns.
 template <class Stored>
-inline constexpr int usual_height = sizeof(Stored) == 2 ? 64 : 32;
+inline constexpr int default_height = sizeof(Stored) == 2 ? 64 : 32;
 
 /// Block rows of a thread: those that make its loads of values 4 bytes wide. In slices of any
 /// height (0), which may be odd, one.
 template <int Height, class Stored>
-inline constexpr int rows_a_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1;
+inline constexpr int rows_per_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1;
 
-/// Sliced ELLPACK product. `Lanes` threads in different warps share the rows_a_thread block rows at
-/// adjacent positions and take their blocks in turn, so that a warp is on adjacent positions; their
-/// sums are added in the order of the threads. The columns of a batch of blocks are loaded while
-/// the batch before is multiplied. `Pairs` as in load_x, `Cached` as in load_once, `Height` of the
-/// slices (0: any), block columns kept as Column.
+/// Sliced blocked ELLPACK product: one thread per block row (two with 16-bit values), a warp on
+/// adjacent lanes of a slice. `Lanes` threads in different warps share the rows_per_thread block
+/// rows at adjacent positions and take their blocks in turn, so that a warp is on adjacent
+/// positions; their sums are added in the order of the threads. The columns of a batch of blocks
+/// are loaded while the batch before is multiplied. `Pairs` as in load_x, `Cached` as in
+/// load_streaming, `Height` of the slices (0: any), block columns kept as Column.
 template <int B, int Lanes, bool Pairs, bool Cached, int Height, class Column, class Stored,
           class T>
 __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
-    lanes_kernel(SlicedTask<Stored, T> task) {
-    constexpr int rows = rows_a_thread<Height, Stored>;
+    sliced_product_kernel(SlicedProduct<Stored, T> task) {
+    constexpr int rows = rows_per_thread<Height, Stored>;
     constexpr int groups = spmv_threads / Lanes;
     constexpr int batch = spmv_blocks_in_flight(B, rows, sizeof(Stored), sizeof(T));
     constexpr bool has_offsets = sizeof(Column) == sizeof(std::uint16_t);
@@ -167,27 +168,27 @@ __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
     const int part = int(threadIdx.x) / groups;
     const Offset p = (Offset(blockIdx.x) * groups + threadIdx.x % groups) * rows;
     const unsigned height = Height > 0 ? Height : unsigned(a.slice_height);
-    const bool here = p < a.positions();
-    const unsigned slice = here ? unsigned(p) / height : 0;
-    const unsigned lane = here ? unsigned(p) % height : 0;
+    const bool inside = p < a.positions();
+    const unsigned slice = inside ? unsigned(p) / height : 0;
+    const unsigned lane = inside ? unsigned(p) % height : 0;
     Index lengths[rows];
     Index longest = 0;
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-        lengths[i] = here ? __ldg(a.row_lengths + p + i) : 0;
+        lengths[i] = inside ? __ldg(a.row_lengths + p + i) : 0;
         longest = max(longest, lengths[i]);
     }
-    const Offset start = (here ? __ldg(a.slice_offsets + slice) : 0) + Offset(part) * height;
+    const Offset start = (inside ? __ldg(a.slice_offsets + slice) : 0) + Offset(part) * height;
     const Column* columns = stored_columns<Column>(a) + start + lane;
     Offset first = 0;
-    if (has_offsets && here) first = Offset(__ldg(a.first_columns + slice)) * B;
+    if (has_offsets && inside) first = Offset(__ldg(a.first_columns + slice)) * B;
     const Stored* values = task.values + start * (B * B) + lane;
     const auto load_columns = [&](Index k, Columns(&to)[batch]) {
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
             const unsigned at = unsigned(u * Lanes) * height;
             const bool inside = k + u * Lanes < longest;
-            to[u] = load_once<Cached>(reinterpret_cast<const Columns*>(columns + at), inside);
+            to[u] = load_streaming<Cached>(reinterpret_cast<const Columns*>(columns + at), inside);
         }
     };
     Columns column[batch];
@@ -202,8 +203,8 @@ __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
 #pragma unroll
             for (int e = 0; e < B * B; ++e) {
                 const Stored* const from = values + unsigned(u * Lanes * B * B + e) * height;
-                value[u][e] = load_once<Cached>(reinterpret_cast<const Values*>(from),
-                                                k + u * Lanes < longest);
+                value[u][e] = load_streaming<Cached>(reinterpret_cast<const Values*>(from),
+                                                     k + u * Lanes < longest);
             }
         }
 #pragma unroll
@@ -246,56 +247,57 @@ __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
         }
     }
     const double dot = part == 0 ? store_rows<B, Height>(task, p, sums) : 0;
-    const ProductEnd<T>& end = task.end;
-    if (end.partial == nullptr) return;
+    const ProductEpilogue<T>& epilogue = task.epilogue;
+    if (epilogue.partial == nullptr) return;
     __shared__ double shared[spmv_threads / 32];
     const double sum = block_sum(dot, shared);
-    if (threadIdx.x == 0) end.partial[blockIdx.x] = sum;
-    finish_sums(end.counter, end.partial, 1, Offset(gridDim.x), end.xy, shared);
+    if (threadIdx.x == 0) epilogue.partial[blockIdx.x] = sum;
+    finish_sums(epilogue.counter, epilogue.partial, 1, Offset(gridDim.x), epilogue.xy, shared);
 }
 
 template <int B, int Lanes, bool Cached, int Height, class Column, class Stored, class T>
-void launch_lanes(const Context& context, const SlicedTask<Stored, T>& task) {
+void launch_lanes(const Context& context, const SlicedProduct<Stored, T>& task) {
     const SlicedPattern& a = task.matrix;
-    const int positions = spmv_threads / Lanes * rows_a_thread<Height, Stored>;
+    const int positions = spmv_threads / Lanes * rows_per_thread<Height, Stored>;
     const unsigned blocks = blocks_for(a.positions(), positions);
-    SlicedTask<Stored, T> given = task;
-    if (task.end.xy != nullptr) {
+    SlicedProduct<Stored, T> with_sums = task;
+    if (task.epilogue.xy != nullptr) {
         const Sums<double> sums(context, blocks);
-        given.end.partial = sums.partial;
-        given.end.counter = sums.counters;
+        with_sums.epilogue.partial = sums.partial;
+        with_sums.epilogue.counter = sums.counters;
     }
     const auto run = [&](auto kernel) {
-        kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(given);
+        kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(with_sums);
         TESSERA_CUDA(cudaGetLastError());
     };
     if constexpr (B % 2 == 0 && Height > 0) {
         const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
         if (aligned && a.columns % B == 0) {
-            return run(lanes_kernel<B, Lanes, true, Cached, Height, Column, Stored, T>);
+            return run(sliced_product_kernel<B, Lanes, true, Cached, Height, Column, Stored, T>);
         }
     }
-    run(lanes_kernel<B, Lanes, false, Cached, Height, Column, Stored, T>);
+    run(sliced_product_kernel<B, Lanes, false, Cached, Height, Column, Stored, T>);
 }
 
 template <int B, int Lanes, class Column, class Stored, class T>
-void launch_usual(const Context& context, const SlicedTask<Stored, T>& task, bool cached) {
-    constexpr int height = usual_height<Stored>;
+void launch_default_height(const Context& context, const SlicedProduct<Stored, T>& task,
+                           bool cached) {
+    constexpr int height = default_height<Stored>;
     if (cached) return launch_lanes<B, Lanes, true, height, Column>(context, task);
     launch_lanes<B, Lanes, false, height, Column>(context, task);
 }
 
 template <class Column, class Stored, class T>
-void multiply_columns(const Context& context, const SlicedTask<Stored, T>& task, bool cached) {
+void multiply_columns(const Context& context, const SlicedProduct<Stored, T>& task, bool cached) {
     const SlicedPattern& a = task.matrix;
     with_block(a.block, [&](auto b) {
         constexpr int block = decltype(b)::value;
-        if (a.slice_height != usual_height<Stored>) {
+        if (a.slice_height != default_height<Stored>) {
             return launch_lanes<block, 1, false, 0, Column>(context, task);
         }
-        if (a.lanes == 1) return launch_usual<block, 1, Column>(context, task, cached);
-        if (a.lanes == 2) return launch_usual<block, 2, Column>(context, task, cached);
-        launch_usual<block, 4, Column>(context, task, cached);
+        if (a.lanes == 1) return launch_default_height<block, 1, Column>(context, task, cached);
+        if (a.lanes == 2) return launch_default_height<block, 2, Column>(context, task, cached);
+        launch_default_height<block, 4, Column>(context, task, cached);
     });
 }
 

@@ -16,13 +16,14 @@ Offset l2_cache_bytes(const Context& context) {
 
 template <class T>
 void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
-                   const T* x, const ProductEnd<T>& end) {
+                   const T* x, const ProductEpilogue<T>& epilogue) {
     const SlicedPattern& a = matrix.pattern;
     if (a.rows == 0) return;
     const bool cached = read_bytes < l2_cache_bytes(context) / 2;
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
-        const SlicedTask<Stored, T> task{a, static_cast<const Stored*>(matrix.values), x, end};
+        const SlicedProduct<Stored, T> task{a, static_cast<const Stored*>(matrix.values), x,
+                                            epilogue};
         if (a.column_offsets != nullptr) {
             multiply_columns<std::uint16_t>(context, task, cached);
         } else {

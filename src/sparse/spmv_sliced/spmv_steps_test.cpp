@@ -76,7 +76,7 @@ void check_steps() {
                                                    ? unread<T>(n)
                                                    : test::random_vector<T>(random, n));
             };
-            Buffer<T> y = vector(step.before), r = vector(step.given), work(context, Offset(n));
+            Buffer<T> y = vector(step.gamma), r = vector(step.delta), work(context, Offset(n));
             Buffer<T> next = copy_to_buffer(context, unread<T>(n));
             const auto read = [](const Buffer<T>& buffer) { return buffer.view(); };
             recurrence_step<T>(context, step, read(q), x.view(), read(y), read(r), expected.view());

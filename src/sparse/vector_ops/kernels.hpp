@@ -9,7 +9,7 @@ namespace tessera {
 inline constexpr Offset reduction_chunk = 4096;
 
 /// Vectors that `dots` and `combine` walk in one pass over y.
-inline constexpr int vectors_a_pass = 8;
+inline constexpr int vectors_per_pass = 8;
 
 // The backends of vector_ops.hpp; n elements, checked by the public functions.
 // clang-format off

@@ -27,7 +27,7 @@ void dot(const Context& context, Input<T> x, Input<T> y, T* result) {
 template <class T>
 void dots(const Context& context, int count, Input<T> x, Input<T> y, T* results) {
     require(count >= 0 && x.size() == y.size() * std::size_t(count), "dots: sizes differ");
-    const int passes = (count + vectors_a_pass - 1) / vectors_a_pass;
+    const int passes = (count + vectors_per_pass - 1) / vectors_per_pass;
     const Phase phase(context, "dots", bytes_of<T>(y.size(), count + passes));
     TESSERA_RUN(dots<T>, context, count, x.data(), y.data(), Offset(y.size()), results);
 }
@@ -56,7 +56,7 @@ void combine(const Context& context, int count, Input<T> x,
              const std::type_identity_t<T>* coefficients, Scalar<std::type_identity_t<T>> beta,
              std::span<T> y) {
     require(count >= 0 && x.size() == y.size() * std::size_t(count), "combine: sizes differ");
-    const int passes = (count + vectors_a_pass - 1) / vectors_a_pass;
+    const int passes = (count + vectors_per_pass - 1) / vectors_per_pass;
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), count + 2 * passes));
     TESSERA_RUN(combine<T>, context, count, x.data(), coefficients, beta, y.data(),
                 Offset(y.size()));
@@ -86,7 +86,7 @@ void recurrence_step(const Context& context, const RecurrenceStep<std::type_iden
     const std::size_t n = next.size();
     require(q.size() == n && x.size() == n && y.size() == n && r.size() == n,
             "recurrence_step: sizes differ");
-    const int passes = 2 + (step.own != 0) + (step.before != 0) + (step.given != 0);
+    const int passes = 2 + (step.beta != 0) + (step.gamma != 0) + (step.delta != 0);
     const Phase phase(context, "vectors", bytes_of<T>(n, passes));
     TESSERA_RUN(recurrence_step<T>, context, step, q.data(), x.data(), y.data(), r.data(),
                 next.data(), Offset(n));

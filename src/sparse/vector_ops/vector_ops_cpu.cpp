@@ -12,14 +12,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// The last n < lanes elements, padded with zeros: Highway's MaskedLoad may read past the end of an
 /// array on SSE4, and scalar code would round other than the vectors do.
 template <class D, class T>
-static HWY_INLINE hn::Vec<D> load_rest(D d, const T* from, Offset n) {
+static HWY_INLINE hn::Vec<D> load_tail(D d, const T* from, Offset n) {
     HWY_ALIGN T padded[hn::MaxLanes(D())] = {};
     for (Offset k = 0; k < n; ++k) padded[k] = from[k];
     return hn::Load(d, padded);
 }
 
 template <class D, class T>
-static HWY_INLINE void store_rest(hn::Vec<D> value, D d, T* to, Offset n) {
+static HWY_INLINE void store_tail(hn::Vec<D> value, D d, T* to, Offset n) {
     HWY_ALIGN T padded[hn::MaxLanes(D())];
     hn::Store(value, d, padded);
     for (Offset k = 0; k < n; ++k) to[k] = padded[k];
@@ -42,7 +42,7 @@ static T dot_chunk(const T* x, const T* y, Offset n) {
         s0 = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), s0);
     }
     if (i < n) {
-        s1 = hn::MulAdd(load_rest(d, x + i, n - i), load_rest(d, y + i, n - i), s1);
+        s1 = hn::MulAdd(load_tail(d, x + i, n - i), load_tail(d, y + i, n - i), s1);
     }
     return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
@@ -57,7 +57,7 @@ static HWY_INLINE void map_range(T* to, Offset n, F&& value) {
         hn::StoreU(value([&](const T* from) { return hn::LoadU(d, from + i); }), d, to + i);
     }
     if (i < n) {
-        store_rest(value([&](const T* from) { return load_rest(d, from + i, n - i); }), d, to + i,
+        store_tail(value([&](const T* from) { return load_tail(d, from + i, n - i); }), d, to + i,
                    n - i);
     }
 }
@@ -87,13 +87,13 @@ template <class T>
 static void recurrence_range(const RecurrenceStep<T>& step, const T* q, const T* x, const T* y,
                              const T* r, T* next, Offset n) {
     const hn::ScalableTag<T> d;
-    const auto product = hn::Set(d, step.product), own = hn::Set(d, step.own);
-    const auto before = hn::Set(d, step.before), given = hn::Set(d, step.given);
+    const auto alpha = hn::Set(d, step.alpha), beta = hn::Set(d, step.beta);
+    const auto gamma = hn::Set(d, step.gamma), delta = hn::Set(d, step.delta);
     map_range(next, n, [&](auto load) {
-        auto sum = hn::Mul(product, load(q));
-        if (step.own != T(0)) sum = hn::MulAdd(own, load(x), sum);
-        if (step.before != T(0)) sum = hn::MulAdd(before, load(y), sum);
-        if (step.given != T(0)) sum = hn::MulAdd(given, load(r), sum);
+        auto sum = hn::Mul(alpha, load(q));
+        if (step.beta != T(0)) sum = hn::MulAdd(beta, load(x), sum);
+        if (step.gamma != T(0)) sum = hn::MulAdd(gamma, load(y), sum);
+        if (step.delta != T(0)) sum = hn::MulAdd(delta, load(r), sum);
         return sum;
     });
 }

@@ -8,8 +8,8 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int threads_a_block = sum_threads;
-constexpr int elements_a_thread = int(reduction_chunk) / threads_a_block;
+constexpr int block_threads = sum_threads;
+constexpr int elements_per_thread = int(reduction_chunk) / block_threads;
 
 template <class T>
 __device__ T value_of(const Scalar<T>& scalar) {
@@ -19,26 +19,27 @@ __device__ T value_of(const Scalar<T>& scalar) {
 /// Reductions with one result end here: *result = the sum over all thread blocks.
 template <class T>
 __device__ void finish_sum(T sum, T* partial, unsigned* counter, T* result) {
-    __shared__ T shared[threads_a_block / 32];
+    __shared__ T shared[block_threads / 32];
     sum = block_sum(sum, shared);
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
     finish_sums(counter, partial, 1, Offset(gridDim.x), result, shared);
 }
 
-/// One thread block a chunk and a group of up to eight vectors (blockIdx.y).
+/// Inner products by a fixed tree: one thread block per chunk and group of up to eight vectors
+/// (blockIdx.y); the last block of a group adds the partial sums of all chunks.
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(block_threads)
     dots_kernel(int count, const T* __restrict__ x, const T* __restrict__ y, Offset n, T* partial,
                 unsigned* counters, T* results) {
-    __shared__ T shared[threads_a_block / 32];
-    const int first = int(blockIdx.y) * vectors_a_pass;
-    const int here = min(vectors_a_pass, count - first);
+    __shared__ T shared[block_threads / 32];
+    const int first = int(blockIdx.y) * vectors_per_pass;
+    const int here = min(vectors_per_pass, count - first);
     const Offset chunks = gridDim.x;
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
-    T ys[elements_a_thread];
+    T ys[elements_per_thread];
 #pragma unroll
-    for (int k = 0; k < elements_a_thread; ++k) {
-        const Offset i = start + Offset(k) * threads_a_block;
+    for (int k = 0; k < elements_per_thread; ++k) {
+        const Offset i = start + Offset(k) * block_threads;
         ys[k] = i < n ? y[i] : T(0);
     }
     T* const group_partial = partial + Offset(first) * chunks;
@@ -46,8 +47,8 @@ __global__ void __launch_bounds__(threads_a_block)
         const T* const xj = x + Offset(first + j) * n;
         T sum = T(0);
 #pragma unroll
-        for (int k = 0; k < elements_a_thread; ++k) {
-            const Offset i = start + Offset(k) * threads_a_block;
+        for (int k = 0; k < elements_per_thread; ++k) {
+            const Offset i = start + Offset(k) * block_threads;
             if (i < n) sum = fma(xj[i], ys[k], sum);
         }
         sum = block_sum(sum, shared);
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(threads_a_block)
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(block_threads)
     axpbypcz_kernel(Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y, Scalar<T> gamma, T* z,
                     Offset n) {
     const T a = value_of(alpha), b = value_of(beta), c = value_of(gamma);
@@ -71,16 +72,16 @@ __global__ void __launch_bounds__(threads_a_block)
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(block_threads)
     combine_kernel(int count, const T* __restrict__ x, const T* __restrict__ coefficients,
                    Scalar<T> beta, T* y, Offset n) {
     const T b = value_of(beta);
-    T c[vectors_a_pass];
-    for (int j = 0; j < vectors_a_pass; ++j) c[j] = j < count ? coefficients[j] : T(0);
+    T c[vectors_per_pass];
+    for (int j = 0; j < vectors_per_pass; ++j) c[j] = j < count ? coefficients[j] : T(0);
     for_elements<4>(n, [&](Offset i) {
         T sum = b == T(0) ? T(0) : b * y[i];
 #pragma unroll
-        for (int j = 0; j < vectors_a_pass; ++j) {
+        for (int j = 0; j < vectors_per_pass; ++j) {
             if (c[j] != T(0)) sum = fma(c[j], x[j * n + i], sum);
         }
         y[i] = sum;
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(threads_a_block)
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(block_threads)
     axpy_pair_dot_kernel(Scalar<T> alpha, const T* __restrict__ p, const T* __restrict__ q,
                          T* __restrict__ x, T* __restrict__ r, Offset n, T* partial,
                          unsigned* counter, T* rr) {
@@ -96,8 +97,8 @@ __global__ void __launch_bounds__(threads_a_block)
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T sum = T(0);
 #pragma unroll 8
-    for (int k = 0; k < elements_a_thread; ++k) {
-        const Offset i = start + Offset(k) * threads_a_block;
+    for (int k = 0; k < elements_per_thread; ++k) {
+        const Offset i = start + Offset(k) * block_threads;
         if (i >= n) continue;
         T residual = r[i];
         if (a != T(0)) {
@@ -112,14 +113,14 @@ __global__ void __launch_bounds__(threads_a_block)
 
 /// Sums in the order of dots_kernel.
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(block_threads)
     multiply_dot_kernel(const T* __restrict__ d, const T* __restrict__ x, T* __restrict__ y,
                         Offset n, T* partial, unsigned* counter, T* xy) {
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T sum = T(0);
 #pragma unroll
-    for (int k = 0; k < elements_a_thread; ++k) {
-        const Offset i = start + Offset(k) * threads_a_block;
+    for (int k = 0; k < elements_per_thread; ++k) {
+        const Offset i = start + Offset(k) * block_threads;
         if (i >= n) continue;
         const T given = x[i];
         const T product = d[i] * given;
@@ -131,30 +132,30 @@ __global__ void __launch_bounds__(threads_a_block)
 
 /// `next` may be any of the vectors.
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(block_threads)
     recurrence_kernel(RecurrenceStep<T> step, const T* q, const T* x, const T* y, const T* r,
                       T* next, Offset n) {
     for_elements<4>(n, [&](Offset i) {
-        T sum = step.product * q[i];
-        if (step.own != T(0)) sum = fma(step.own, x[i], sum);
-        if (step.before != T(0)) sum = fma(step.before, y[i], sum);
-        if (step.given != T(0)) sum = fma(step.given, r[i], sum);
+        T sum = step.alpha * q[i];
+        if (step.beta != T(0)) sum = fma(step.beta, x[i], sum);
+        if (step.gamma != T(0)) sum = fma(step.gamma, y[i], sum);
+        if (step.delta != T(0)) sum = fma(step.delta, r[i], sum);
         next[i] = sum;
     });
 }
 
 template <class T, class F>
-__global__ void __launch_bounds__(threads_a_block) map_kernel(T* y, F f, Offset n) {
+__global__ void __launch_bounds__(block_threads) map_kernel(T* y, F f, Offset n) {
     for_elements<4>(n, [&](Offset i) { y[i] = f(i); });
 }
 
-/// A kernel over n elements by for_elements<4>, n its last argument.
+/// Launches a kernel over n elements by for_elements<4>, n its last argument.
 template <class... Parameters, class... Arguments>
 void launch_elements(const Context& context, Offset n, void (*kernel)(Parameters...),
                      Arguments... arguments) {
     if (n == 0) return;
-    kernel<<<blocks_for(n, 4 * threads_a_block), threads_a_block, 0, stream_of(context)>>>(
-        arguments..., n);
+    kernel<<<blocks_for(n, 4 * block_threads), block_threads, 0, stream_of(context)>>>(arguments...,
+                                                                                       n);
     TESSERA_CUDA(cudaGetLastError());
 }
 
@@ -163,15 +164,15 @@ void map(const Context& context, T* y, Offset n, F f) {
     launch_elements(context, n, map_kernel<T, F>, y, f);
 }
 
-/// A kernel that ends with finish_sum, by one thread block a chunk.
+/// Launches a kernel that ends with finish_sum, one thread block per chunk.
 template <class T, class... Parameters, class... Arguments>
 void launch_sum(const Context& context, Offset n, T* result, void (*kernel)(Parameters...),
                 Arguments... arguments) {
     if (n == 0) return for_each_index(context, 1, Fill<T>{T(0), result});
     const unsigned chunks = blocks_for(n, int(reduction_chunk));
     const Sums<T> sums(context, chunks);
-    kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(arguments..., n, sums.partial,
-                                                               sums.counters, result);
+    kernel<<<chunks, block_threads, 0, stream_of(context)>>>(arguments..., n, sums.partial,
+                                                             sums.counters, result);
     TESSERA_CUDA(cudaGetLastError());
 }
 
@@ -181,13 +182,13 @@ template <class T>
 void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
     if (count == 0) return;
     if (n == 0) return for_each_index(context, count, Fill<T>{T(0), results});
-    constexpr int max_vectors = max_groups * vectors_a_pass;
+    constexpr int max_vectors = max_groups * vectors_per_pass;
     for (int first = 0; first < count; first += max_vectors) {
         const int here = std::min(max_vectors, count - first);
-        const int groups = (here + vectors_a_pass - 1) / vectors_a_pass;
+        const int groups = (here + vectors_per_pass - 1) / vectors_per_pass;
         const unsigned chunks = blocks_for(n, int(reduction_chunk));
         const Sums<T> sums(context, Offset(here) * chunks);
-        dots_kernel<<<dim3(chunks, unsigned(groups)), threads_a_block, 0, stream_of(context)>>>(
+        dots_kernel<<<dim3(chunks, unsigned(groups)), block_threads, 0, stream_of(context)>>>(
             here, x + Offset(first) * n, y, n, sums.partial, sums.counters, results + first);
         TESSERA_CUDA(cudaGetLastError());
     }
@@ -205,11 +206,11 @@ void combine(const Context& context, int count, const T* x, const T* coefficient
     Scalar<T> scale = beta;
     int first = 0;
     do {
-        const int here = std::min(vectors_a_pass, count - first);
+        const int here = std::min(vectors_per_pass, count - first);
         launch_elements(context, n, combine_kernel<T>, here, x + Offset(first) * n,
                         coefficients + first, scale, y);
         scale = T(1);
-        first += vectors_a_pass;
+        first += vectors_per_pass;
     } while (first < count);
 }
 

@@ -221,8 +221,8 @@ void check_recurrence_step() {
                 return coefficient == T(0) ? std::vector<T>(n, T(NAN))
                                            : test::random_vector<T>(random, n);
             };
-            OnDevice<T> q(context, vector(1)), x(context, vector(step.own)),
-                y(context, vector(step.before)), r(context, vector(step.given));
+            OnDevice<T> q(context, vector(1)), x(context, vector(step.beta)),
+                y(context, vector(step.gamma)), r(context, vector(step.delta));
             const auto qs = q.host(), xs = x.host(), ys = y.host(), rs = r.host();
             OnDevice<T> next(context, std::vector<T>(n, T(NAN)));
             recurrence_step<T>(context, step, q.read(), x.read(), y.read(), r.read(), next.span());
@@ -236,10 +236,10 @@ void check_recurrence_step() {
                     exact += (long double)coefficient * element;
                     size += std::abs((long double)coefficient * element);
                 };
-                add(step.product, qs[i]);
-                add(step.own, xs[i]);
-                add(step.before, ys[i]);
-                add(step.given, rs[i]);
+                add(step.alpha, qs[i]);
+                add(step.beta, xs[i]);
+                add(step.gamma, ys[i]);
+                add(step.delta, rs[i]);
                 ASSERT_LE(std::abs(double(found[i] - exact)), test::gamma<T>(5) * double(size))
                     << n << " " << i;
             }

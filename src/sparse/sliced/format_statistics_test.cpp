@@ -5,7 +5,7 @@ namespace {
 
 using test::format;
 
-TEST(format_facts, facts_of_a_matrix_known_by_hand) {
+TEST(format_statistics, statistics_of_a_matrix_known_by_hand) {
     const Context context = test::context();
     // Block rows of 3, 1, 0 and 2 full 2 x 2 blocks.
     const std::vector<std::vector<Index>> blocks = {{0, 1, 2}, {3}, {}, {0, 3}};
@@ -23,29 +23,29 @@ TEST(format_facts, facts_of_a_matrix_known_by_hand) {
     }
     const CsrMatrix<double> matrix =
         copy_to(context, test::make_csr<double>(8, 8, pattern, values).view());
-    const auto facts = [&](const std::string& text) {
-        return format_facts(context, matrix.view(), format(text));
+    const auto statistics = [&](const std::string& text) {
+        return format_statistics(context, matrix.view(), format(text));
     };
-    EXPECT_EQ(facts("csr").stored_blocks, 24);
-    EXPECT_EQ(facts("csr").padding(), 1);
-    EXPECT_EQ(facts("csr").bytes, 24 * 12 + 9 * 8);
-    EXPECT_EQ(facts("bcsr:2").stored_blocks, 6);
-    EXPECT_EQ(facts("bcsr:2").padding(), 1);
-    EXPECT_EQ(facts("sbell:2,slice=2,sort_window=1").stored_blocks, 2 * 3 + 2 * 2);
-    EXPECT_EQ(facts("sbell:2,slice=2,sort_window=all").stored_blocks, 2 * 3 + 2 * 1);
-    EXPECT_EQ(facts("sbell:2,slice=2").stored_blocks, 2 * 3 + 2 * 1);  // Sorted: many pads.
-    EXPECT_EQ(facts("sbell:2,slice=4").padding(), 12 / 6.0);
-    EXPECT_EQ(facts("bell:2").stored_blocks, 32 * 3);  // One slice of a whole warp.
-    EXPECT_EQ(facts("ell").stored_blocks, 32 * 6);
-    EXPECT_EQ(facts("sell:2").stored_blocks, 2 * (6 + 2 + 0 + 4));
-    const FormatFacts three = facts("sbell:3,slice=1");
+    EXPECT_EQ(statistics("csr").stored_blocks, 24);
+    EXPECT_EQ(statistics("csr").padding(), 1);
+    EXPECT_EQ(statistics("csr").bytes, 24 * 12 + 9 * 8);
+    EXPECT_EQ(statistics("bcsr:2").stored_blocks, 6);
+    EXPECT_EQ(statistics("bcsr:2").padding(), 1);
+    EXPECT_EQ(statistics("sbell:2,slice=2,sort_window=1").stored_blocks, 2 * 3 + 2 * 2);
+    EXPECT_EQ(statistics("sbell:2,slice=2,sort_window=all").stored_blocks, 2 * 3 + 2 * 1);
+    EXPECT_EQ(statistics("sbell:2,slice=2").stored_blocks, 2 * 3 + 2 * 1);  // Sorted: many pads.
+    EXPECT_EQ(statistics("sbell:2,slice=4").padding(), 12 / 6.0);
+    EXPECT_EQ(statistics("bell:2").stored_blocks, 32 * 3);  // One slice of a whole warp.
+    EXPECT_EQ(statistics("ell").stored_blocks, 32 * 6);
+    EXPECT_EQ(statistics("sell:2").stored_blocks, 2 * (6 + 2 + 0 + 4));
+    const FormatStatistics three = statistics("sbell:3,slice=1");
     EXPECT_EQ(three.nonzeros, 24);
     EXPECT_EQ(three.blocks, 3 + 1 + 2);
-    EXPECT_EQ(facts("bcsr").block, 2);
-    EXPECT_EQ(facts("sbell:2,slice=4").slice_height, 4);
+    EXPECT_EQ(statistics("bcsr").block, 2);
+    EXPECT_EQ(statistics("sbell:2,slice=4").slice_height, 4);
 }
 
-TEST(format_facts, the_block_is_chosen_by_bytes) {
+TEST(format_statistics, the_block_is_chosen_by_bytes) {
     const Context context = test::context();
     auto random = test::generator();
     for (const Index block : {1, 2, 3, 4, 6}) {
@@ -53,13 +53,13 @@ TEST(format_facts, the_block_is_chosen_by_bytes) {
             copy_to(context, test::random_blocks<double>(random, 400, 400, block, 9).view());
         const auto sliced = SlicedMatrix<double>::from_csr(context, matrix.view(), format("sbell"));
         EXPECT_EQ(sliced.options().block, block);
-        EXPECT_EQ(sliced.facts().block, block);
-        EXPECT_EQ(sliced.facts().bytes,
-                  format_facts(context, matrix.view(), format("sbell")).bytes);
+        EXPECT_EQ(sliced.statistics().block, block);
+        EXPECT_EQ(sliced.statistics().bytes,
+                  format_statistics(context, matrix.view(), format("sbell")).bytes);
     }
 }
 
-TEST(format_facts, format_texts) {
+TEST(format_statistics, format_texts) {
     for (const std::string text :
          {"csr", "ell", "sbell:2,sort_window=1", "sell:32,sort_window=all", "bell:3", "bcsr:3",
           "sbell:3,slice=64,sort_window=256", "sbell", "sell,values=f16",
@@ -76,7 +76,7 @@ TEST(format_facts, format_texts) {
     }
 }
 
-TEST(format_facts, csr_is_no_sliced_format) {
+TEST(format_statistics, csr_is_no_sliced_format) {
     const Context context = test::context();
     auto random = test::generator();
     const CsrMatrix<float> matrix =
