@@ -327,8 +327,9 @@ TEST(solve, does_not_depend_on_neighbours) {
         for (const Method& method : all_methods()) {
             const auto batch = random_batch<T>(random, method, fewer_run() ? 10 : 60, 0, 34);
             Factored<T> factored(method, batch);
-            batched::inverse_from_factors<T>(context(), method.factorisation, factored.device.view(),
-                                             factored.permutations(), factored.device.view());
+            batched::inverse_from_factors<T>(context(), method.factorisation,
+                                             factored.device.view(), factored.permutations(),
+                                             factored.device.view());
             const auto together = copy_to_host(context(), factored.device.values);
             for (Index b = 0; b < batch.count(); b += 7) {
                 HostBatch<T> one;
