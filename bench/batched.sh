@@ -2,9 +2,9 @@
 # batched.sh [cuda|cpu] [FOLDER]
 #
 # Measures the batched operations and writes JSON of schema tessera-bench/1 to FOLDER (default:
-# results/batched beside this file); on an H200 in less than 8 minutes. Runs from a source tree
+# results/batched in this folder); on an H200 in less than 8 minutes. Runs from a source tree
 # with a build, or in the folder that ./check --pack makes. TESSERA_BENCH names another
-# tessera-bench. cuBLAS is taken from LD_LIBRARY_PATH, or from a Python package where there is one.
+# tessera-bench. cuBLAS is loaded from LD_LIBRARY_PATH, or from a Python package.
 #   batched.json           n = 1..32, 500,000 matrices, all operations; sizes drawn from 1..32
 #   batched_30000.json     n = 1..32, 30,000 matrices
 #   batched_counts.json    n = 16 and 32, 1,000 to 50,000 matrices
@@ -42,7 +42,7 @@ if [[ $device == cuda ]]; then
     export LD_LIBRARY_PATH
 fi
 
-# measure NAME ARGUMENT...: goes on after a failure; the last line tells.
+# measure NAME ARGUMENT...: continues after a failure; the last line reports it.
 failed=()
 measure() {
     local name=$1 start=$SECONDS status=0

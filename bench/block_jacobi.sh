@@ -2,7 +2,7 @@
 # block_jacobi.sh [cuda|cpu] [FOLDER [MATRICES]]
 #
 # Measures finding blocks, setup and application of block Jacobi and writes JSON of schema
-# tessera-bench/1 to FOLDER (default: results/block_jacobi beside this file); on an H200 in less
+# tessera-bench/1 to FOLDER (default: results/block_jacobi in this folder); on an H200 in less
 # than 4 minutes. Runs from a source tree with a build, or in the folder that ./check --pack makes.
 # MATRICES: a folder with real matrices. TESSERA_BENCH names another tessera-bench.
 #   block_jacobi.json             generated systems, bounds 4..32, both types
@@ -24,7 +24,7 @@ fi
 source "$here/find_bench.sh"
 mkdir -p "$folder"
 
-# measure NAME ARGUMENT...: goes on after a failure; the last line tells.
+# measure NAME ARGUMENT...: continues after a failure; the last line reports it.
 failed=()
 measure() {
     local name=$1 start=$SECONDS status=0

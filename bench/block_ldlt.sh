@@ -2,7 +2,7 @@
 # block_ldlt.sh [cuda|cpu] [FOLDER [PART...]]
 #
 # Measures the block LDL^T preconditioner and writes one JSON file of schema tessera-bench/1 a part
-# to FOLDER (default: results/block_ldlt beside this file). TESSERA_BENCH names another
+# to FOLDER (default: results/block_ldlt in this folder). TESSERA_BENCH names another
 # tessera-bench, TESSERA_TEST_MATRICES a folder with real matrices. A row that takes longer than
 # TESSERA_BENCH_LIMIT seconds (60) is cut, and said to be; files grow row by row. Parts (without any:
 # all that a few minutes on the CPU, and one on a GPU, are enough for):
@@ -10,7 +10,7 @@
 #           epsilon, block size, pivoting and sweeps, by sweeps and level by level, ordered by AMD
 #           (cpu)
 #   table1  n = 20,000 and 200,000: GMRES(25) with fill 0, then 1, by sweeps and level by level,
-#           beside no preconditioner, block Jacobi and, on the CPU, MUMPS; with 200,000 rows on a
+#           compared with no preconditioner, block Jacobi and, on the CPU, MUMPS; with 200,000 rows on a
 #           GPU without those that the safeguard leaves alone
 #   time    n = 200,000: numeric factorisation and application, by sweeps and level by level
 #   fills   n = 20,000: the smallest fill that reaches 1e-8 where fill 1 does not (cpu)
@@ -41,8 +41,8 @@ easy200=(kkt:133333 "kkt:133333,spread=1" qpband:150000 bordered:200000 "stokes:
 hard200=(stokes:258 darcy:258 helmholtz:447 schroedinger:58 "shell:447,shift=0.8")
 peers=(--way none --way "block_jacobi:32,singular=identity")
 
-# measure NAME ARGUMENT...: goes on after rows that were cut, and after a failure; the last line
-# tells.
+# measure NAME ARGUMENT...: continues after rows that were stopped, and after a failure; the last
+# line reports it.
 failed=()
 measure() {
     local name=$1 start=$SECONDS status=142
@@ -104,7 +104,7 @@ measure_fills() {
         --way "block_ldlt:8,method=level,fill={fill}"
 }
 
-# Symmetric and not positive definite, by the list that lies beside them, small files first.
+# Symmetric and not positive definite, by the list in their folder, small files first.
 measure_real() {
     local -a names=()
     if [[ -f $matrices/MANIFEST.csv ]]; then

@@ -2,12 +2,12 @@
 # elasticity.sh [cuda|cpu] [FOLDER] [PART...]
 #
 # Measures products in every format and solves of finite-element elasticity, and writes JSON of
-# schema tessera-bench/1 to FOLDER (default: results/elasticity beside this file). Runs from a source
+# schema tessera-bench/1 to FOLDER (default: results/elasticity in this folder). Runs from a source
 # tree with a build, or in the folder that ./check --pack makes. TESSERA_BENCH names another
 # tessera-bench. Parts, all unless some are named; on an H200 in less than 170 s, on 16 cores in some
 # 5 minutes:
 # cuda: spmv    spmv_elasticity.json: products in the four elements at the sizes of the paper and at
-#               5 to 16 times the quadrilaterals' and hexahedra's nonzeros; cuSPARSE beside them
+#               5 to 16 times the quadrilaterals' and hexahedra's nonzeros; cuSPARSE for comparison
 #       large   spmv_large.json: the same in all four elements with 8 times the paper's nonzeros
 #       solve   solve_elasticity*.json: conjugate gradients with polynomials in each precision, and
 #               refinement, to a true residual of 1e-8; diagonal conjugate gradients on cuSPARSE
@@ -15,7 +15,7 @@
 #       sizes   sizes_elasticity.json: hexahedra of 1e4 to 1e7 unknowns to a true 1e-8
 #       degrees degrees_elasticity.json: every polynomial of degrees 2 to 12 in three precisions, and
 #               diagonal conjugate gradients on cuSPARSE, to a true 1e-8
-# cpu:  spmv    cpu_spmv_elasticity_T.json: products by T threads beside the triad of STREAM
+# cpu:  spmv    cpu_spmv_elasticity_T.json: products by T threads and the triad of STREAM
 #       table4  cpu_table4.json: the solves of the paper's Tables 3 and 4 in CSR by all cores
 #       table5  cpu_table5.json: diagonal and least_squares:6 in CSR on the four meshes by all cores
 #       one2d, one3d   cpu_one_core_*.json: the same on quadrilaterals, on hexahedra by one core;
@@ -42,7 +42,7 @@ fi
 source "$here/find_bench.sh"
 mkdir -p "$folder"
 
-# measure NAME SUBCOMMAND ARGUMENT...: goes on after a failure; the last line tells.
+# measure NAME SUBCOMMAND ARGUMENT...: continues after a failure; the last line reports it.
 failed=()
 measure() {
     local name=$1 start=$SECONDS status=0

@@ -2,8 +2,8 @@
 # factor.sh [cuda|cpu] [FOLDER]
 #
 # Measures the batched factorisations and writes factor.json of schema tessera-bench/1 to FOLDER
-# (default: results/factor beside this file). TESSERA_BENCH names another tessera-bench. cuBLAS and
-# cuSOLVER are taken from LD_LIBRARY_PATH or /usr/local/cuda. On the CPU: one thread, OpenBLAS.
+# (default: results/factor in this folder). TESSERA_BENCH names another tessera-bench. cuBLAS and
+# cuSOLVER are loaded from LD_LIBRARY_PATH or /usr/local/cuda. On the CPU: one thread, OpenBLAS.
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 device=${1:-cuda}

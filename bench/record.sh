@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench/record.sh: records the outputs of ./tessera that README.md and docs/guide show, with their JSON,
-# in bench/results/cpu; of five runs the one that solved fastest. bench/readme.py then writes them there.
+# in bench/results/cpu; of five runs the fastest solve; bench/readme.py then writes them to the documents.
 set -euo pipefail
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 results=$root/bench/results/cpu

@@ -5,7 +5,7 @@
 # 8 to 32 rows, stored in the working and in adaptive precision, for the matrices that
 # study_matrices.txt names, with five shadow seeds, preconditioned from the right; the matrices of
 # the paper's table from the left, too. Writes study.json of schema tessera-bench/1 to FOLDER
-# (default: results/study beside this file), and goes on with the one that is there; on an H200 in
+# (default: results/study in this folder), and continues an existing one; on an H200 in
 # a quarter of an hour, with one thread of a CPU in half an hour. MATRICES: the folder with the
 # files. With names, only those matrices are solved.
 # A solve takes at most TESSERA_BENCH_LIMIT seconds (3). TESSERA_BENCH names another tessera-bench.
@@ -45,7 +45,7 @@ while read -r name devices; do
     names+=("$name")
 done <"$here/study_matrices.txt"
 if ((${#names[@]} == 0)); then
-    echo "study.sh: no matrix is there; name the folder that has them" >&2
+    echo "study.sh: no matrix was found; name the folder that has them" >&2
     exit 2
 fi
 paper=()

@@ -6,8 +6,8 @@ usage: tune_gpu.py [--matrices FOLDER] [--tessera PROGRAM] [--json FILE] [--most
 On a GPU a process takes longer to start than most systems take to be solved, so a case is two runs
 of tune and not, as in tune_study.py, a run of solve for each preconditioner: one with a budget that
 is long enough to try all and to repeat the fast ones up to fifty times, whose table is the
-reference, and one with the budget under test. The ratio of a choice is what the reference has
-for it over the least there. A choice that the reference stopped early, at 1.35 times the
+reference, and one with the budget under test. The ratio of a choice is its time in the reference
+over the least time there. A choice that the reference stopped early, at 1.35 times the
 best time, counts as a miss; a case whose reference did not try all is left out and listed.
 
 The cases are real matrices of FOLDER (those that are missing are left out) and generated systems.

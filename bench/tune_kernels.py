@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 """Chooses the shapes of the small inversion kernels by measuring them.
 
-    tune_kernels.py all FOLDER       the two below and what lies between, where there are nvcc and a
-                                     GPU
-    tune_kernels.py build FOLDER     writes candidates and compiles tune_f32 and tune_f64 there
-                                     (nvcc and a built tree; no GPU wanted; ten minutes)
-    tune_kernels.py choose FILE...   reads what these two print on a GPU and writes
+    tune_kernels.py all FOLDER       build, run and choose, on a machine with nvcc and a GPU
+    tune_kernels.py build FOLDER     writes candidates and compiles tune_f32 and tune_f64 in FOLDER
+                                     (needs nvcc and a built tree, no GPU; ten minutes)
+    tune_kernels.py choose FILE...   reads their output on a GPU and writes
                                      src/gpu/tuning/batched_h200.hpp
 
-A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether a step checks
-its pivot at once (careful) or the warp repeats its matrices when a pivot was odd. The fastest wins;
-where several lie within half a percent, the first in the order of the candidates. The smallest
-matrices have a kernel of one thread each, too, of which only the thread blocks are chosen; it wins
-ties. FP64 shapes from n = 25 on matter only where TESSERA_TILES leaves the size out.
+A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether each step checks
+its pivot (checked) or the warp repeats its matrices after an unusable pivot. The fastest is chosen;
+of several within half a percent, the first in the order of the candidates. The smallest
+matrices also have a kernel of one thread a matrix, of which only the thread blocks are chosen; it is
+preferred when equal. FP64 shapes from n = 25 on matter only where TESSERA_TILES leaves the size out.
 """
 import os
 import pathlib
@@ -46,8 +45,8 @@ def candidates(value_bytes):
                 blocks.add(min(REGISTERS // (THREADS * registers), 10))
             for count in sorted(blocks, reverse=True):
                 if count >= 2:
-                    for careful in (True, False):
-                        yield width, lanes, rows, count, careful
+                    for checked in (True, False):
+                        yield width, lanes, rows, count, checked
 
 
 def lane_candidates(value_bytes):
@@ -66,7 +65,7 @@ def build(folder):
         part.mkdir(parents=True, exist_ok=True)
         lines = [f"candidate<{type_name}, {w}, {l}, {r}, {b}, {str(c).lower()}>(arena);"
                  for w, l, r, b, c in candidates(size)]
-        lines += [f"lane_candidate<{type_name}, {n}, {b}>(arena);"
+        lines += [f"per_thread_candidate<{type_name}, {n}, {b}>(arena);"
                   for n, b in sorted(set(lane_candidates(size)))]
         (part / "candidates.inc").write_text("\n".join(lines) + "\n")
         print(f"{name}: {len(lines)} candidates")
@@ -96,9 +95,9 @@ def choose(files):
     for width in SIZES:
         shapes = []
         for kind in ("f64", "f32"):
-            fraction, (lanes, per_lane, blocks, careful) = best[kind, width]
+            fraction, (lanes, per_lane, blocks, checked) = best[kind, width]
             print(f"{kind} {width:2}: {fraction:.3f} of copy, {lanes} x {per_lane}, {blocks}")
-            shapes.append(f"{{{lanes}, {per_lane}, {blocks}, {'true' if careful else 'false'}}}")
+            shapes.append(f"{{{lanes}, {per_lane}, {blocks}, {'true' if checked else 'false'}}}")
         rows.append(f"        {{{shapes[0]}, {shapes[1]}}},  // {width}")
     text = HEADER.read_text()
     begin = text.index("    constexpr SmallShape table")
@@ -111,9 +110,9 @@ def choose(files):
         return shape[0] if fraction > 0.995 * best[kind, size][0] else 0
 
     pairs = [f"{{{lane_blocks('f64', n)}, {lane_blocks('f32', n)}}}" for n in LANE_SIZES]
-    begin = text.index("    constexpr int lane_table")
+    begin = text.index("    constexpr int per_thread_table")
     end = text.index("};\n", begin) + 3
-    table = "    constexpr int lane_table[most_lane_rows][2] = {" + ", ".join(pairs) + "};\n"
+    table = "    constexpr int per_thread_table[max_per_thread_rows][2] = {" + ", ".join(pairs) + "};\n"
     HEADER.write_text(text[:begin] + table + text[end:])
 
 

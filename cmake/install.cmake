@@ -13,7 +13,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/tesseraConfig.cmake
         ${PROJECT_BINARY_DIR}/tesseraConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
-# tessera.pc finds its prefix from where it lies, so that the installed tree may be moved.
+# tessera.pc takes its prefix from its own folder, so that the installed tree can be moved.
 file(RELATIVE_PATH TESSERA_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
      ${CMAKE_INSTALL_PREFIX})
 set(TESSERA_PC_PRIVATE "-lgomp -lz -lamd -lsuitesparseconfig")

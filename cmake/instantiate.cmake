@@ -34,10 +34,10 @@ endforeach()
 set(value_pairs "float, float" "f16, float" "bf16, float" "double, double" "float, double"
     "f16, double" "bf16, double")  # Stored values, vectors.
 
-tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_exact
+tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_fixed_size
                     "float, 1, 10" "float, 11, 16" "float, 17, 24" "float, 25, 32"
                     "double, 1, 10" "double, 11, 16" "double, 17, 24")
-tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_bounded float double)
+tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_any_size float double)
 tessera_instantiate(batched/invert/invert_panels.cuh batched::cuda invert_panels false true)
 set(ldu ${fixed} ${partial} ${full})
 set(llt ${fixed} ${full})
@@ -48,18 +48,20 @@ foreach(kind ldu llt ldlt)
 endforeach()
 list(FILTER ldu EXCLUDE REGEX full)
 list(FILTER llt EXCLUDE REGEX full)
-tessera_instantiate(batched/factor/factor_groups.cuh batched::cuda factorise_by_groups
+tessera_instantiate(batched/factor/factor_unrolled.cuh batched::cuda factorise_unrolled
                     ${ldu} ${llt})
 tessera_instantiate(batched/factor/ldu_compact.cuh batched::cuda ldu_by_compaction float)
-tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multiply_runs float double)
-tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_of_run float double)
+tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multiply_pipelined
+                    float double)
+tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_pipelined float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
 tessera_instantiate(precond/block_jacobi/apply/apply_pipeline.cuh cuda apply_pipeline float double)
-tessera_instantiate(precond/block_jacobi/setup/setup_any_size.cuh cuda setup_any_size
-                    "float, false" "float, true" "double, false" "double, true")
-tessera_instantiate(precond/block_jacobi/setup/setup_fixed_size.cuh cuda setup_fixed_size
-                    "float, false" "float, true" "double, false" "double, true")
+foreach(type float double)
+  tessera_instantiate(precond/block_jacobi/setup/setup_fused.cuh cuda setup_fused
+                      "${type}, false, false" "${type}, false, true"
+                      "${type}, true, false" "${type}, true, true")
+endforeach()
 tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
                     "triangular_product;solve_rows;diagonal_product;factor_product" float double)
 tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_levels

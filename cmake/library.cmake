@@ -22,7 +22,7 @@ if(TESSERA_WITH_CUDA)
 else()
   list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
 endif()
-if(TESSERA_WITH_CUDA)  # Its scalar steps run where the vectors lie; see run_step.hpp.
+if(TESSERA_WITH_CUDA)  # Its scalar steps run on the GPU, too; see run_step.hpp.
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/krylov/methods/registry.cpp PROPERTIES LANGUAGE CUDA)
 endif()
 add_library(tessera ${sources})

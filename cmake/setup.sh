@@ -179,8 +179,7 @@ build() {
     mkdir -p "$folder"
     : >"$log"
     local -a forget=()
-    # CMake refuses a build folder that was moved, and remembers that there was no CUDA compiler,
-    # also when there is one now.
+    # CMake rejects a build folder that was moved, and does not look for a CUDA compiler again.
     if [[ -f $folder/CMakeCache.txt ]] &&
         ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
         forget=(--fresh)

@@ -1,5 +1,5 @@
 # One test binary. A folder src/<family>/<operation> with <operation>_test.cpp gives the ctest
-# entries <operation>.cpu and, where the test asks for a context, <operation>.cuda; operations with
+# entries <operation>.cpu and, where the test uses a context, <operation>.cuda; operations with
 # vector kernels also run once for each lesser instruction set.
 find_package(GTest REQUIRED)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
@@ -15,7 +15,7 @@ target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests ${r
 target_precompile_headers(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test.hpp)
 target_link_options(tessera_tests PRIVATE -static-libstdc++ -static-libgcc)
 
-# Tests run the programs that lie beside them: whoever builds the tests has both of the same sources.
+# Tests run the programs in their own folder, so these are built with them.
 if(TARGET tessera_cli)
   add_dependencies(tessera_tests tessera_cli tessera_bench)
 endif()
@@ -47,19 +47,19 @@ foreach(source IN LISTS test_sources)
     set(kernels none)
   endif()
   tessera_add_test(${suite}.cpu ${suite} cpu "")
-  # The test asks for a context, or the header of cases that it includes does.
+  # The test uses a context, or a test header that it includes does.
   file(STRINGS ${source} cases REGEX "^#include \"[a-z_/]*/test_[a-z_]*\\.hpp\"")
   list(TRANSFORM cases REPLACE ".*\"(.*)\"" "${PROJECT_SOURCE_DIR}/src/\\1")
-  set(asks "")
+  set(uses_context "")
   foreach(file IN LISTS source cases)
     file(STRINGS ${file} found REGEX "(^|[^A-Za-z0-9_>.:])(test::)?context\\(\\)")
-    list(APPEND asks ${found})
+    list(APPEND uses_context ${found})
   endforeach()
   # An operation has vector kernels in its folder or in the rooms below.
   set(has_vector_kernels "")
   file(GLOB_RECURSE cpu_kernels ${folder}/*_cpu.cpp)
   foreach(file IN LISTS cpu_kernels)
-    if(asks OR file STREQUAL "${folder}/${suite}_cpu.cpp")
+    if(uses_context OR file STREQUAL "${folder}/${suite}_cpu.cpp")
       file(STRINGS ${file} found REGEX "hwy/foreach_target")
       list(APPEND has_vector_kernels ${found})
     endif()
@@ -68,7 +68,7 @@ foreach(source IN LISTS test_sources)
     tessera_add_test(${suite}.cpu.sse4 ${suite} cpu sse4)
     tessera_add_test(${suite}.cpu.avx2 ${suite} cpu avx2)
   endif()
-  if(asks)
+  if(uses_context)
     tessera_add_test(${suite}.cuda ${suite} cuda "")
   endif()
 endforeach()

@@ -23,7 +23,7 @@ TEST_F(cli_polynomial, json_has_the_interval) {
     EXPECT_EQ(json["polynomial"]["degree"], 6);
     EXPECT_EQ(json["polynomial"]["lower"], 0);
     EXPECT_GT(json["polynomial"]["upper"].get<double>(), 1);
-    EXPECT_EQ(json["polynomial"]["mends"], 0);
+    EXPECT_EQ(json["polynomial"]["recoveries"], 0);
 }
 
 TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_told) {

@@ -31,7 +31,7 @@ TEST_F(cli_solve, json_alone_is_on_stdout) {
     const Outcome outcome = solve({"poisson2d:12", "--json", "-", "--monitor", "table"});
     EXPECT_EQ(outcome.code, 0);
     const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(json["schema"], "tessera-run/1");
+    EXPECT_EQ(json["schema"], "tessera-run/2");
     EXPECT_EQ(json["status"], "converged");
     EXPECT_EQ(json["threads"], 2);
     EXPECT_EQ(json["matrix"]["rows"], 144);

@@ -144,7 +144,7 @@ TEST_F(cli_tune, block_ldlt_takes_the_solver_that_was_asked_for) {
         EXPECT_EQ(tried.size(), 1u);
         EXPECT_EQ(tried.at(solver).size(), ldlt_settings.size());
         for (const std::string& text : tried.at(solver)) {
-            EXPECT_EQ(text.ends_with(",absolute"), solver == "minres") << text;
+            EXPECT_EQ(text.ends_with(",positive_definite"), solver == "minres") << text;
         }
     }
     const Outcome left = tune({"kkt:100", "--bounds", "4", "--side", "left", "--json", "-"});

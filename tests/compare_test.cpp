@@ -102,7 +102,7 @@ TEST_F(compare, what_cannot_be_read_is_exit_code_2) {
     const std::string good = results("good", Json::array());
     for (const std::string& bad :
          {path("none.json"), write("text.json", "no JSON"), write("list.json", "[]"),
-          write("other.json", R"({"schema": "tessera-run/1", "rows": []})"),
+          write("other.json", R"({"schema": "tessera-run/2", "rows": []})"),
           write("rows.json", R"({"schema": "tessera-bench/1", "rows": 3})"),
           write("row.json", R"({"schema": "tessera-bench/1", "rows": [3]})")}) {
         const Outcome outcome = run({"compare", good, bad});

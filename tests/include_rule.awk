@@ -5,26 +5,25 @@ BEGIN {
     rank["io"] = rank["sparse"] = rank["batched"] = rank["problems"] = 2
     rank["precond"] = 3
     rank["krylov"] = 4
-    # The layer that a public header speaks for.
+    # The layer of each public header.
     split("types context spec", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
     split("csr mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
-    split("vector_ops operator formats spectrum io elasticity problems", list, " ")
+    split("vector_ops operator formats io elasticity problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/detail/memory.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
-    split("sliced vector_steps ordering", list, " ")
+    split("sliced vector_steps ordering spectrum", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
-    public["tessera/polynomial.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4
     public["tessera/tessera.hpp"] = 5
 }
 function wrong(rule) { printf "%s:%d: %s: %s\n", FILENAME, FNR, target, rule }
-# The folder of an operation, of which the folder may be a room.
+# The folder of an operation, of which `path` may be a subfolder.
 function operation(path,   at) {
     split(path, at, "/")
     return at[1] "/" at[2] "/" at[3]
@@ -106,10 +105,10 @@ part[1] == "apps" {
     sub(/\/[^\/]*$/, "", home)
     if (rank[to[1]] > rank[family])
         wrong("a header of a higher layer")
-    else if (to[1] == "base" || home == folder || home == "src/" family || name ~ /_reference\.hpp$/)
+    else if (to[1] == "base" || home == folder || home == "src/" family)
         next
     else if (folder == "src/" family && part[count] == "registry.cpp" && name ~ /\/config\.hpp$/)
-        next  # What a family's registry lists.
+        next  # A registry lists its family.
     else if (operation(home) == operation(folder))
         next
     else if (to[1] == "simd" || to[1] == "gpu") {

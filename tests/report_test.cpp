@@ -118,7 +118,7 @@ TEST(report, block_jacobi_tells_of_formats_and_conditions) {
 TEST(report, json_reads_back_equal) {
     const RunReport report = sample();
     const Json json = Json::parse(to_json(report));
-    EXPECT_EQ(json["schema"], "tessera-run/1");
+    EXPECT_EQ(json["schema"], "tessera-run/2");
     EXPECT_EQ(json["version"], version());
     EXPECT_EQ(json["status"], "converged");
     EXPECT_EQ(json["matrix"]["name"], report.matrix.name);

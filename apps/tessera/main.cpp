@@ -110,7 +110,7 @@ int fail(ExitCode code, const std::string& message, const std::string& json) {
     if (code == exit_usage || json.empty()) return code;
     try {
         write_text(json, JsonObject()
-                                 .add("schema", "tessera-run/1")
+                                 .add("schema", "tessera-run/2")
                                  .add("version", version())
                                  .add("commit", commit())
                                  .add("status", "error")

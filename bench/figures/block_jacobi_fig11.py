@@ -18,11 +18,11 @@ figure.needs(**rates)
 for n in (1, 2, 3, 4, 8, 12, 16, 20, 24, 28, 32):
     print(f"  {n:3} " + "  ".join(f"{label} {rate[n]:8.1f}" for label, rate in rates.items()))
 blocks, generic = rates.values()
-behind = [n for n in common(blocks, generic) if n > 1 and blocks[n] <= generic[n]]
+slower = [n for n in common(blocks, generic) if n > 1 and blocks[n] <= generic[n]]
 figure.claim(
     "blocks are faster than the generic product from n = 2 on",
-    not behind,
-    f"slower at {behind or 'none'}",
+    not slower,
+    f"slower at {slower or 'none'}",
 )
 figure.claim(
     "n = 32: faster than in the paper",

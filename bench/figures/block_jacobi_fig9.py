@@ -34,14 +34,14 @@ for label, times in curves.items():
     for n in (1, 4, 8, 12, 16, 20, 24, 28, 32):
         print(f"  {n:{len(label) + 17}}  " + "  ".join(f"{times[way][n]:15.3f}" for way in ways))
 arrow = curves["arrow"]
-behind = [n for n in arrow["cached"] if n > 1 and arrow["shared"][n] >= arrow["cached"][n]]
+slower = [n for n in arrow["cached"] if n > 1 and arrow["shared"][n] >= arrow["cached"][n]]
 figure.claim(
     "arrow: `shared` is faster than `cached` from n = 2 on",
-    not behind,
-    f"slower at {len(behind)} of {len(arrow['cached']) - 1} sizes",
+    not slower,
+    f"slower at {len(slower)} of {len(arrow['cached']) - 1} sizes",
 )
 for label, times in curves.items():
-    behind = {
+    slower = {
         n: f"{times['shared_multiple'][n] / best:.2f}"
         for n in times["cached"]
         if times["shared_multiple"][n]
@@ -49,8 +49,8 @@ for label, times in curves.items():
     }
     figure.claim(
         f"{label}: `shared_multiple` is fastest or within 5 %",
-        not behind,
-        f"behind: {behind or 'nowhere'}",
+        not slower,
+        f"slower: {slower or 'nowhere'}",
     )
 default = {
     n: curves["arrow"]["shared_multiple"][n] / curves["tridiagonal"]["shared_multiple"][n]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lays measured IDR(4) cycle counts beside Table 1 of the block-Jacobi paper.
+"""Compares measured IDR(4) cycle counts with Table 1 of the block-Jacobi paper.
 
 usage: block_jacobi_table1.py RESULT.json [RESULT.json ...]
 
@@ -41,7 +41,7 @@ def rows(paths):
 
 
 def median(counts):
-    """None where the median run, or there is none, did not arrive."""
+    """None where the median run did not converge, or there is none."""
     middle = statistics.median(counts) if counts else math.inf
     return None if math.isinf(middle) else round(middle)
 

@@ -20,11 +20,11 @@ class Claims:
         """A claim on `judged` rows; the names in `cut` are those of rows that could not be judged. It
         fails where these are all."""
         if not judged and not cut:
-            verdict = "not measured"
+            outcome = "not measured"
         else:
-            verdict = "holds" if holds and judged else "FAILS"
-        self.failed = self.failed or verdict == "FAILS"
-        line = f"{verdict}: {text}" + (f"; {numbers}" if numbers else "")
+            outcome = "holds" if holds and judged else "FAILS"
+        self.failed = self.failed or outcome == "FAILS"
+        line = f"{outcome}: {text}" + (f"; {numbers}" if numbers else "")
         self.lines.append(line + (f"; not judged, cut: {', '.join(cut)}" if cut else ""))
         print("  " + self.lines[-1])
 

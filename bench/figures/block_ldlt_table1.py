@@ -4,7 +4,7 @@
 usage: block_ldlt_table1.py [RESULTS...]
 
 RESULTS (default: bench/results/h200 and bench/results/cpu) hold what bench/block_ldlt.sh wrote.
-Lays what was measured into block_ldlt_table1.md beside this file, below its mark, prints each claim
+Writes the measurements to block_ldlt_table1.md in this folder, below its mark, prints each claim
 with its numbers, and exits with 1 when one does not hold.
 """
 import csv

@@ -6,7 +6,7 @@ usage: condition_tables.py [RESULTS [PROGRAM]]
 Table I: the sustained rates, here of a copy and of a pass that only reads. Table II: registers a
 thread, registers a thread block and active thread blocks per multiprocessor of the papers' kernels,
 as the benchmark asked the driver; and of the library's batched kernels, as `cuobjdump
---dump-resource-usage PROGRAM` tells them (default build/release/bin/tessera-bench), of which the
+--dump-resource-usage PROGRAM` prints them (default build/release/bin/tessera-bench), of which the
 active thread blocks are not known here, as they depend on the launch; bytes of stack are registers
 that were spilled, or arrays that are indexed. Asserted: the paper's kernel (several problems a
 warp, FP64) needs at most 10 % more registers than on the V100, spills none, and as many of its thread

@@ -3,9 +3,9 @@
 Every figure is a script: NAME.py [RESULTS [PICTURES]]. It reads RESULTS/batched*.json,
 block_jacobi*.json, study.json, or what bench/elasticity.sh writes (RESULTS: default
 bench/results/h200; files without rows do not count), lays the paper's findings
-(NAME_expected.csv) beside what was measured, draws PICTURES/NAME.png (default docs/figures; where
+(NAME_expected.csv) and the measurements, draws PICTURES/NAME.png (default docs/figures; where
 the last folder of RESULTS is not h200 but, say, cpu: NAME_cpu.png; without matplotlib it says so
-and draws nothing), prints each claim with the numbers behind it, and exits
+and draws nothing), prints each claim with its numbers, and exits
 with 1 when one does not hold.
 """
 import itertools
@@ -82,7 +82,7 @@ class Figure:
             sys.exit(1)
 
     def draw(self, panels, x_label, y_label, log=False, columns=4):
-        """One panel for each (title, {label: series}); labels stand once beside those they serve."""
+        """One panel for each (title, {label: series}); labels are written once."""
         pyplot = self.pyplot()
         if pyplot is None:
             return

@@ -3,7 +3,7 @@
 
 Conjugate gradients on SBELL with all five polynomials (setup counts) on quadrilaterals 400^2 and
 hexahedra 54^3: in double, with 16-bit entries, and with single vectors besides. Least squares with
-their default weights are the fourth-kind Chebyshev polynomials: these two lines lie on each other.
+their default weights are the fourth-kind Chebyshev polynomials: these two lines coincide.
 Baseline: diagonal conjugate gradients on cuSPARSE CSR. Asserted: every polynomial was measured in
 every precision at every degree, and every solve reaches the residual; iterations fall with every
 degree, and narrower numbers take at most 5 % more of them than double; 16-bit entries take less time

@@ -31,11 +31,11 @@ for label, names in mappings.items():
         continue
     print_table(f"{label}, GFLOP/s", curves)
     ratio = {mesh: rates[32] / max(rates.values()) for mesh, rates in curves.items()}
-    behind = {mesh: f"{share:.2f}" for mesh, share in ratio.items() if share < 1}
+    slower = {mesh: f"{share:.2f}" for mesh, share in ratio.items() if share < 1}
     figure.claim(
         f"{label}: 32 is best or within 5 %, on {len(curves)} meshes",
         min(ratio.values()) >= 0.95,
-        f"of the best: {behind or '1 everywhere'}",
+        f"of the best: {slower or '1 everywhere'}",
     )
     bars = {f"slices of {s}": {m: c[s] for m, c in curves.items()} for s in slices}
     panels.append((label, "GFLOP/s, FP64", bars))

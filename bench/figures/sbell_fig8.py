@@ -76,7 +76,7 @@ for rival, ways in (
             for mesh, factor in factors.items()
         ),
     )
-behind = {
+slower = {
     mesh: ", ".join(
         label
         for label in ("ELLPACK", "ELLPACK-R", "BELL", "SELL")
@@ -84,7 +84,7 @@ behind = {
     )
     for mesh in meshes
 }
-text = "; ".join(f"{mesh} {labels}" for mesh, labels in behind.items() if labels)
+text = "; ".join(f"{mesh} {labels}" for mesh, labels in slower.items() if labels)
 print(f"  slower than cuSPARSE CSR: {text or 'none'}")
 panels = [
     (title, "GFLOP/s", {label: {m: r[m] for m in among} for label, r in rates.items()})

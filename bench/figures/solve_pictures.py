@@ -1,4 +1,4 @@
-"""The picture of solves with polynomials: colours tell the polynomial, marks the precision."""
+"""The picture of solves with polynomials: colours show the polynomial, marks the precision."""
 from measured_results import colours
 
 marks = ("s", "^", "v", "D", "o", "P", "*")

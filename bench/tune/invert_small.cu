@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "batched/invert/invert_lanes.cuh"
+#include "batched/invert/invert_per_thread.cuh"
 #include "batched/invert/invert_small.cuh"
 
 namespace {
@@ -80,21 +80,21 @@ double fraction_of_copy(const Arena& arena, int n, Launch&& launch) {
 }
 
 /// One line: type, register width, shape, fraction of the copy rate.
-template <class T, int Tile, int lanes, int rows, int blocks, bool careful>
+template <class T, int Tile, int lanes, int rows, int blocks, bool checked>
 void candidate(const Arena& arena) {
     const double fraction = fraction_of_copy<T>(arena, Tile, [](auto& chain, const auto& job) {
-        batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, careful>(
+        batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, checked>(
             chain, job, Tile, [](int) { return true; });
     });
-    std::printf("%s %d %d %d %d %d %.4f\n", name<T>, Tile, lanes, rows, blocks, careful, fraction);
+    std::printf("%s %d %d %d %d %d %.4f\n", name<T>, Tile, lanes, rows, blocks, checked, fraction);
     std::fflush(stdout);
 }
 
 /// One line: type, rows, thread blocks, fraction of the copy rate.
 template <class T, int n, int blocks>
-void lane_candidate(const Arena& arena) {
+void per_thread_candidate(const Arena& arena) {
     const double fraction = fraction_of_copy<T>(arena, n, [](auto& chain, const auto& job) {
-        batched::cuda::launch_lanes<T, n, blocks>(chain, job);
+        batched::cuda::launch_per_thread<T, n, blocks>(chain, job);
     });
     std::printf("%s %d %d %.4f\n", name<T>, n, blocks, fraction);
     std::fflush(stdout);

@@ -4,13 +4,23 @@
 #include <memory>
 
 #include "tessera/batched.hpp"
-#include "tessera/blocks.hpp"
-#include "tessera/precond.hpp"
+#include "tessera/operator.hpp"
 
 namespace tessera {
 
-/// The format of the values of a stored inverse, each rounded to nearest. Options may also ask for
-/// the last two.
+/// What happens to a block that Gauss-Jordan cannot invert.
+enum class SingularPolicy : std::uint8_t {
+    stop,      ///< Stored as NaN and counted; a solver must not start.
+    identity,  ///< Replaced by the identity.
+    shift,     ///< B + 2^k sqrt(eps) ||B||_inf I with the smallest k >= 0 that inverts.
+    /// The inverse of the rows and columns that complete pivoting finds usable (pivots above
+    /// n eps max |b_ij|), zero in the others; the same rows and columns where B is symmetric.
+    generalised,
+};
+TESSERA_API const char* to_string(SingularPolicy policy);
+
+/// The format of the values of a stored inverse, each rounded to nearest; the last two are for
+/// options alone.
 enum class BlockPrecision : std::uint8_t {
     f64,
     f32,
@@ -28,8 +38,8 @@ struct BlockJacobiOptions {
     double accuracy = 0.1;
 };
 
-/// What a setup of block Jacobi found.
-struct BlockJacobiReport {
+/// What a setup of block Jacobi found; the facts say the same.
+struct BlockJacobiReport : PreconditionerReport {
     /// Blocks stored as f64, f32, bf16, f16.
     std::array<Index, 4> formats{};
     /// conditions[d]: blocks with 10^d <= ||B|| ||B^-1|| < 10^(d+1) in the infinity norm, beyond
@@ -45,12 +55,8 @@ struct BlockJacobiReport {
     std::vector<Block> worst;  ///< The ten largest condition numbers, in descending order.
     Offset stored_bytes = 0;   ///< Of the inverses as they are stored.
     Offset working_bytes = 0;  ///< Of the inverses in the type of the matrix.
-    Index singular = 0;
-    Index near_singular = 0;  ///< Condition number above 1 / (10 n eps), but not singular.
-    Index rebuilds = 0;       ///< Updates whose values did not fit the formats in use.
-    bool overflow = false;    ///< A finite value is infinite in the format asked for.
-    /// The first row of the matrix with NaN or infinity in its diagonal block; -1: none.
-    Index first_non_finite_row = -1;
+    Index near_singular = 0;   ///< Condition number above 1 / (10 n eps), but not singular.
+    Index rebuilds = 0;        ///< Updates whose values did not fit the formats in use.
 };
 
 /// Block Jacobi: z_b = B_b^-1 r_b for the diagonal blocks B_b of a partition, inverses stored
@@ -77,7 +83,6 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     Index singular_blocks() const override;
-    std::vector<SingularBlock> first_singular() const;
     /// Waits, and copies a few numbers a block to the host.
     BlockJacobiReport report() const;
 
@@ -85,13 +90,14 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     const BlockJacobiOptions& options() const;
     /// The inverses as they are stored, packed (sum of size^2 values), in the memory of `context`.
     Buffer<T> copy_inverses(const Context& context) const;
-    /// Where each starts there (count + 1 offsets), per block 0 or what SingularBlock::info says,
-    /// and 1 / (||B|| ||B^-1||) in the infinity norm, 0 for singular blocks.
-    std::span<const Offset> inverse_offsets() const;
-    std::span<const Index> info() const;
-    std::span<const T> reciprocal_conditions() const;
-    /// The format of each block; empty where all have the same.
-    std::span<const BlockPrecision> formats() const;
+    /// Facts about the blocks, in the memory of the Context of the setup.
+    struct Details {
+        std::span<const Offset> offsets;  ///< Where each starts in copy_inverses; count + 1.
+        std::span<const Index> info;      ///< 0, or as SingularBlock has it.
+        std::span<const T> reciprocal_conditions;  ///< 1 / (||B|| ||B^-1||), 0 where singular.
+        std::span<const BlockPrecision> formats;   ///< Empty where all have the same.
+    };
+    Details details() const;
 
   private:
     PreconditionerReport make_report() const override;

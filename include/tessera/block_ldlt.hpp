@@ -10,18 +10,17 @@
 
 namespace tessera {
 
-/// What the preconditioner applies in the end, and how a factor is computed.
+/// The factor that the preconditioner applies, and how it is computed.
 enum class BlockLdltStage : std::uint8_t {
     jacobi,        ///< Sweeps of a fixed-point iteration over all blocks at once.
-    level,         ///< Level by level: exact on the pattern.
+    level,         ///< Exact factorisation on the pattern, level by level.
     block_jacobi,  ///< The diagonal blocks alone.
-    none
+    none           ///< The identity.
 };
 TESSERA_API const char* to_string(BlockLdltStage stage);
 
-/// What epsilon is multiplied by to give the smallest pivot that stays: max |a_ij| of the scaled
-/// matrix, its 1-norm (the paper's unit; large where a row is dense), or max |a_ij| of the diagonal
-/// block of the matrix.
+/// Unit of the pivot threshold: max |a_ij| of the scaled matrix, its 1-norm (as in the paper; large
+/// if a row is dense), or max |a_ij| of the diagonal block.
 enum class EpsilonUnit : std::uint8_t { max, norm1, block };
 
 struct BlockLdltOptions {
@@ -29,58 +28,57 @@ struct BlockLdltOptions {
     int fill = 0;     ///< Blocks up to this fill level are stored, 0..1000.
     BlockLdltStage method = BlockLdltStage::jacobi;  ///< jacobi or level.
     int sweeps = 8;                                  ///< Of the jacobi method, 1..1000.
-    /// Pivots stay above epsilon times the unit; below 0: 0.1 for jacobi and the square root of the
-    /// unit roundoff for level.
+    /// Static pivoting: smaller pivots are raised to epsilon times the unit. Below 0: 0.1 for
+    /// jacobi and the square root of the unit roundoff for level.
     double epsilon = -1;
     double delta = 0.95;  ///< After each sweep epsilon is multiplied by this, 0..1.
     EpsilonUnit epsilon_unit = EpsilonUnit::max;
-    /// Of the diagonal blocks: fixed, bunch_kaufman, rook or full.
+    /// Pivoting within the diagonal blocks: fixed, bunch_kaufman, rook or full.
     batched::Pivoting pivoting = batched::Pivoting::full;
     bool matching = true;  ///< Scale by a maximum product matching, and keep its pairs in blocks.
-    /// None: rcm with fill 0 and amd with more, which then stores far fewer blocks.
+    /// None: rcm without fill, amd with fill, where it stores far fewer blocks.
     std::optional<OrderingMethod> ordering;
-    /// Outer pivoting: after the first sweep, or the level factor, block rows with a pivot below
-    /// outer_threshold times the largest entry (with norm1 the 1-norm) are ordered after the others
-    /// and all is done again, three times at most, and never with more than 60 % of them.
+    /// Outer pivoting: after the first sweep, or the level factorisation, block rows with a pivot
+    /// below outer_threshold times the largest entry (with norm1 the 1-norm) are ordered after the
+    /// others, and setup starts again; at most three times, and never for over 60 % of them.
     bool outer = false;
     double outer_threshold = 0.01;
     bool safeguard = true;  ///< Undo bad sweeps, replace factors worse than none; see BlockLdlt.
-    /// Sweeps of Jacobi iterations in place of each triangular solve; 0: the exact solves.
+    /// Jacobi iterations in place of each triangular solve; 0: exact solves.
     int solve_sweeps = 0;
-    /// D becomes |D|, which makes the preconditioner positive definite, as MINRES requires.
-    bool absolute = false;
+    /// D becomes |D|, as MINRES requires.
+    bool positive_definite = false;
 };
 
-/// What a setup found and did.
+/// Statistics of a setup.
 struct BlockLdltReport {
     Index block_rows = 0;
     Index padding = 0;  ///< Empty slots of the grid of blocks.
-    Index pairs = 0;    ///< Matched pairs of rows, kept in one block each.
-    OrderingMethod ordering = OrderingMethod::natural;  ///< The one that was taken.
-    Index structural_rank = 0;                          ///< With matching, else 0.
+    Index pairs = 0;    ///< Matched pairs of rows, each within a block.
+    OrderingMethod ordering = OrderingMethod::natural;  ///< The one used.
+    Index structural_rank = 0;                          ///< 0 without matching.
     Index levels = 0;
-    Offset stored_blocks = 0;     ///< Of the lower triangle with its diagonal.
-    double stored_share = 0;      ///< Their values over the rows^2 of a dense matrix.
-    Offset triples = 0;           ///< Block products of a factorisation off the diagonal.
-    Index pushed = 0;             ///< Block rows moved by outer pivoting, each time counted.
-    Offset bytes = 0;             ///< In the memory of the Context.
-    double symbolic_seconds = 0;  ///< For matching, ordering, and lists.
+    Offset stored_blocks = 0;     ///< In the lower triangle with its diagonal.
+    double stored_share = 0;      ///< Their values over those of a dense matrix.
+    Offset updates = 0;           ///< Block products of a factorisation off the diagonal.
+    Index delayed = 0;            ///< Block rows moved by outer pivoting, in all rounds.
+    Offset bytes = 0;             ///< Allocated in the memory of the Context.
+    double symbolic_seconds = 0;  ///< Of matching, ordering and symbolic factorisation.
 
     BlockLdltStage stage = BlockLdltStage::none;
-    int sweeps = 0;             ///< Run by the last start of the jacobi method.
-    int best_sweep = 0;         ///< The one that was kept, from 1.
-    int restarts = 0;           ///< With epsilon raised.
-    double epsilon = 0;         ///< Of the factor that is applied; in its last sweep.
-    Index perturbed = 0;        ///< Pivots that were too small, of the last factorisation.
-    double smallest_pivot = 0;  ///< In magnitude, before that.
+    int sweeps = 0;             ///< Since the last restart of the jacobi method.
+    int best_sweep = 0;         ///< The one that is applied, from 1.
+    int restarts = 0;           ///< With a larger epsilon.
+    double epsilon = 0;         ///< Of the last sweep, or of the level factorisation.
+    Index perturbed = 0;        ///< Pivots raised in the last factorisation.
+    double smallest_pivot = 0;  ///< In magnitude, before pivots were raised.
     /// ||(M - A) w|| / ||A w|| for the scaled matrix and random w (two vectors), after each sweep
     /// or of the level factor.
     std::vector<double> reconstruction;
-    /// Relative residual of at most 25 steps of GMRES with each stage that was tried; negative
-    /// where it was not.
+    /// Relative residual after at most 25 steps of GMRES with each stage; negative: not tried.
     double probe[4] = {-1, -1, -1, -1};
-    Offset probe_products = 0;  ///< Products with the matrix that the probes took.
-    std::string outcome;        ///< One sentence for people.
+    Offset probe_products = 0;  ///< Products with the matrix in the probes.
+    std::string outcome;        ///< One sentence for a report.
 };
 
 /// A factor in host memory, for studies: P S A S P^T ~ (I + V) F (I + V)^T in k x k blocks,
@@ -99,14 +97,15 @@ struct BlockLdltFactor {
 /// pattern of the blocks of A with fill by levels, F block diagonal:
 ///   W_ij = A_ij - sum_{l<j} V_il W_jl^T,  V_ij = W_ij F_j^-1,
 ///   F_i = A_ii - sum_l V_il W_il^T, factored by batched::ldlt with pivoting, small pivots raised.
-/// Symmetric: for gmres, sqmr, and with `absolute` for minres. The jacobi method takes everything
-/// on the right from the sweep before; as many sweeps as there are levels give the level factor.
+/// The preconditioner is symmetric: for gmres, sqmr, and with `positive_definite` for minres. The
+/// jacobi method evaluates all right-hand sides with the previous sweep; as many sweeps as there
+/// are levels give the level factor.
 ///
-/// The safeguard estimates the reconstruction error after each sweep, keeps the best, stops where
-/// it grows twofold, and starts again with three times the epsilon where it stays above 0.5, twice
-/// at most. What then does not reduce a residual a thousandfold within 25 steps of GMRES gives way
-/// to the next of jacobi, level, block Jacobi and none; the best that was tried is taken. With
-/// `absolute` the probes are of the factor with its own signs, where half the steps tell as much.
+/// The safeguard estimates the reconstruction error after each sweep and applies the best sweep. It
+/// stops the sweeps if the error doubles, and restarts them with three times the epsilon, at most
+/// twice, if it stays above 0.5. If 25 steps of GMRES with a stage do not reduce a residual by
+/// 1000, the next of jacobi, level, block Jacobi and none is tried, and the best one is used. These
+/// probes use D, not |D|.
 ///
 /// Source: D. Thuerck, "Two-level pivoting for block incomplete LDL^T factorisations on GPUs", with
 /// its permutations left out: pivoting stays within the factors of F, in the original coordinates.
@@ -114,18 +113,18 @@ template <class T>
 class TESSERA_API BlockLdlt final : public Preconditioner<T> {
   public:
     /// `matrix` must be symmetric (check_symmetry) with both triangles stored. It is copied to the
-    /// host, where matching, ordering and the lists of blocks are made. Waits. Throws
-    /// InvalidArgument for a matrix that is not symmetric, and for options out of range;
-    /// OutOfMemory before it allocates what is not there.
+    /// host, for matching, ordering and symbolic factorisation. Waits. Throws
+    /// InvalidArgument if the matrix is not symmetric or options are out of range; OutOfMemory,
+    /// before it allocates, if the factor does not fit.
     BlockLdlt(const Context& context, const CsrView<T>& matrix,
               const BlockLdltOptions& options = {});
     ~BlockLdlt() override;
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
-    /// New values on the same pattern, with the scaling, the order and the stage of the setup: no
-    /// probes. Throws InvalidArgument, and changes nothing, where the pattern is another or the
-    /// matrix is not symmetric.
+    /// Factors new values on the same pattern, with the scaling, ordering and stage of the setup,
+    /// no probes. Throws InvalidArgument, and changes nothing, if the pattern differs or the matrix
+    /// is not symmetric.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     const BlockLdltOptions& options() const;
@@ -142,7 +141,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
 /// [,delta=0.95][,epsilon_unit=max|norm1|block][,pivoting=static|bunch_kaufman|rook|complete]
 /// [,matching=on|off][,ordering=auto|amd|rcm|natural][,outer=on|off][,outer_threshold=0.01]
-/// [,safeguard=on|off][,solve_sweeps=0][,absolute]. Throws InvalidArgument for another one.
+/// [,safeguard=on|off][,solve_sweeps=0][,positive_definite]. Throws InvalidArgument for any other.
 TESSERA_API BlockLdltOptions parse_block_ldlt(Spec spec);
 
 }  // namespace tessera

@@ -2,48 +2,45 @@
 
 #include "tessera/batched.hpp"
 
-/// Factorisations of many small dense matrices with pivoting, and what is done with the factors.
+/// Factorisations of many small dense matrices with pivoting; solves with the factors.
 ///
 /// Matrices are column-major (Layout::row_major is rejected). Everything else as in batched.hpp.
 namespace tessera::batched {
 
-/// How the next pivot is chosen. Among candidates of equal magnitude the one of the smallest
-/// original row is taken, then that of the smallest original column.
+/// Pivot strategy. Among candidates of equal magnitude the one with the smallest original row is
+/// chosen, then the one with the smallest original column.
 enum class Pivoting : std::uint8_t {
-    fixed,          ///< Static: pivots in the given order; nothing is exchanged.
-    partial,        ///< The largest of the next column; rows are exchanged. ldu.
-    bunch_kaufman,  ///< The next column and that of its largest element; L is not bounded. ldlt.
-    rook,           ///< An element that is the largest of its row and of its column. ldlt.
-    full            ///< The largest of all that is left (llt: largest diagonal element). ldu, llt,
-                    ///< ldlt (there also called complete, Bunch-Parlett).
+    fixed,          ///< Static: pivots in the given order, no exchanges.
+    partial,        ///< ldu: the largest element of the next column; rows are exchanged.
+    bunch_kaufman,  ///< ldlt: searches two columns at most; |L| is not bounded.
+    rook,           ///< ldlt: an element that is the largest of its row and column.
+    full            ///< The largest remaining element (ldlt: Bunch-Parlett; llt: diagonal element).
 };
 /// "static", "partial", "bunch_kaufman", "rook", "full".
 TESSERA_API const char* to_string(Pivoting pivoting);
 
-/// What lies in the array f of a factored matrix of n rows; p and q are its permutations:
-/// row p[s], column q[s] of A is in position s.
+/// Contents of the array f of a factored matrix; p and q are its permutations: row p[s] and column
+/// q[s] of A are in position s.
 enum class Factorisation : std::uint8_t {
     ldu,  ///< A(p, q) = L D U: L strictly below the diagonal, D on it, U strictly above; the
           ///< diagonals of L and U are 1.
     llt,  ///< A(p, p) = L L^T: L on and below the diagonal, 0 above.
-    ldlt  ///< A(p, p) = L D L^T: L strictly below the diagonal of 1, the pivots of D on it. A 2 x 2
-          ///< pivot on (s, s + 1) has its element off the diagonal at (s, s + 1), where nothing
-          ///< but such an element is not 0; L(s + 1, s) is 0 then.
+    ldlt  ///< A(p, p) = L D L^T: unit lower triangular L below the diagonal, D on it. The
+          ///< off-diagonal element of a 2 x 2 pivot is at (s, s + 1), where L(s + 1, s) = 0;
+          ///< everything else above the diagonal is 0.
 };
 
 /// The permutations of the matrices of a batch, I = Index or const Index: those of matrix b are the
 /// n_b values from rows + start_b and columns + start_b on, start_b = offsets[b], or b stride
-/// without offsets. Null arrays stand for identities.
+/// without offsets. A null array is the identity.
 template <class I>
 struct PermutationsView {
     I* rows = nullptr;     ///< rows[start_b + s] is the original row in position s.
-    I* columns = nullptr;  ///< The same of columns; only ldu with full pivoting exchanges any.
+    I* columns = nullptr;  ///< The same for columns, which only ldu with full pivoting exchanges.
     Offset stride = 0;
     const Offset* offsets = nullptr;
 
-    constexpr Offset start(Offset b) const {
-        return offsets != nullptr ? offsets[b] : b * stride;
-    }
+    constexpr Offset start(Offset b) const { return offsets != nullptr ? offsets[b] : b * stride; }
     template <class U>
     requires(std::is_same_v<U, const I>) operator PermutationsView<U>() const {
         return {rows, columns, stride, offsets};
@@ -54,11 +51,11 @@ struct PermutationsView {
 template <class T>
 struct FactorOptions {
     /// Static pivot perturbation threshold tau: a smaller pivot becomes tau with its sign (0 counts
-    /// as positive); of a 2 x 2 pivot the eigenvalues do, its eigenvectors stay; llt raises every
-    /// pivot below tau, negative ones too. 0, negative, or NaN: none.
+    /// as positive); a 2 x 2 pivot keeps its eigenvectors and gets such eigenvalues; llt replaces
+    /// every pivot below tau, negative ones too. 0, negative, or NaN: no threshold.
     T threshold = T(0);
     /// If not null, tau of matrix b is thresholds[b threshold_stride] instead, in the memory of the
-    /// Context, read when the factorisation runs; a stride of 0 makes it one tau for all.
+    /// Context, read when the factorisation runs; a stride of 0 gives one tau for all.
     const T* thresholds = nullptr;
     Offset threshold_stride = 0;
     /// Every tau is multiplied by max |a_ij| of its matrix (of the lower triangle for llt, ldlt).
@@ -147,9 +144,9 @@ TESSERA_API void inverse_from_factors(const Context& context, Factorisation fact
                                       const PermutationsView<const Index>& permutations,
                                       const BatchView<T>& x, const Plan* plan = nullptr);
 
-/// Replaces D by |D| in the factors that ldlt wrote: 1 x 1 pivots become positive, 2 x 2 ones get
-/// the absolute values of their eigenvalues. solve and inverse_from_factors are positive definite
-/// then, as a preconditioner of MINRES must be.
+/// Replaces D by |D| in the factors of ldlt: 1 x 1 pivots become positive, 2 x 2 ones get the
+/// absolute values of their eigenvalues. solve and inverse_from_factors are then positive definite,
+/// as MINRES requires of a preconditioner.
 template <class T>
 TESSERA_API void take_absolute_pivots(const Context& context, const BatchView<T>& f,
                                       const Plan* plan = nullptr);

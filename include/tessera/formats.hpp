@@ -81,9 +81,10 @@ template <class T>
 TESSERA_API FormatFacts format_facts(const Context& context, const CsrView<T>& matrix,
                                      const FormatOptions& options);
 
-/// A sparse matrix in one of the sliced formats, in the memory of a Context.
+/// A sparse matrix in one of the sliced formats, in the memory of a Context. apply_step is one pass
+/// over A, apply_dot on a GPU too.
 template <class T>
-class TESSERA_API SlicedMatrix {
+class TESSERA_API SlicedMatrix final : public Operator<T> {
   public:
     /// Converts. `matrix` has sorted, unique columns; S is float or double, options.format any but
     /// csr. With `scaling`, rows() = columns() numbers s, the matrix has the values a_ij (s_i s_j).
@@ -92,7 +93,7 @@ class TESSERA_API SlicedMatrix {
     static SlicedMatrix from_csr(const Context& context, const CsrView<S>& matrix,
                                  const FormatOptions& options,
                                  std::span<const std::type_identity_t<S>> scaling = {});
-    ~SlicedMatrix();
+    ~SlicedMatrix() override;
     SlicedMatrix(SlicedMatrix&&) noexcept;
     SlicedMatrix& operator=(SlicedMatrix&&) noexcept;
 
@@ -104,8 +105,14 @@ class TESSERA_API SlicedMatrix {
     SlicedView<T> view() const;
     const FormatOptions& options() const;  ///< With what was chosen.
     const FormatFacts& facts() const;
-    Index rows() const { return view().pattern.rows; }
-    Index columns() const { return view().pattern.columns; }
+    Index rows() const override { return view().pattern.rows; }
+    Index columns() const override { return view().pattern.columns; }
+    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override;
+    void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
+                   T* xy) const override;
+    void apply_step(const Context& context, const RecurrenceStep<T>& step, std::span<const T> x,
+                    std::span<const T> y, std::span<const T> r, std::span<T> next,
+                    std::span<T> work) const override;
 
   private:
     struct State;
@@ -122,26 +129,6 @@ template <class T>
 TESSERA_API void multiply(const Context& context, const SlicedMatrix<T>& matrix,
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
                           std::span<std::type_identity_t<T>> y);
-
-/// A sliced matrix as an Operator; owns it. apply_step is one pass over A, apply_dot on a GPU too.
-template <class T>
-class TESSERA_API SlicedOperator final : public Operator<T> {
-  public:
-    explicit SlicedOperator(SlicedMatrix<T> matrix) : matrix_(std::move(matrix)) {}
-    Index rows() const override { return matrix_.rows(); }
-    Index columns() const override { return matrix_.columns(); }
-    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override;
-    void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
-                   T* xy) const override;
-    void apply_step(const Context& context, const RecurrenceStep<T>& step, std::span<const T> x,
-                    std::span<const T> y, std::span<const T> r, std::span<T> next,
-                    std::span<T> work) const override;
-    const SlicedMatrix<T>& matrix() const { return matrix_; }
-    SlicedMatrix<T>& matrix() { return matrix_; }
-
-  private:
-    SlicedMatrix<T> matrix_;
-};
 
 /// The matrix in the format of `options` as an Operator. With csr the view's arrays must outlive
 /// it. Waits.

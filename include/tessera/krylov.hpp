@@ -25,8 +25,6 @@ enum class Status : std::uint8_t {
 };
 TESSERA_API const char* to_string(Status status);
 
-enum class Side : std::uint8_t { right, left };
-
 /// Where a solve stands; given to the observer.
 struct Progress {
     Offset iterations = 0;
@@ -36,14 +34,14 @@ struct Progress {
 };
 
 struct SolveOptions {
-    /// Stop when ||b - A x|| <= max(rtol ||b||, atol) (2-norms); with Side::left the recursion
-    /// watches M^-1 (b - A x), and the true residual is still what must hold at exit.
+    /// Stop when ||b - A x|| <= max(rtol ||b||, atol) (2-norms). With left preconditioning the
+    /// recursive residual is M^-1 (b - A x); at exit the true residual is still checked.
     double rtol = 1e-8;
     double atol = 0;
     /// In the unit of `SolveReport::iterations`.
     Offset max_iterations = 10000;
     double max_seconds = std::numeric_limits<double>::infinity();
-    Side side = Side::right;
+    bool left_preconditioning = false;  ///< gmres, idr, bicgstab, richardson.
     /// Stop as stagnated when the smallest residual has not fallen by 1 % in so many iterations;
     /// 0 never does.
     Offset stagnation_window = 2000;
@@ -110,7 +108,7 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 ///               as they are. When the residual has been so large that its rounding would hide the
 ///               target, it is computed anew from x (one more product, two with smoothing) once it
 ///               is back below where it started
-/// Side::left throws InvalidArgument with cg, fcg, minres and sqmr.
+/// Left preconditioning throws InvalidArgument with cg, fcg, minres and sqmr.
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                   PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
@@ -144,7 +142,7 @@ struct RefinementOptions {
 /// the residual, and as accuracy_lost where a later one does not. `iterations` and `residuals` are
 /// those of the inner solver, whose products count with those of A as operator_applications;
 /// `restarts` counts the corrections after the first one. b^T b must be within the range of
-/// double. Each correction allocates; Side::left does not apply.
+/// double. Each correction allocates; left preconditioning does not apply.
 TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
                                    const Operator<float>& low_matrix,
                                    const Operator<float>* preconditioner, std::span<const double> b,

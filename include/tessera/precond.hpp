@@ -2,47 +2,11 @@
 
 #include <memory>
 
-#include "tessera/batched.hpp"
-#include "tessera/blocks.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/spec.hpp"
 
 namespace tessera {
-
-/// What happens to a block that Gauss-Jordan cannot invert.
-enum class SingularPolicy : std::uint8_t {
-    stop,      ///< Stored as NaN and counted; a solver must not start.
-    identity,  ///< Replaced by the identity.
-    shift,     ///< B + 2^k sqrt(eps) ||B||_inf I with the smallest k >= 0 that inverts.
-    /// The inverse of the rows and columns that complete pivoting finds usable (pivots above
-    /// n eps max |b_ij|), zero in the others; the same rows and columns where B is symmetric.
-    generalised,
-};
-TESSERA_API const char* to_string(SingularPolicy policy);
-
-/// Scalar Jacobi: z_i = r_i / a_ii. A zero, missing or non-finite diagonal entry counts as a
-/// singular block of one row.
-template <class T>
-class TESSERA_API Jacobi final : public Preconditioner<T> {
-  public:
-    Jacobi(const Context& context, const CsrView<T>& matrix,
-           SingularPolicy policy = SingularPolicy::stop);
-    ~Jacobi() override;
-    Index rows() const override;
-    Index columns() const override { return rows(); }
-    void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
-    void apply_dot(const Context& context, std::span<const T> r, std::span<T> z,
-                   T* rz) const override;
-    void update(const Context& context, const CsrView<T>& matrix) override;
-    std::string describe() const override;
-    Index singular_blocks() const override;
-
-  private:
-    PreconditionerReport make_report() const override;
-    struct State;
-    std::unique_ptr<State> state_;
-};
 
 /// A preconditioner and its options, read once from a text: none, jacobi, block_jacobi, block_ldlt
 /// or a polynomial; preconditioner_help lists the options.

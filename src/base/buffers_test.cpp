@@ -6,50 +6,50 @@ namespace {
 using test::context;
 
 TEST(buffers, truncated) {
-    const Context& where = context();
-    const Offset before = where.memory_bytes();
+    const Context& device = context();
+    const Offset before = device.memory_bytes();
     {
         const std::vector<int> values{1, 2, 3, 4, 5, 6};
-        Buffer<int> buffer = copy_to_buffer(where, values);
+        Buffer<int> buffer = copy_to_buffer(device, values);
         buffer.truncate(4);
-        EXPECT_EQ(copy_to_host(where, buffer), (std::vector<int>{1, 2, 3, 4}));
+        EXPECT_EQ(copy_to_host(device, buffer), (std::vector<int>{1, 2, 3, 4}));
         Buffer<int> moved(std::move(buffer));
         moved.truncate(4);
         moved.truncate(1);
-        EXPECT_EQ(copy_to_host(where, moved), std::vector<int>{1});
-        EXPECT_EQ(where.memory_bytes() - before, 6 * Offset(sizeof(int)));
+        EXPECT_EQ(copy_to_host(device, moved), std::vector<int>{1});
+        EXPECT_EQ(device.memory_bytes() - before, 6 * Offset(sizeof(int)));
         moved.truncate(0);
         EXPECT_TRUE(moved.empty());
         EXPECT_THROW(moved.truncate(1), InvalidArgument);
         EXPECT_THROW(moved.truncate(-1), InvalidArgument);
     }
-    EXPECT_EQ(where.memory_bytes(), before);
+    EXPECT_EQ(device.memory_bytes(), before);
     Buffer<int> none;
     none.truncate(0);
 }
 
 /// Fills and reads Buffers of many sizes in turns.
-TEST(buffers, freed_memory_is_taken_again) {
-    const Context& where = context();
+TEST(buffers, freed_memory_is_reused) {
+    const Context& device = context();
     for (const Offset largest : {Offset(1000), Offset(6) << 20}) {
         std::vector<Buffer<float>> buffers(40);
         for (int round = 0; round < 3; ++round) {
             for (std::size_t k = 0; k < buffers.size(); ++k) {
                 const Offset size = largest - Offset(k % 7) * 13;
-                buffers[k] = Buffer<float>(where, size);
-                fill(where, float(k), buffers[k].view());
+                buffers[k] = Buffer<float>(device, size);
+                fill(device, float(k), buffers[k].view());
                 if (k % 3 == 0) buffers[k].truncate(size / 2);
             }
             for (std::size_t k = 0; k < buffers.size(); ++k) {
                 float last = -1;
-                copy_to_host(where, std::as_const(buffers[k]).view().last(1),
+                copy_to_host(device, std::as_const(buffers[k]).view().last(1),
                              std::span<float>(&last, 1));
                 EXPECT_EQ(last, float(k));
                 if (k % 2 == 0) buffers[k] = Buffer<float>();
             }
         }
     }
-    EXPECT_GT(where.free_memory(), 0);
+    EXPECT_GT(device.free_memory(), 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <type_traits>
 
 #include "base/dispatch.hpp"
 #include "base/host_device.hpp"
@@ -14,6 +15,9 @@ namespace cuda {
 /// Defined in gpu/for_each.cuh; a .cu file instantiates it for every F.
 template <class F>
 void for_each_index(const Context& context, Offset count, const F& f);
+/// The same of gpu/scan.cuh.
+template <class F>
+void exclusive_scan(const Context& context, Offset count, F values, Offset* sums);
 }  // namespace cuda
 
 #ifndef __CUDACC__
@@ -27,6 +31,11 @@ void for_each_index(const Context& context, Offset count, const F& f) {
         },
         std::max<Offset>(1, parallel_grain / F::work));
 }
+template <class F>
+void exclusive_scan(const Context&, Offset count, F values, Offset* sums) {
+    sums[0] = 0;
+    for (Offset i = 0; i < count; ++i) sums[i + 1] = sums[i] + values(i);
+}
 }  // namespace cpu
 
 /// f(i) for i = 0 .. count - 1 in any order on the backend of the Context: one function for both. F
@@ -37,6 +46,14 @@ void for_each_index(const Context& context, Offset count, const F& f) {
                                                                                        count, f);
 }
 
+/// sums[i] = values(0) + ... + values(i - 1) for i = 0 .. count. `values` is a struct of plain
+/// values. No wait.
+template <class F>
+void exclusive_scan(const Context& context, Offset count, const F& values, Offset* sums) {
+    select(context, &cpu::exclusive_scan<F>, TESSERA_IF_CUDA(cuda::exclusive_scan<F>))(
+        context, count, values, sums);
+}
+
 #endif
 
 /// Sets a flag; several i may do so at once.
@@ -45,6 +62,21 @@ TESSERA_HOST_DEVICE inline void raise_flag(int* flag) {
     *flag = 1;
 #else
     std::atomic_ref<int>(*flag).store(1, std::memory_order_relaxed);
+#endif
+}
+
+/// *largest = max(*largest, value), where several i may do so at once.
+template <class T>
+TESSERA_HOST_DEVICE void raise_to(T* largest, T value) {
+#ifdef __CUDA_ARCH__
+    using Word = std::conditional_t<sizeof(T) == 8, unsigned long long, T>;
+    if (value <= *static_cast<volatile T*>(largest)) return;
+    atomicMax(reinterpret_cast<Word*>(largest), Word(value));
+#else
+    const std::atomic_ref<T> shared(*largest);
+    T seen = shared.load(std::memory_order_relaxed);
+    while (value > seen && !shared.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+    }
 #endif
 }
 

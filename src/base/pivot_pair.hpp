@@ -9,7 +9,7 @@
 
 namespace tessera::batched {
 
-/// [e11 e21; e21 e22]; e21 = 0 stands for two 1 x 1 pivots.
+/// [e11 e21; e21 e22]; two 1 x 1 pivots if e21 = 0.
 template <class T>
 struct PivotPair {
     T e11;
@@ -26,7 +26,7 @@ struct PivotEigen {
     T s;
 };
 
-/// (1 + sqrt 17) / 8, which bounds the growth of two 1 x 1 pivots and of a 2 x 2 one alike.
+/// (1 + sqrt 17) / 8: equal bounds on element growth for two 1 x 1 pivots and one 2 x 2 pivot.
 template <class T>
 inline constexpr T pivot_alpha = T(0.6403882032022076);
 
@@ -60,7 +60,7 @@ TESSERA_HOST_DEVICE PivotPair<T> with_eigenvalues(const PivotPair<T>& e, const P
     return changed;
 }
 
-/// The inverse of the pivot; of its diagonal where e21 is 0.
+/// The inverse of the pivot; of its diagonal if e21 is 0.
 template <class T>
 TESSERA_HOST_DEVICE PivotPair<T> inverse(const PivotPair<T>& e) {
     if (e.e21 == T(0)) return {T(1) / e.e11, T(0), T(1) / e.e22};

@@ -12,7 +12,7 @@ std::string message_of(const std::function<void()>& f) {
     return "";
 }
 
-TEST(spec, takes_values_flags_and_keys_apart) {
+TEST(spec, parses_values_flags_and_keys) {
     Spec spec = "random_blocks:1000,8,sizes=1-32,free";
     EXPECT_EQ(spec.name(), "random_blocks");
     EXPECT_EQ(spec.integer(0, 0, 1, 5000), 1000);
@@ -47,7 +47,7 @@ TEST(spec, nothing_is_near_a_very_long_word) {
     EXPECT_EQ(nearest_word(std::string(std::size_t(1) << 20, 'a'), {"stop", word}), "");
 }
 
-TEST(spec, refuses_what_does_not_fit) {
+TEST(spec, rejects_invalid_texts) {
     EXPECT_EQ(message_of([] { Spec(""); }), "an option text needs a name: ''");
     for (const std::string text : {"a:1,,b", "a:", "a:1,", "a:=2"}) {
         EXPECT_EQ(message_of([&] { Spec{text}; }),
@@ -69,7 +69,7 @@ TEST(spec, refuses_what_does_not_fit) {
               "p: unknown value of singular 'shfit'; did you mean 'shift'? Valid: stop, shift");
 }
 
-TEST(spec, numbers_in_every_habit_of_old_files) {
+TEST(spec, numbers_in_the_forms_of_old_files) {
     const std::vector<std::pair<std::string, double>> good = {
         {"1", 1},     {"+1.5", 1.5},     {"-0", -0.0},       {"1.0D+00", 1},
         {"1.0d0", 1}, {"1.0+05", 1.0e5}, {"2.5-3", 2.5e-3},  {".5", 0.5},

@@ -6,16 +6,16 @@
 #include "base/dispatch.hpp"
 #include "tessera/factor.hpp"
 
-// What the public entries of the batched operations ask of their arguments.
+// Checks of the arguments of the public batched operations.
 
 namespace tessera::batched {
 
-/// Throws InvalidArgument, as `name`, unless `holds`.
-inline void require_argument(bool holds, const char* name, const char* message) {
-    if (!holds) throw InvalidArgument(std::string(name) + ": " + message);
+/// Throws InvalidArgument with the name of the operation unless `condition`.
+inline void require_argument(bool condition, const char* name, const char* message) {
+    if (!condition) throw InvalidArgument(std::string(name) + ": " + message);
 }
 
-/// A batch that is only looked at. What lies in device memory is not checked.
+/// Checks the fields of a view; arrays in device memory are not read.
 template <class T>
 void check_batch(const char* name, const BatchView<T>& a) {
     require_argument(a.count >= 0, name, "the number of matrices is negative");
@@ -34,24 +34,23 @@ Index max_rows(const BatchView<T>& a, const Plan* plan) {
     return plan != nullptr ? plan->largest() : a.size;
 }
 
-/// A batch, or vectors, of matrices with up to `largest` rows.
+/// Checks that the values of a batch, or of vectors, are present if a matrix has rows.
 template <class View>
 void check_values(const char* name, Index largest, const View& view) {
     require_argument(largest == 0 || view.values != nullptr || view.starts != nullptr, name,
                      "values of matrices or vectors are missing");
 }
 
-/// A batch, or vectors, that are written: a stride of 0 would put all at one place.
+/// Checks an output batch, or vectors: a stride of 0 would store all at one address.
 template <class View>
-void check_written(const char* name, Index count, const View& written) {
+void check_output(const char* name, Index count, const View& written) {
     require_argument(count <= 1 || written.starts != nullptr || written.offsets != nullptr ||
                          written.stride != 0,
-                     name,
-                     "the results lie on top of each other; give a stride, offsets or starts");
+                     name, "the results overlap; give a stride, offsets or starts");
 }
 
-/// Vectors of `count` matrices with up to `largest` rows, the second ones written; false where
-/// there are none.
+/// Checks input and output vectors of `count` matrices with up to `largest` rows; false if there
+/// are no vectors.
 template <class X, class Y>
 bool check_vectors(const char* name, Index count, Index largest, const X& x, const Y& y) {
     require_argument(x.vectors >= 0 && x.vectors == y.vectors, name,
@@ -62,12 +61,12 @@ bool check_vectors(const char* name, Index count, Index largest, const X& x, con
     require_argument(
         x.vectors == 1 || (x.leading_dimension >= largest && y.leading_dimension >= largest), name,
         "the leading dimension of vectors is smaller than the number of rows");
-    check_written(name, count, y);
+    check_output(name, count, y);
     return true;
 }
 
-/// The plan that the kernels need: none for matrices of one size; else the given one, or one made
-/// here, which lives in `own`.
+/// The plan that the kernels need: null for matrices of one size, else the given one, or one made
+/// here and stored in `own`.
 template <class T>
 const Plan* resolve_plan(const char* name, const Context& context, const BatchView<T>& a,
                          const Plan* given, std::optional<Plan>& own) {
@@ -79,7 +78,7 @@ const Plan* resolve_plan(const char* name, const Context& context, const BatchVi
     return given;
 }
 
-/// Values in all matrices, or rows of all matrices (power 1).
+/// Values in all matrices, or, with power 1, rows of all matrices.
 template <class T>
 double value_count(const BatchView<T>& a, const Plan* plan, int power = 2) {
     const auto values = [&](Index n) { return power == 2 ? double(n) * n : double(n); };
@@ -91,20 +90,20 @@ double value_count(const BatchView<T>& a, const Plan* plan, int power = 2) {
     return sum;
 }
 
-/// Two batches of the same sizes and layout, the second of which is written.
+/// Checks an input and an output batch of the same sizes and layout.
 template <class A, class X>
-void check_pair(const char* name, const BatchView<A>& a, const BatchView<X>& x,
-                bool row_major_too = false) {
+void check_input_output(const char* name, const BatchView<A>& a, const BatchView<X>& x,
+                        bool allow_row_major = false) {
     check_batch(name, a);
     check_batch(name, x);
-    require_argument(row_major_too || a.layout == Layout::column_major, name,
+    require_argument(allow_row_major || a.layout == Layout::column_major, name,
                      "matrices must be column-major");
     require_argument(a.layout == x.layout, name, "the batches differ in their layout");
     require_argument(a.count == x.count, name, "the batches differ in their number of matrices");
     require_argument(
         (a.sizes == nullptr) == (x.sizes == nullptr) && (a.sizes != nullptr || a.size == x.size),
         name, "the batches differ in the sizes of their matrices");
-    check_written(name, x.count, x);
+    check_output(name, x.count, x);
 }
 
 template <class I>
@@ -113,7 +112,7 @@ void check_permutations(const char* name, Index count, Index largest,
     const bool given = permutations.rows != nullptr || permutations.columns != nullptr;
     require_argument(
         !given || count <= 1 || permutations.offsets != nullptr || permutations.stride >= largest,
-        name, "the permutations lie on top of each other; give a stride or offsets");
+        name, "the permutations overlap; give a stride or offsets");
 }
 
 }  // namespace tessera::batched

@@ -183,22 +183,22 @@ void expect_layouts(const Method& method) {
                             padded.begin() + b * stride + j * ld);
             }
         }
-        Buffer<T> there = copy_to_buffer(where, padded);
+        Buffer<T> device = copy_to_buffer(where, padded);
         std::vector<T*> addresses;
-        for (Index b = 0; b < count; ++b) addresses.push_back(there.data() + b * stride);
+        for (Index b = 0; b < count; ++b) addresses.push_back(device.data() + b * stride);
         const Buffer<T*> starts = copy_to_buffer(where, addresses);
         Buffer<T> uniform(where, Offset(count) * n * n);
         Buffer<Index> rows(where, count * n), columns(where, count * n);
         using View = batched::BatchView<T>;
         // Out of the gaps into a run, then in place by addresses.
-        factor<T>(where, method, View::strided(count, n, ld, stride, there.data()),
+        factor<T>(where, method, View::strided(count, n, ld, stride, device.data()),
                   View::uniform(count, n, uniform.data()), {rows.data(), columns.data(), n});
         EXPECT_TRUE(same_bits(copy_to_host(where, uniform), expected.values)) << n;
         EXPECT_EQ(copy_to_host(where, rows), expected.rows);
         EXPECT_EQ(copy_to_host(where, columns), expected.columns);
         const auto addressed = View::pointers(count, n, ld, starts.data());
         factor<T>(where, method, addressed, addressed, {rows.data(), columns.data(), n});
-        const std::vector<T> found = copy_to_host(where, there);
+        const std::vector<T> found = copy_to_host(where, device);
         for (Index b = 0; b < count; ++b) {
             for (Index j = 0; j < n; ++j) {
                 for (Index i = 0; i < ld; ++i) {
@@ -335,13 +335,13 @@ void expect_thresholds(const Method& method) {
     for (Index b = 0; b < batch.count(); ++b) {
         each.push_back(b % 4 == 0 ? T(0) : scale * T(0.05) * T(b % 7));
     }
-    const Buffer<T> there = copy_to_buffer(context(), each);
+    const Buffer<T> device = copy_to_buffer(context(), each);
     const T one = scale * T(0.125);
     const Buffer<T> shared = copy_to_buffer(context(), std::vector<T>{one});
     for (const int form : {0, 1, 2, 3}) {
         batched::FactorOptions<T> options;
         if (form == 0) options.threshold = one;
-        if (form == 1) options.thresholds = there.data(), options.threshold_stride = 1;
+        if (form == 1) options.thresholds = device.data(), options.threshold_stride = 1;
         if (form == 2) options.thresholds = shared.data();
         if (form == 3) options.threshold = one, options.relative = true;
         const auto found = factored(context(), method, batch, options);

@@ -56,20 +56,20 @@ void expect_runs(const Method& method) {
             const auto expected = factored(where, method, batch, options);
             for (const bool in_place : {false, true}) {
                 if (fewer_run() && in_place != (threshold > T(0))) continue;
-                ThereBatch<T> there(where, batch);
+                ThereBatch<T> device(where, batch);
                 ThereFactors<T> factors(where, batch.sizes);
                 Buffer<T> out(where, Offset(batch.values.size()));
-                auto given = there.view();
+                auto given = device.view();
                 auto permutations = factors.permutations();
                 if (n > 0) {
-                    given = batched::BatchView<T>::uniform(count, n, there.values.data());
+                    given = batched::BatchView<T>::uniform(count, n, device.values.data());
                     permutations = {factors.rows.data(), factors.columns.data(), n};
                 }
                 auto f = given;
                 if (!in_place) f.values = out.data();
                 factor<T>(where, method, given, f, permutations, {factors.info.data()}, options);
                 HostFactors<T> found;
-                found.values = copy_to_host(where, in_place ? there.values : out);
+                found.values = copy_to_host(where, in_place ? device.values : out);
                 factors.take_permutations(where, found);
                 found.info = copy_to_host(where, factors.info);
                 EXPECT_EQ(found.info, expected.info) << method.name() << ", n = " << n;

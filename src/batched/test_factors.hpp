@@ -129,14 +129,14 @@ struct ThereFactors {
 template <class T>
 HostFactors<T> factored(const Context& context, const Method& method, const HostBatch<T>& batch,
                         const batched::FactorOptions<T>& options = {}, bool in_place = false) {
-    ThereBatch<T> there(context, batch);
+    ThereBatch<T> device(context, batch);
     ThereFactors<T> factors(context, batch.sizes);
     Buffer<T> values(context, Offset(batch.values.size()));
-    auto f = there.view();
+    auto f = device.view();
     if (!in_place) f.values = values.data();
-    factor<T>(context, method, there.view(), f, factors.permutations(), factors.results(), options);
+    factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(), options);
     HostFactors<T> host;
-    host.values = copy_to_host(context, in_place ? there.values : values);
+    host.values = copy_to_host(context, in_place ? device.values : values);
     factors.take(context, host);
     return host;
 }

@@ -5,7 +5,7 @@
 #include "base/host_device.hpp"
 #include "tessera/batched.hpp"
 
-/// Where the matrices of a batch lie.
+/// Addresses of the matrices of a batch.
 namespace tessera::cuda {
 
 /// Element 0 of matrix b, or of its vectors.
@@ -28,14 +28,14 @@ TESSERA_HOST_DEVICE bool is_packed(const batched::BatchView<T>& view, int n) {
            (view.sizes != nullptr || view.leading_dimension == n);
 }
 
-/// Whether matrices of one size are packed and follow each other without gaps.
+/// Whether all matrices are of one size, packed, and stored one after the other without gaps.
 template <class T>
 TESSERA_HOST_DEVICE bool is_contiguous(const batched::BatchView<T>& view) {
     return view.sizes == nullptr && view.starts == nullptr && view.offsets == nullptr &&
            is_packed(view, view.size) && view.stride == Offset(view.size) * view.size;
 }
 
-/// The same, from a multiple of 16 bytes on.
+/// The same, aligned to 16 bytes.
 template <class T>
 bool is_contiguous_aligned(const batched::BatchView<T>& view) {
     return is_contiguous(view) && reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;

@@ -5,21 +5,21 @@
 /// Bulk copies from global to shared memory (compute capability 9.0 on).
 namespace tessera::cuda {
 
-/// Counts the bytes of bulk copies that arrive in shared memory. Its eight bytes must not be used
-/// for anything else in the life of the thread block. Kernels for older GPUs compile, but must not
-/// get here.
+/// A shared-memory barrier (mbarrier) that counts the bytes of bulk copies. Its eight bytes must
+/// not be used for anything else during the life of the thread block. Empty for older
+/// architectures, whose kernels must not use it.
 class CopyBarrier {
   public:
     __device__ __forceinline__ explicit CopyBarrier(unsigned long long* barrier)
         : address_(unsigned(__cvta_generic_to_shared(barrier))) {}
-    /// By one thread, before others use it.
+    /// Called by one thread, before others use it.
     __device__ __forceinline__ void init() const {
 #if __CUDA_ARCH__ >= 900
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
     }
-    /// By one thread, once for each wait: how much will arrive.
+    /// Called by one thread, once per wait, with the number of bytes to arrive.
     __device__ __forceinline__ void expect(int bytes) const {
 #if __CUDA_ARCH__ >= 900
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address_),
@@ -27,7 +27,7 @@ class CopyBarrier {
                      : "memory");
 #endif
     }
-    /// By one thread; 16 divides addresses and bytes.
+    /// Called by one thread; addresses and bytes are multiples of 16.
     __device__ __forceinline__ void copy(const void* from, void* to, int bytes) const {
 #if __CUDA_ARCH__ >= 900
         asm volatile(
@@ -37,13 +37,14 @@ class CopyBarrier {
             : "memory");
 #endif
     }
-    /// By all threads that wrote to a place, before they meet and one copies to it.
-    __device__ __forceinline__ static void after_writes() {
+    /// Called by all threads that accessed the destination, before a barrier and the next copy to
+    /// it.
+    __device__ __forceinline__ static void fence_async_copies() {
 #if __CUDA_ARCH__ >= 900
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
     }
-    /// The k-th wait has phase k % 2.
+    /// Waits; the k-th wait has phase k % 2.
     __device__ __forceinline__ void wait(int phase) const {
 #if __CUDA_ARCH__ >= 900
         asm volatile(

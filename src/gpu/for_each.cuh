@@ -6,19 +6,20 @@
 
 namespace tessera::cuda {
 
-/// One thread for for_each_items of the i, for_each_threads apart.
+/// Element-wise loop; for_each_items<F::work> elements per thread, for_each_threads apart.
 template <class F>
 __global__ void __launch_bounds__(for_each_threads)
     for_each_kernel(Offset count, const __grid_constant__ F f) {
     begin_dependent();
-    for_elements<for_each_items>(count, [&](Offset i) { f(i); });
+    for_elements<for_each_items<F::work>>(count, [&](Offset i) { f(i); });
 }
 
 template <class F>
 void for_each_index(const Context& context, Offset count, const F& f) {
     if (count == 0) return;
-    launch_dependent(&for_each_kernel<F>, blocks_for(count, for_each_items * for_each_threads),
-                     for_each_threads, 0, stream_of(context), count, f);
+    const unsigned blocks = blocks_for(count, for_each_items<F::work> * for_each_threads);
+    launch_dependent(&for_each_kernel<F>, blocks, for_each_threads, 0, stream_of(context), count,
+                     f);
 }
 
 }  // namespace tessera::cuda

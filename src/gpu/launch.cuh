@@ -17,24 +17,24 @@ inline cudaStream_t stream_of(const Context& context) {
     return static_cast<cudaStream_t>(context.stream());
 }
 
-/// Thread blocks that cover n items, `items_a_block` each.
-inline unsigned blocks_for(Offset n, int items_a_block) {
-    return static_cast<unsigned>((n + items_a_block - 1) / items_a_block);
+/// Number of thread blocks for n items, `items_per_block` each.
+inline unsigned blocks_for(Offset n, int items_per_block) {
+    return static_cast<unsigned>((n + items_per_block - 1) / items_per_block);
 }
 
-/// Whether all GPUs that this is compiled for (compute capability 9.0 on) can start a kernel while
-/// the one before it in the stream still runs.
+/// Whether all compiled architectures support programmatic dependent launch (compute capability 9.0
+/// on): a kernel may start while the previous one in the stream still runs.
 constexpr bool supports_dependent_launch() {
     constexpr int architectures[] = {__CUDA_ARCH_LIST__};
     return *std::min_element(std::begin(architectures), std::end(architectures)) >= 900;
 }
 
-/// Whether they have bulk copies.
+/// Whether they support bulk copies (cp.async.bulk).
 constexpr bool supports_bulk_copies() { return supports_dependent_launch(); }
 
-/// Launches a kernel that begins with begin_dependent (or as LaunchChain says), in every thread and
-/// before it touches global memory. Its launch and its first thread blocks overlap the end of the
-/// kernel before it.
+/// Programmatic dependent launch of a kernel that calls begin_dependent (or begin_in_chain) in
+/// every thread before it accesses global memory. Its launch and first thread blocks overlap the
+/// end of the previous kernel.
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                       int shared_bytes, cudaStream_t stream, Arguments&&... arguments) {
@@ -55,38 +55,35 @@ void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned t
     TESSERA_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 
-/// Lets the next launch_dependent start.
+/// Allows the next dependent launch to start.
 __device__ __forceinline__ void trigger_dependent_launch() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
-/// Waits for all kernels before this one. What a kernel reads earlier must have been written before
-/// the host launched any of the kernels that still run then, and the host must have waited for
-/// that.
+/// Waits for all previous kernels. Memory that is read before must not be written by any kernel
+/// that may still run.
 __device__ __forceinline__ void wait_for_prior_kernels() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/// Both. A kernel must not end before those before it have, else the next one would not wait for
-/// these.
+/// Both. A kernel must not end before the previous ones have ended, else the next one would not
+/// wait for them.
 __device__ __forceinline__ void begin_dependent() {
     trigger_dependent_launch();
     wait_for_prior_kernels();
 }
 
-/// Kernels in the stream of a Context that need not wait for each other: each starts once all
-/// thread blocks of the one before have started, so that its first ones fill the gaps that the last
-/// ones of that leave. They come after all work given to the stream before, and all work given to
-/// it later comes after them.
+/// Independent kernels in the stream of a Context: each starts once all thread blocks of the
+/// previous one have started, so that its first blocks fill the multiprocessors that the last
+/// blocks leave. The chain as a whole is ordered after earlier and before later work of the stream.
 class LaunchChain {
   public:
     explicit LaunchChain(const Context& context) : stream_(stream_of(context)) {}
 
     /// Launches a kernel whose last parameter is `bool first_in_chain` and that begins with
-    /// `if (begin_in_chain(first_in_chain)) return;`, with one thread block more than it has work
-    /// for.
+    /// `if (begin_in_chain(first_in_chain)) return;`, with one thread block more than `blocks`.
     template <class... Parameters, class... Arguments>
     void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, int shared_bytes,
                 Arguments&&... arguments) {
@@ -94,8 +91,7 @@ class LaunchChain {
                          std::forward<Arguments>(arguments)..., std::exchange(first_, false));
     }
 
-    /// For kernels outside of the chain: they wait for it; what is launched after them is a new
-    /// one.
+    /// For kernels outside the chain: they wait for it, and the next launch begins a new chain.
     cudaStream_t stream() {
         first_ = true;
         return stream_;
@@ -106,10 +102,10 @@ class LaunchChain {
     bool first_ = true;
 };
 
-/// Lets the next kernel of a chain start; the first one waits for all work before the chain before
-/// it does, so that what those before wrote can be read by all of the chain. True in the last
-/// thread block of the others, which only waits for the kernel before, so that none ends before
-/// those before it have, and the end of the last one is the end of all.
+/// Allows the next kernel of a chain to start; the first kernel waits for all earlier work first,
+/// so that the whole chain can read its results. Returns true in the last thread block, which only
+/// waits for the previous kernel: so no kernel ends before the previous one, and the end of the
+/// last is the end of the chain.
 __device__ __forceinline__ bool begin_in_chain(bool first_in_chain) {
     const bool last = blockIdx.x + 1 == gridDim.x;
     if (first_in_chain) wait_for_prior_kernels();
@@ -118,8 +114,8 @@ __device__ __forceinline__ bool begin_in_chain(bool first_in_chain) {
     return last;
 }
 
-/// f(i) for the `PerThread` * blockDim.x elements of this thread block that are below n, adjacent
-/// threads on adjacent elements.
+/// f(i) for the `PerThread` * blockDim.x elements of this thread block below n, adjacent elements
+/// on adjacent threads.
 template <int PerThread, class F>
 __device__ void for_elements(Offset n, F&& f) {
     const Offset start = Offset(blockIdx.x) * (PerThread * blockDim.x) + threadIdx.x;

@@ -12,64 +12,64 @@
 #include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
 
-/// Contiguous batches of one size, read once: a warp takes tiles of some matrices through a
-/// pipeline of stages in its shared memory, so that bulk copies of the next tiles are always under
-/// way.
+/// Contiguous batches of one size, read once: each warp reads tiles of some matrices through a
+/// pipeline of stages in its shared memory; bulk copies of the next tiles are always in flight.
 namespace tessera::cuda {
 
-/// What a run of so many bytes takes in a stage. Copies are faster where both addresses are equally
-/// far into a line of 128 bytes.
-constexpr bool is_shifted_run(int bytes) { return bytes % 128 != 0; }
-constexpr int staged_run_bytes(int bytes) {
-    return (bytes + 127) / 128 * 128 + (is_shifted_run(bytes) ? 128 : 0);
+/// Bytes that an array of `bytes` occupies in a stage. Copies are faster if source and destination
+/// have equal offsets within a line of 128 bytes.
+constexpr bool is_shifted(int bytes) { return bytes % 128 != 0; }
+constexpr int staged_bytes(int bytes) {
+    return (bytes + 127) / 128 * 128 + (is_shifted(bytes) ? 128 : 0);
 }
 
-/// How matrices of N rows, and up to `Vectors` vectors of N values with each of them, are read.
+/// Shape of the pipeline for matrices of N rows with up to `Vectors` vectors of N values each.
 template <class T, int N, int Vectors>
 struct PipelineShape {
     static constexpr int n = N;
     static constexpr int lanes = pipeline_lanes[N - 1][sizeof(T) == 8 ? 0 : 1];
-    static constexpr int together = 32 / lanes;  ///< Matrices that a warp works on at once.
-    /// Without vectors tiles have 4 KiB at least: each costs some instructions.
+    static constexpr int matrices_per_turn =
+        32 / lanes;  ///< Matrices that a warp works on at once.
+    /// Tiles without vectors have at least 4 KiB to amortise their overhead.
     static constexpr int turns =
-        Vectors == 0 ? std::clamp(4096 / (together * N * N * int(sizeof(T))), 1, 4) : 1;
-    static constexpr int matrices = turns * together;     ///< A tile.
-    static constexpr int rows = (N + lanes - 1) / lanes;  ///< A lane.
-    static constexpr int matrix_bytes = staged_run_bytes(matrices * N * N * int(sizeof(T)));
-    static constexpr int vector_bytes = staged_run_bytes(matrices * N * int(sizeof(T)));
+        Vectors == 0 ? std::clamp(4096 / (matrices_per_turn * N * N * int(sizeof(T))), 1, 4) : 1;
+    static constexpr int matrices = turns * matrices_per_turn;  ///< Per tile.
+    static constexpr int rows = (N + lanes - 1) / lanes;        ///< Per lane.
+    static constexpr int matrix_bytes = staged_bytes(matrices * N * N * int(sizeof(T)));
+    static constexpr int vector_bytes = staged_bytes(matrices * N * int(sizeof(T)));
     static constexpr int stage_bytes(int vectors) { return matrix_bytes + vectors * vector_bytes; }
     static constexpr int stages = pipeline_stages(stage_bytes(Vectors));
     static constexpr int warps = pipeline_warps(stages * stage_bytes(Vectors));
     static constexpr int threads = 32 * warps;
     static constexpr int blocks = pipeline_sm_warps / warps;
 
-    /// Rows that a lane reads with one instruction.
-    static constexpr int rows_a_read() {
+    /// Rows that a lane reads by one instruction.
+    static constexpr int rows_per_load() {
         int width = 16 / int(sizeof(T));
         while (rows % width != 0 || N % width != 0) width /= 2;
         return width;
     }
-    /// The first row of this lane; where rows do not come out even some are taken twice.
+    /// The first row of this lane; some rows belong to two lanes if they do not divide evenly.
     static __device__ __forceinline__ int first_row() {
         return min(int(threadIdx.x) % lanes * rows, N - rows);
     }
-    // Where a column has 16, 32 or 64 bytes, lanes that are served together would read the same
-    // banks; so some matrices are some columns behind.
+    // Where a column has 16, 32 or 64 bytes, lanes of one transaction would read the same
+    // banks; so some matrices run some columns late.
     static constexpr int column_chunks = N * int(sizeof(T)) / 16;
     static constexpr bool skewed =
         (N & (N - 1)) == 0 && N * int(sizeof(T)) >= 16 && column_chunks == lanes && lanes < 8;
-    static constexpr int matrices_a_line = skewed ? std::max(8 / (N * column_chunks), 1) : 1;
-    static constexpr int skews = skewed ? 8 / lanes / matrices_a_line : 1;
-    /// Columns that this lane is behind, below `skews`.
+    static constexpr int matrices_per_line = skewed ? std::max(8 / (N * column_chunks), 1) : 1;
+    static constexpr int skews = skewed ? 8 / lanes / matrices_per_line : 1;
+    /// Columns by which this lane runs late, below `skews`.
     static __device__ __forceinline__ int skew() {
-        return int(threadIdx.x) % 32 / lanes / matrices_a_line % skews;
+        return int(threadIdx.x) % 32 / lanes / matrices_per_line % skews;
     }
 };
 
 /// visit(column, row of this lane, element) in ascending order of the columns.
 template <class Shape, class T, class Visit>
-__device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
-    constexpr int width = Shape::rows_a_read();
+__device__ __forceinline__ void for_rows_of_lane(const T* matrix, Visit&& visit) {
+    constexpr int width = Shape::rows_per_load();
     using Read = Pack<T, width>;
     const int skew = Shape::skew();
     const T* const entry = matrix + Shape::first_row() - skew * Shape::n;
@@ -86,16 +86,16 @@ __device__ __forceinline__ void for_own_rows(const T* matrix, Visit&& visit) {
     }
 }
 
-/// An array of `Each` values a matrix, of which a tile of `Matrices` is one run; as a warp sees it.
+/// A warp's view of an array of `Each` values per matrix, read in tiles of `Matrices` matrices.
 template <class T, int Each, int Matrices>
-class TileRun {
+class TileArray {
   public:
     static constexpr int bytes = Matrices * Each * int(sizeof(T));
-    static_assert(bytes % 16 == 0, "all tiles start aligned as the first does");
-    static constexpr bool shifted = is_shifted_run(bytes);
+    static_assert(bytes % 16 == 0, "all tiles are aligned like the first");
+    static constexpr bool shifted = is_shifted(bytes);
 
-    /// `values` is 16 bytes aligned, or null: not read. Tiles begin `offset` bytes into a stage.
-    __device__ __forceinline__ TileRun(const T* values, int offset)
+    /// `values` is aligned to 16 bytes, or null: not read. Tiles begin `offset` bytes into a stage.
+    __device__ __forceinline__ TileArray(const T* values, int offset)
         : next_(values), offset_(offset), present_(values != nullptr) {}
     /// Tiles are `step` matrices apart, from `first` on.
     __device__ __forceinline__ void begin(Index first, Index step) {
@@ -103,26 +103,27 @@ class TileRun {
         step_ = Offset(step) * Each;
         shift_ = unsigned(reinterpret_cast<unsigned long long>(next_));
     }
-    /// Bytes of `here` matrices that are copied in chunks of 16.
-    __device__ __forceinline__ int in_chunks(int here) const {
-        return present_ ? here * Each * int(sizeof(T)) / 16 * 16 : 0;
+    /// Bytes of `matrices` matrices that are copied in chunks of 16.
+    __device__ __forceinline__ int chunk_bytes(int matrices) const {
+        return present_ ? matrices * Each * int(sizeof(T)) / 16 * 16 : 0;
     }
-    /// Starts to copy the next tile to a stage; by lane 0.
-    __device__ __forceinline__ void copy(CopyBarrier barrier, unsigned char* stage, int here) {
-        const int count = in_chunks(here);
+    /// Starts the bulk copy of the next tile to a stage; called by lane 0.
+    __device__ __forceinline__ void copy(CopyBarrier barrier, unsigned char* stage, int matrices) {
+        const int count = chunk_bytes(matrices);
         const unsigned shift = shifted ? unsigned(reinterpret_cast<unsigned long long>(next_)) : 0;
         if (count > 0) barrier.copy(next_, stage + offset_ + shift % 128, count);
     }
     __device__ __forceinline__ void advance_copies() { next_ += step_; }
-    /// The values of the tile to work on.
+    /// The values of the current tile.
     __device__ __forceinline__ T* staged(unsigned char* stage) const {
         return reinterpret_cast<T*>(stage + offset_ + (shifted ? shift_ % 128 : 0));
     }
-    /// Copies the values that chunks left over, `tiles_before` the next to copy; by the warp.
-    __device__ __forceinline__ void copy_rest(T* staged, int here, int tiles_before) const {
+    /// Copies the values after the last whole chunk of the tile `tiles_before` the next one to
+    /// copy; called by the warp.
+    __device__ __forceinline__ void copy_rest(T* staged, int matrices, int tiles_before) const {
         if constexpr (Each * sizeof(T) % 16 != 0) {
-            const int i = in_chunks(here) / int(sizeof(T)) + int(threadIdx.x) % 32;
-            if (present_ && i < here * Each) staged[i] = (next_ - tiles_before * step_)[i];
+            const int i = chunk_bytes(matrices) / int(sizeof(T)) + int(threadIdx.x) % 32;
+            if (present_ && i < matrices * Each) staged[i] = (next_ - tiles_before * step_)[i];
         }
     }
     __device__ __forceinline__ void advance() { shift_ += unsigned(step_ * sizeof(T)); }
@@ -135,9 +136,10 @@ class TileRun {
     unsigned shift_ = 0;
 };
 
-/// Writes the first `count` of `Most` values from shared memory, both 16 bytes aligned; by a warp.
+/// Copies the first `count` of at most `Most` values from shared to global memory, both aligned to
+/// 16 bytes; called by a warp.
 template <int Most, class T>
-__device__ __forceinline__ void store_run(const T* from, T* to, int count) {
+__device__ __forceinline__ void store_vectors(const T* from, T* to, int count) {
     constexpr int width = 16 / int(sizeof(T));
     using Chunk = Pack<T, width>;
     const int lane = int(threadIdx.x) % 32;
@@ -152,11 +154,11 @@ __device__ __forceinline__ void store_run(const T* from, T* to, int count) {
     }
 }
 
-/// The stages of a warp for tiles, and the barriers that tell when they are filled.
+/// The pipeline stages of a warp and the barriers that signal that they are full.
 template <int Stages>
 class WarpPipeline {
   public:
-    /// By a warp, which has Stages stages of `memory` and as many barriers of its own.
+    /// Called by a warp, with memory for Stages stages and as many barriers of its own.
     __device__ __forceinline__ WarpPipeline(unsigned char* memory, int stage_bytes,
                                             unsigned long long* barriers)
         : memory_(memory), barriers_(barriers), stage_bytes_(stage_bytes) {
@@ -170,14 +172,14 @@ class WarpPipeline {
     __device__ __forceinline__ CopyBarrier barrier() const {
         return CopyBarrier(barriers_ + stage_);
     }
-    /// For what is copied to this stage.
+    /// Waits for the copies to this stage.
     __device__ __forceinline__ void wait() const { barrier().wait(phase_); }
     __device__ __forceinline__ void advance() {
         if (++stage_ < Stages) return;
         stage_ = 0;
         phase_ ^= 1;
     }
-    /// Once a copy was started to each stage, back to the first.
+    /// Back to the first stage, once copies to all stages were started.
     __device__ __forceinline__ void rewind() { phase_ = 0; }
 
   private:
@@ -188,11 +190,12 @@ class WarpPipeline {
     int phase_ = 0;
 };
 
-/// work(first, here, release, values ...) for each tile of this warp: `here` matrices from number
-/// `first` on, whose values of each of the runs are in shared memory until the warp calls
+/// work(first, matrices, release, values ...) for each tile of this warp: `matrices` matrices from
+/// number `first` on; their values of each array are in shared memory until the warp calls
 /// release().
-template <class Shape, class Work, class... Runs>
-__device__ __forceinline__ void for_tiles(Index count, int stage_bytes, Work&& work, Runs... runs) {
+template <class Shape, class Work, class... Arrays>
+__device__ __forceinline__ void for_tiles(Index count, int stage_bytes, Work&& work,
+                                          Arrays... arrays) {
     extern __shared__ __align__(128) unsigned char pipeline_memory[];
     __shared__ unsigned long long barriers[Shape::warps * Shape::stages];
     const int lane = int(threadIdx.x) % 32;
@@ -200,17 +203,17 @@ __device__ __forceinline__ void for_tiles(Index count, int stage_bytes, Work&& w
     const Index step = Index(gridDim.x) * (Shape::warps * Shape::matrices);
     Index first = (Index(blockIdx.x) * Shape::warps + warp) * Shape::matrices;
     Index to_copy = count - first;
-    (runs.begin(first, step), ...);
+    (arrays.begin(first, step), ...);
     WarpPipeline<Shape::stages> pipeline(pipeline_memory + warp * Shape::stages * stage_bytes,
                                          stage_bytes, barriers + warp * Shape::stages);
     const auto start = [&] {
-        const int here = min(to_copy, Shape::matrices);
-        if (here > 0 && lane == 0) {
+        const int matrices = min(to_copy, Shape::matrices);
+        if (matrices > 0 && lane == 0) {
             const CopyBarrier barrier = pipeline.barrier();
-            barrier.expect((runs.in_chunks(here) + ...));
-            (runs.copy(barrier, pipeline.stage(), here), ...);
+            barrier.expect((arrays.chunk_bytes(matrices) + ...));
+            (arrays.copy(barrier, pipeline.stage(), matrices), ...);
         }
-        (runs.advance_copies(), ...);
+        (arrays.advance_copies(), ...);
         to_copy -= step;
     };
     begin_dependent();
@@ -222,37 +225,37 @@ __device__ __forceinline__ void for_tiles(Index count, int stage_bytes, Work&& w
     pipeline.rewind();
 #pragma unroll 1
     for (; first < count; first += step) {
-        const int here = min(count - first, Shape::matrices);
+        const int matrices = min(count - first, Shape::matrices);
         unsigned char* const stage = pipeline.stage();
         pipeline.wait();
-        if (here < Shape::matrices) {
-            (runs.copy_rest(runs.staged(stage), here, Shape::stages), ...);
+        if (matrices < Shape::matrices) {
+            (arrays.copy_rest(arrays.staged(stage), matrices, Shape::stages), ...);
         }
         __syncwarp();
         const auto release = [&] {
             __syncwarp();
             start();
         };
-        work(first, here, release, runs.staged(stage)...);
-        (runs.advance(), ...);
+        work(first, matrices, release, arrays.staged(stage)...);
+        (arrays.advance(), ...);
         pipeline.advance();
     }
 }
 
-/// Whether a batch can be read so: contiguous matrices of 1 to 32 rows that start aligned, and
-/// every GPU that this is compiled for has bulk copies. (Below 2^30 of them no number of a tile
-/// after the last overflows.)
+/// Whether the pipeline supports a batch: contiguous aligned matrices of 1 to 32 rows, and bulk
+/// copies on all compiled architectures. (Below 2^30 matrices no index of a tile after the last
+/// overflows.)
 template <class T>
-bool takes_pipeline(const batched::BatchView<T>& a) {
+bool fits_pipeline(const batched::BatchView<T>& a) {
     return supports_bulk_copies() && is_contiguous_aligned(a) && a.size >= 1 && a.size <= 32 &&
            a.count < (1 << 30);
 }
 
 /// launch(std::integral_constant<int, n>()) for 1 <= n <= 32; false where n is not compiled.
 template <class Launch>
-bool with_exact_size(int n, Launch&& launch) {
+bool with_compiled_size(int n, Launch&& launch) {
     bool found = false;
-    for_exact_sizes<1, 32>([&](auto size) {
+    for_compiled_sizes<1, 32>([&](auto size) {
         if (n != size()) return;
         launch(size);
         found = true;

@@ -1,9 +1,9 @@
 #pragma once
 
-/// Adjacent values that one instruction of up to 16 bytes reads or writes.
+/// Adjacent values loaded or stored by one instruction of up to 16 bytes.
 namespace tessera::cuda {
 
-/// `count`, a power of two, values whose address is a multiple of their bytes, or of 16.
+/// `count` values, a power of two, aligned to their size or to 16 bytes.
 template <class T, int count>
 struct alignas(count * sizeof(T) < 16 ? count * sizeof(T) : 16) Pack {
     T value[count];

@@ -2,11 +2,11 @@
 
 #include <type_traits>
 
-/// Choices among registers, opaque to the compiler, which would else choose among their addresses
-/// and so keep them in local memory.
+/// Selection among registers, opaque to the compiler, which would otherwise index them and so spill
+/// them to local memory.
 namespace tessera::cuda {
 
-/// x where `condition`, else y.
+/// x if `condition`, else y.
 __device__ __forceinline__ float select_register(bool condition, float x, float y) {
     float result;
     asm("{ .reg .pred p; setp.ne.s32 p, %3, 0; selp.f32 %0, %1, %2, p; }"
@@ -22,7 +22,7 @@ __device__ __forceinline__ double select_register(bool condition, double x, doub
     return result;
 }
 
-/// value = from, in one case of the branches of with_register.
+/// value = from, in branch J of with_register.
 template <int J>
 __device__ __forceinline__ void move_register(float& value, float from) {
     asm volatile("mov.b32 %0, %1; // %2" : "=f"(value) : "f"(from), "n"(J));
@@ -32,8 +32,8 @@ __device__ __forceinline__ void move_register(double& value, double from) {
     asm volatile("mov.b64 %0, %1; // %2" : "=d"(value) : "d"(from), "n"(J));
 }
 
-/// f(std::integral_constant<int, j>()), First <= j < Last, by a tree of branches (a switch becomes
-/// one, too, but with tables of addresses at its ends).
+/// f(std::integral_constant<int, j>()), First <= j < Last, by a tree of branches (a switch would
+/// become a jump table).
 template <int First, int Last, class F>
 __device__ __forceinline__ void with_register(int j, F&& f) {
     constexpr int middle = (First + Last) / 2;

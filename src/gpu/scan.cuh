@@ -11,8 +11,8 @@ namespace tessera::cuda {
 
 inline constexpr int scan_tile = scan_threads * scan_items;
 
-/// Exclusive scan of one value a thread over a thread block of whole warps, at most 1024 threads;
-/// `total` receives the sum. `shared` has 33 values; it may be used again after the next barrier.
+/// Exclusive scan of one value per thread over a thread block of whole warps, at most 1024 threads;
+/// `total` receives the sum. `shared` has 33 values; reusable after the next barrier.
 __device__ inline Offset block_exclusive_scan(Offset value, Offset* shared, Offset& total) {
     const int lane = int(threadIdx.x) % 32;
     const int warp = int(threadIdx.x) / 32;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(scan_threads)
     if (threadIdx.x == 0) tile_sums[blockIdx.x] = total;
 }
 
-/// In place, by one thread block.
+/// Exclusive scan of the tile sums in place, by one thread block.
 static __global__ void __launch_bounds__(scan_sums_threads)
     scan_sums_kernel(Offset tiles, Offset* tile_sums) {
     __shared__ Offset shared[33];
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(scan_threads)
 }
 
 /// sums[i] = values(0) + ... + values(i-1) for i = 0..count: count + 1 sums, the last the total.
-/// `values` is a device functor. Takes temporary memory; no wait.
+/// Reduce-then-scan in three kernels. `values` is a device functor. Asynchronous.
 template <class Values>
 void exclusive_scan(const Context& context, Offset count, Values values, Offset* sums) {
     const cudaStream_t stream = stream_of(context);

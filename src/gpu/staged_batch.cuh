@@ -12,24 +12,24 @@
 #include "gpu/tuning/batched_h200.hpp"
 #include "gpu/warp.cuh"
 
-/// Batches read once, coalesced, through shared memory. A team of threads (a warp for matrices of
-/// up to 32 rows, a thread block for larger ones) copies some whole matrices of one size there,
-/// whatever their layout, and works on them line by line. One launch serves all sizes: each thread
-/// block belongs to one of them.
+/// Batches of any layout, read once, coalesced, through shared memory. A team of threads (a warp
+/// for matrices of up to 32 rows, a thread block for larger ones) copies some matrices of one size
+/// to shared memory and processes them line by line. One launch serves all sizes; all matrices of a
+/// thread block have one size.
 namespace tessera::cuda {
 
-inline constexpr int largest_warp_size = 32;
+inline constexpr int max_warp_rows = 32;
 
-/// A matrix of n rows takes n columns of this many values: odd, so that both rows and columns of
-/// adjacent lanes lie in different banks.
+/// Values from column to column of a staged matrix of n rows: odd, so that neither rows nor columns
+/// have bank conflicts.
 __host__ __device__ constexpr int column_pitch(int n) { return n | 1; }
 
-/// Which matrices a thread block of teams works on.
+/// The matrices of a thread block of teams.
 struct TeamBatch {
     int n;
-    int matrices;  ///< A team.
-    Offset first;  ///< Positions in the order, of the whole thread block.
-    Offset end;    ///< Of all of this size.
+    int matrices;  ///< Per team.
+    Offset first;  ///< First position in the order, of the whole thread block.
+    Offset end;    ///< Of all matrices of this size.
 };
 
 /// The thread blocks of a launch, in ascending order of the sizes of their matrices.
@@ -39,14 +39,14 @@ struct SizeClasses {
     const Index* order = nullptr;  ///< See Plan.
     Index begin[batched::largest_size + 2] = {};
     unsigned first_block[batched::largest_size + 2] = {};
-    std::uint8_t matrices[batched::largest_size + 1] = {};  ///< A team.
+    std::uint8_t matrices[batched::largest_size + 1] = {};  ///< Per team.
 
     __device__ __forceinline__ TeamBatch of_block(int teams) const {
         if (order == nullptr) {
             const int each = matrices[size];
             return {size, each, Offset(blockIdx.x) * teams * each, count};
         }
-        int n = 0;  // The last size whose first thread block is not behind this one.
+        int n = 0;  // Binary search: the last size whose first thread block is not after this one.
 #pragma unroll 1
         for (int step = 128; step > 0; step /= 2) {
             const int next = n + step;
@@ -68,8 +68,8 @@ struct StagedLaunch {
     int team_bytes = 0;   ///< Of shared memory, a multiple of 16.
 };
 
-/// The launch for the sizes from..to, `teams` a thread block: matrices_of(n) a team, which wants
-/// bytes_of(n) of shared memory.
+/// The launch for the sizes from..to, with `teams` per thread block, matrices_of(n) per team and
+/// bytes_of(n) of shared memory per team.
 template <class T, class Matrices, class Bytes>
 StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* plan, Index from,
                            Index to, int teams, Matrices&& matrices_of, Bytes&& bytes_of) {
@@ -104,18 +104,18 @@ __device__ __forceinline__ void sync_team() {
     }
 }
 
-/// The address that thread m of a team of one warp gives; larger teams have one matrix, whose
-/// address all threads give.
+/// `address` of thread m of a team of one warp; larger teams have one matrix, whose address is the
+/// same in all threads.
 template <int Team, class T>
-__device__ __forceinline__ T* from_team(T* address, int m) {
+__device__ __forceinline__ T* broadcast_address(T* address, int m) {
     if constexpr (Team > 32) return address;
     const auto number = reinterpret_cast<unsigned long long>(address);
     return reinterpret_cast<T*>(__shfl_sync(full_warp, number, m));
 }
 
-/// Copies `units` units of `Width` values to shared memory, `column` of them to each column, with
-/// `pad` values between the columns. address(i, c) is that of the i-th unit of column c. About 64
-/// bytes of each thread are under way at once.
+/// Copies `units` units of `Width` values to shared memory, `column` per column, with `pad` values
+/// between the columns. address(i, c) is that of unit i of column c. About 64 bytes per thread are
+/// in flight.
 template <int Team, int Width, class T, class Address>
 __device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
                                             T* to) {
@@ -136,46 +136,45 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
         for (int u = 0; u < depth; ++u) {
             const int unit = first + u * Team;
             if (unit >= units) continue;
-            T* const place = to + (Width * unit + pad * quotient_of(unit, inverse));
+            T* const target = to + (Width * unit + pad * quotient_of(unit, inverse));
 #pragma unroll
-            for (int k = 0; k < Width; ++k) place[k] = value[u].value[k];
+            for (int k = 0; k < Width; ++k) target[k] = value[u].value[k];
         }
     }
 }
 
 /// Copies `matrices` n x n matrices to shared memory: element (i, j) of matrix m goes to
 ///   to[(m n + j) column_pitch(n) + i].
-/// Lane m of a warp gives the start of matrix m, every thread of a
-/// larger team that of its only one. `columns` is scratch memory of the team: an address for each
-/// column.
+/// `start` of lane m of a warp is that of matrix m, of every thread of a larger team that of its
+/// only matrix. `columns` is scratch memory of the team: an address per column.
 template <int Team, class T>
 __device__ __forceinline__ void stage_columns(const T* start, int n, Offset leading_dimension,
                                               int matrices, const T** columns, T* to) {
-    constexpr int wide = 16 / int(sizeof(T));
+    constexpr int values_per_chunk = 16 / int(sizeof(T));
     const int thread = int(threadIdx.x) % Team;
     const int lines = matrices * n;
     const unsigned inverse_n = inverse_of(n);
     for (int base = 0; base < lines; base += Team) {
         const int r = base + thread;
         const int m = matrices == 1 ? 0 : quotient_of(r, inverse_n);
-        const T* first = from_team<Team>(start, m);
+        const T* first = broadcast_address<Team>(start, m);
         if (r < lines) columns[r] = first + (r - m * n) * leading_dimension;
     }
     bool aligned = reinterpret_cast<unsigned long long>(start) % 16 == 0;
     if constexpr (Team == 32) aligned = __all_sync(full_warp, aligned || thread >= matrices);
     sync_team<Team>();
     const int pad = column_pitch(n) - n;
-    if (aligned && n % wide == 0 && leading_dimension % wide == 0) {
-        const auto unit_at = [=](int i, int c) { return columns[c] + i * wide; };
-        stage_units<Team, wide>(lines * (n / wide), n / wide, pad, unit_at, to);
+    if (aligned && n % values_per_chunk == 0 && leading_dimension % values_per_chunk == 0) {
+        const auto unit_at = [=](int i, int c) { return columns[c] + i * values_per_chunk; };
+        stage_units<Team, values_per_chunk>(lines * (n / values_per_chunk), n / values_per_chunk,
+                                            pad, unit_at, to);
     } else {
         stage_units<Team, 1>(
             lines * n, n, pad, [=](int i, int c) { return columns[c] + i; }, to);
     }
 }
 
-/// Line r = m n + k of the staged matrices, their rows or their columns k: entry x of it is
-/// staged[first + x * stride].
+/// Row or column k of staged matrix m, r = m n + k: its entry x is staged[first + x * stride].
 struct StagedLine {
     int first;
     int stride;
@@ -191,12 +190,12 @@ struct StagedLine {
 template <class T, int Team>
 struct StagedTeam {
     int n;
-    int matrices;         ///< None: 0.
-    Offset first;         ///< Their positions in the order.
-    const T* start;       ///< That of the matrix of this thread; see stage_columns.
-    const T** addresses;  ///< Shared memory for an address of each column,
+    int matrices;         ///< May be 0.
+    Offset first;         ///< Their first position in the order.
+    const T* start;       ///< Address of the matrix of this thread; see stage_columns.
+    const T** addresses;  ///< Shared memory: an address per column,
     T* staged;            ///< the matrices,
-    T* rest;              ///< and what else is wanted.
+    T* scratch;           ///< and scratch of the caller.
 
     __device__ __forceinline__ StagedTeam(const SizeClasses& classes,
                                           const batched::BatchView<const T>& a,
@@ -209,10 +208,10 @@ struct StagedTeam {
         unsigned char* const mine = memory + team * team_bytes;
         addresses = reinterpret_cast<const T**>(mine);
         staged = reinterpret_cast<T*>(mine + matrices * n * sizeof(T*));
-        rest = staged + matrices * n * column_pitch(n);
+        scratch = staged + matrices * n * column_pitch(n);
         start = has_matrix() ? start_of(a, matrix(classes)) : nullptr;
     }
-    /// Whether this thread gives the address of a matrix.
+    /// Whether this thread holds the address of a matrix.
     __device__ __forceinline__ bool has_matrix() const {
         return Team > 32 ? matrices > 0 : int(threadIdx.x) % Team < matrices;
     }
@@ -225,12 +224,11 @@ struct StagedTeam {
 };
 
 /// launch(threads of a team, threads of a thread block, launch) for all sizes of a batch: teams of
-/// a warp up to 32 rows, of a thread block above. line_bytes: shared memory wanted for each row of
-/// a matrix besides what StagedTeam has.
+/// a warp up to 32 rows, of a thread block above. line_bytes: scratch per row of a matrix.
 template <class T, class Launch>
 void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* plan, int line_bytes,
                          Launch&& launch) {
-    constexpr int warp_values = largest_warp_size * column_pitch(largest_warp_size);
+    constexpr int warp_values = max_warp_rows * column_pitch(max_warp_rows);
     const auto run = [&](auto team, auto threads, Index from, Index to) {
         const auto matrices_of = [&](Index n) {
             const int values = std::max(n * column_pitch(n), 1);
@@ -245,10 +243,11 @@ void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* pl
         if (one.blocks > 0) launch(team, threads, one);
     };
     run(std::integral_constant<int, 32>(), std::integral_constant<int, staged_threads>(), 0,
-        largest_warp_size);
+        max_warp_rows);
     const Index largest = plan != nullptr ? plan->largest() : a.size;
-    // Apart, so that shared memory for the largest does not keep smaller ones waiting.
-    for (Index from = largest_warp_size + 1; from <= largest; from += 32) {
+    // In groups, so that the shared memory of the largest does not limit the occupancy of smaller
+    // ones.
+    for (Index from = max_warp_rows + 1; from <= largest; from += 32) {
         const std::integral_constant<int, staged_block_threads> threads;
         run(threads, threads, from, from + 31);
     }

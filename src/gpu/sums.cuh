@@ -5,11 +5,11 @@
 #include "base/context_state.hpp"
 #include "gpu/tuning/primitives_h200.hpp"
 
-/// Sums over many thread blocks of sum_threads threads, in a fixed order: each leaves a partial
-/// sum, and the last one to arrive adds them.
+/// Deterministic sums over many thread blocks of sum_threads threads: each block writes a partial
+/// sum, and the last one to finish adds them in a fixed order.
 namespace tessera::cuda {
 
-/// Sums that are finished by themselves: counters at the head of the reduction scratch.
+/// Independent sums of a launch: counters at the head of the reduction scratch.
 inline constexpr int max_groups = 64;
 
 /// Sum over the thread block in a fixed tree; valid in thread 0.
@@ -28,7 +28,7 @@ __device__ T block_sum(T value, T* shared) {
     return value;
 }
 
-/// The last thread block of a group to arrive adds the partial sums of all in a fixed order.
+/// The last thread block of a group to finish adds the partial sums of all in a fixed order.
 /// `partial` has `chunks` sums for each of `count` results.
 template <class T, class Result>
 __device__ void finish_sums(unsigned* counter, const T* partial, int count, Offset chunks,

@@ -2,8 +2,8 @@
 
 #include <cuda_runtime.h>
 
-/// Small cooperations of the 32 lanes of a warp, or of `Lanes` adjacent ones. All lanes of the warp
-/// take part. And divisions of small integers.
+/// Collectives of the 32 lanes of a warp, or of `Lanes` adjacent ones, called by all lanes of the
+/// warp; and division of small integers.
 namespace tessera::cuda {
 
 /// ceil(2^32 / d) for quotient_of; 0 stands for d <= 1.
@@ -17,7 +17,7 @@ __device__ __forceinline__ int quotient_of(int x, unsigned inverse) {
 
 inline constexpr unsigned full_warp = ~0u;
 
-/// The largest value of each group of `Lanes` lanes, in all of them.
+/// Maximum over each group of `Lanes` lanes, in all of them.
 template <int Lanes = 32, class T>
 __device__ __forceinline__ T lanes_max(T value) {
 #pragma unroll
@@ -28,13 +28,13 @@ __device__ __forceinline__ T lanes_max(T value) {
     return value;
 }
 
-/// The larger one; NaN stays.
+/// Maximum that propagates NaN.
 template <class T>
 __device__ __forceinline__ T max_or_nan(T value, T largest) {
     return value > largest || isnan(value) ? value : largest;
 }
 
-/// The sum over the warp, in all lanes; for integers, whose order of summation does not matter.
+/// Sum over the warp, in all lanes; for integers, where the order does not matter.
 template <class T>
 __device__ __forceinline__ T warp_sum(T value) {
 #pragma unroll
@@ -44,7 +44,7 @@ __device__ __forceinline__ T warp_sum(T value) {
     return value;
 }
 
-/// Sum of the values of this lane and the lanes before it.
+/// Inclusive scan over the warp.
 template <class T>
 __device__ __forceinline__ T warp_inclusive_scan(T value) {
     const int lane = int(threadIdx.x) % 32;
@@ -56,10 +56,10 @@ __device__ __forceinline__ T warp_inclusive_scan(T value) {
     return value;
 }
 
-/// Whether `holds` in any of the `Lanes` lanes of this group.
+/// Whether `condition` is true in any of the `Lanes` lanes of this group.
 template <int Lanes>
-__device__ __forceinline__ bool any_of_lanes(bool holds) {
-    const unsigned votes = __ballot_sync(full_warp, holds);
+__device__ __forceinline__ bool any_of_lanes(bool condition) {
+    const unsigned votes = __ballot_sync(full_warp, condition);
     if constexpr (Lanes == 32) return votes != 0;
     const unsigned group = threadIdx.x % 32 / Lanes;
     return (votes >> (group * Lanes) & ((1u << (Lanes % 32)) - 1)) != 0;

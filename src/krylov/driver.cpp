@@ -43,8 +43,9 @@ class Driver {
 
   private:
     struct Norms {
-        double truth = 0;   ///< ||b - A x||
-        double method = 0;  ///< The same as the method sees it: of M^-1 (b - A x) with Side::left.
+        double truth = 0;  ///< ||b - A x||
+        double method =
+            0;  ///< The same as the method sees it: of M^-1 (b - A x) with left preconditioning.
     };
     /// Iterations that are enqueued together, always from the same position of the pattern.
     struct Batch {
@@ -54,7 +55,7 @@ class Driver {
     };
 
     double norm(std::span<const T> v);
-    bool left() const { return options_.side == Side::left && preconditioner_ != nullptr; }
+    bool left() const { return options_.left_preconditioning && preconditioner_ != nullptr; }
     bool singular_preconditioner();
     void prepare(const MethodFactory<T>& factory);
     Norms residual_norms();
@@ -175,7 +176,8 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
     if (now.truth <= target_) return Status::converged;
     if (!std::isfinite(now.truth) || !std::isfinite(now.method)) return Status::non_finite;
     if (stopped_) return stopped_;
-    // With Side::left the residual that the recursion shortens may be another one for long.
+    // With left preconditioning the residual that the recursion shortens may be another one for
+    // long.
     const bool gained = now.truth <= (1 - worthwhile) * before.truth ||
                         now.method <= (1 - worthwhile) * before.method;
     // The recursion went on to shrink while the residual it stands for did not.
@@ -206,8 +208,8 @@ std::optional<Status> Driver<T>::judge(const Norms& before, const Norms& now) {
 template <class T>
 void Driver<T>::begin(const Norms& norms, int attempt) {
     // A restart aims at half of what is missing: rounding alone moves the true residual past a
-    // threshold that is only just met, and with Side::left the preconditioned residual may be small
-    // where the true one is not.
+    // threshold that is only just met, and with left preconditioning the preconditioned residual
+    // may be small where the true one is not.
     if (norms.method <= threshold_ || attempt > 0) {
         threshold_ = std::min(threshold_, 0.5 * norms.method * target_ / norms.truth);
     }

@@ -12,9 +12,9 @@ template <class T>
 using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)>;
 
 /// What all solvers share: checks the arguments, scales a right-hand side whose squares would leave
-/// the range of T, applies Side::left, enqueues the iterations of the method that `factory` makes
-/// in batches (graphs on a GPU), looks at its Recurrence after each, and restarts it from the true
-/// residual where that is what decides.
+/// the range of T, applies left preconditioning, enqueues the iterations of the method that
+/// `factory` makes in batches (graphs on a GPU), looks at its Recurrence after each, and restarts
+/// it from the true residual where that is what decides.
 template <class T>
 SolveReport drive(const Context& context, const Operator<T>& matrix,
                   const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,

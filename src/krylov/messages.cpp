@@ -22,7 +22,8 @@ std::string breakdown_sentence(Cause cause) {
                    "bicgstab.";
         case Cause::indefinite_preconditioner:
             return "The preconditioner is not positive definite; take another one (of a polynomial "
-                   "an even degree, or bound=gershgorin; block_ldlt with the option absolute), or "
+                   "an even degree, or bound=gershgorin; block_ldlt with the option "
+                   "positive_definite), or "
                    "sqmr, idr, gmres or bicgstab.";
         case Cause::shadow_orthogonal:
             return "The residual became orthogonal to the shadow space; take gmres, or idr with "

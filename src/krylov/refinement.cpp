@@ -74,14 +74,12 @@ struct Workspace {
                         const Operator<float>* preconditioner, const SolveOptions& options,
                         std::span<double> x) {
         copy(context, std::span<const double>(x), saved.view());
-        narrow<double, float>(context, {}, std::as_const(residual).view(), square.data(),
-                              low_residual.view());
+        convert<double, float>(context, residual.view(), low_residual.view(), square.data());
         fill(context, 0.0F, low_correction.view());
         SolveReport report =
             solver.solve(context, low_matrix, preconditioner, std::as_const(low_residual).view(),
                          low_correction.view(), options);
-        widen<float, double>(context, {}, std::as_const(low_correction).view(), square.data(),
-                             residual.view());
+        convert<float, double>(context, low_correction.view(), residual.view(), square.data());
         axpby<double>(context, 1.0, std::as_const(residual).view(), 1.0, x);
         return report;
     }
@@ -134,7 +132,7 @@ SolveReport refinement(const Context& context, const Operator<double>& matrix,
     }
 
     SolveOptions inner_options = options;
-    inner_options.side = Side::right;
+    inner_options.left_preconditioning = false;
     inner_options.atol = 0;
     if (options.observer) {
         inner_options.observer = [&](const Progress& progress) {

@@ -11,7 +11,7 @@ namespace {
 
 /// A preconditioner that can be named. A Config is made of a Spec, of which it reads everything
 /// (Spec::finish), and has `help`, the functions make<T> and bytes of a PreconditionerConfig, and
-/// where it multiplies with the matrix use_format.
+/// use_format if it multiplies with the matrix.
 struct Entry {
     std::string name;
     const char* help;
@@ -86,7 +86,7 @@ std::string preconditioner_help() {
     std::string text;
     for (auto first = entries().begin(); first != entries().end();) {
         text += "  " + first->name;
-        auto next = first + 1;  // Those of one help stand together.
+        auto next = first + 1;  // Names with the same help are listed together.
         for (; next != entries().end() && next->help == first->help; ++next) {
             text += ", " + next->name;
         }

@@ -118,7 +118,7 @@ TEST(registry, refuses_with_a_reason) {
     file_says("3 3\n9\n", ":2: the block size 9 is not within 1..8");
     file_says("3 3\n0\n", ":2: the block size 0 is not within 1..8");
     file_says("3 x\n", ":1: the block size 'x' is not an integer");
-    file_says("3 3\n5\n", ":2: the blocks have more than the 10 rows");
+    file_says("3 3\n5\n", "the blocks have 11 rows together, the matrix has 10");
     file_says("3 3\n", "the blocks have 6 rows together, the matrix has 10");
     file_says("", "the blocks have 0 rows together");
     const std::string folder = message<ParseError>("block_jacobi:8,blocks=" + scratch_folder());

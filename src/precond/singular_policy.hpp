@@ -1,7 +1,8 @@
 #pragma once
 
+#include "base/concat.hpp"
 #include "precond/choose.hpp"
-#include "tessera/precond.hpp"
+#include "tessera/block_jacobi.hpp"
 
 namespace tessera {
 
@@ -15,8 +16,7 @@ inline SingularPolicy parse_singular_policy(Spec& spec) {
 /// Why a preconditioner with SingularPolicy::stop is unusable; empty where no block is singular.
 inline std::string singular_blocks_sentence(SingularPolicy policy, Offset singular, Offset blocks) {
     if (singular == 0 || policy != SingularPolicy::stop) return {};
-    return std::to_string(singular) + " of " + std::to_string(blocks) +
-           (blocks == 1 ? " block is" : " blocks are") + " singular";
+    return concat(singular, " of ", blocks, blocks == 1 ? " block is" : " blocks are", " singular");
 }
 
 }  // namespace tessera

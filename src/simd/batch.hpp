@@ -4,34 +4,33 @@
 
 #include "base/parallel.hpp"
 
-// How the CPU kernels walk over a batch: parts of about equal work, one a thread, and in each of
-// them sets of matrices of equal size, few enough for tables of their addresses on the stack.
+// Iteration of the CPU kernels over a batch: parts of about equal cost, one per thread, each
+// divided into sets of matrices of equal size, small enough for tables of addresses on the stack.
 
 namespace tessera {
 
-/// Matrices of a set at most; whole vectors of lanes for every instruction set.
+/// Largest number of matrices in a set; whole vectors of lanes for every instruction set.
 inline constexpr Index max_set_size = 128;
 
-/// Boundaries between parts lie at multiples of this, so that most vectors of lanes are full.
+/// Boundaries between parts are multiples of this, so that most vectors of lanes are full.
 inline constexpr Index lane_alignment = 16;
 
-/// Values of each matrix that are in the lanes of vectors at a time, or one column, where only a
-/// panel of columns is needed.
+/// Values per matrix of an interleaved panel of columns, at least one column.
 inline constexpr Index panel_values = 256;
 
-/// What scratch is made of: room for one vector of any instruction set.
+/// Unit of scratch memory: one vector of any instruction set.
 struct alignas(64) CacheLine {
     char bytes[64];
 };
 
-/// Matrices of a batch that have n rows each.
+/// Some matrices of a batch, all of n rows.
 struct BatchSet {
     Index n = 0;
     Index count = 0;
     Index members[max_set_size];
 };
 
-/// Where matrix b, or its vectors, start.
+/// The address of matrix b, or of its vectors.
 template <class View>
 auto start_of(const View& view, Index b) -> decltype(view.values) {
     if (view.starts != nullptr) return view.starts[b];
@@ -44,15 +43,14 @@ Offset leading_dimension_of(const View& view, Index n) {
     return view.sizes != nullptr ? n : view.leading_dimension;
 }
 
-/// The addresses of a set, repeated up to whole vectors of lanes: lanes without a matrix of their
-/// own read the last one again.
+/// The addresses of a set, the last one repeated up to whole vectors of lanes.
 template <class View>
 void gather_addresses(const View& view, const BatchSet& set, decltype(view.values)* starts) {
     for (Index k = 0; k < set.count; ++k) starts[k] = start_of(view, set.members[k]);
     for (Index k = set.count; k % lane_alignment != 0; ++k) starts[k] = starts[set.count - 1];
 }
 
-/// Matrices of n rows are numbers begin .. end-1 of the plan, or of a batch of one size.
+/// Positions begin .. end-1, in the plan or in a batch of one size, of the matrices of n rows.
 struct SizeClass {
     Offset begin = 0;
     Offset end = 0;
@@ -63,8 +61,8 @@ SizeClass size_class(const View& a, const Plan* plan, Index n) {
     return n == a.size ? SizeClass{0, a.count} : SizeClass{0, 0};
 }
 
-/// work(for_sets) for every part of the batch; for_sets(f) calls f(set) for the part's matrices in
-/// ascending order of size. cost(n) > 0 is the work of a matrix of n rows, in operations on values.
+/// work(for_sets) for every part of the batch, in parallel; for_sets(f) calls f(set) for the part's
+/// sets in ascending order of size. cost(n) > 0: operations for a matrix of n rows.
 template <class View, class Plan, class Cost, class Work>
 void for_batch_parts(const Context& context, const View& a, const Plan* plan, Cost&& cost,
                      Work&& work) {
@@ -80,13 +78,13 @@ void for_batch_parts(const Context& context, const View& a, const Plan* plan, Co
     parallel_parts(context.threads(), parts, parts, [&](Offset part, Offset, Offset) {
         work([&](auto&& f) {
             BatchSet set;
-            double before = 0;  // Work of smaller matrices.
+            double before = 0;  // Cost of smaller matrices.
             for (Index n = 0; n <= largest; ++n) {
                 const auto [begin, end] = size_class(a, plan, n);
                 const Offset lanes = n <= 32 ? lane_alignment : 1;
                 const auto boundary = [&, first = begin, count = end - begin](Offset p) {
-                    const double wanted = (total * double(p) / double(parts) - before) / cost(n);
-                    const Offset whole = Offset(std::clamp(wanted, 0.0, double(count)));
+                    const double position = (total * double(p) / double(parts) - before) / cost(n);
+                    const Offset whole = Offset(std::clamp(position, 0.0, double(count)));
                     return first + (p == parts ? count : whole / lanes * lanes);
                 };
                 const Offset last = boundary(part + 1);

@@ -3,7 +3,7 @@
 #include "tessera/context.hpp"
 
 // Highway compiles a kernel file once for each instruction set, through hwy/foreach_target.h; the
-// choice among them lives in the Context (Highway's own choice is a process global). A kernel file
+// Context selects one of them (Highway's own selection is global to the process). A kernel file
 //
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "sparse/vector_ops/vector_ops_cpu.cpp"

@@ -30,7 +30,7 @@ echo "find_package:"
 "$scratch/build/outside"
 
 if ! command -v pkg-config >/dev/null; then
-    echo "SKIPPED install.pkg_config: there is no pkg-config"
+    echo "SKIPPED install.pkg_config: pkg-config was not found"
     exit 0
 fi
 folder=$(dirname "$(find "$prefix" -name tessera.pc)")

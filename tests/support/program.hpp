@@ -18,7 +18,7 @@ namespace tessera::test {
 
 using Words = std::vector<std::string>;
 
-/// The command line lies beside the test binary, in the build folder as in a pack.
+/// The command line is in the folder of the test binary, in the build folder and in a pack.
 inline std::string program() {
     return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tessera").string();
 }
@@ -39,7 +39,7 @@ struct Outcome {
 class ProgramTest : public ::testing::Test {
   protected:
     void SetUp() override {
-        if (!std::filesystem::exists(program())) GTEST_SKIP() << program() << " is not there";
+        if (!std::filesystem::exists(program())) GTEST_SKIP() << program() << " was not found";
         folder_ = scratch_folder();
     }
     void TearDown() override {

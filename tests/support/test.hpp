@@ -31,10 +31,10 @@ std::string matrix_folder();
 /// A folder for files of the running test, made fresh.
 std::string scratch_folder();
 
-/// TESSERA_FULL=1 asks for the long cases.
+/// TESSERA_FULL=1 enables the long cases.
 bool full_run();
 
-/// TESSERA_FEWER=1 asks for fewer matrices in cases that take long under a sanitizer.
+/// TESSERA_FEWER=1 selects fewer matrices in cases that take long under a sanitizer.
 bool fewer_run();
 
 /// gamma_k = k u / (1 - k u) of the standard rounding-error analysis, u the unit roundoff of T.

@@ -143,7 +143,7 @@ std::function<void()> setup_by(const Context& context, const std::string& extrac
         auto inverses = std::make_shared<Buffer<T>>(context, jacobi.blocks().entries);
         return [&context, &jacobi, a, inverses, configuration = configurations.at(extraction)] {
             paper_block_jacobi_setup(context, configuration, a, jacobi.blocks(),
-                                     jacobi.inverse_offsets(), inverses->data());
+                                     jacobi.details().offsets, inverses->data());
         };
     }
 #endif

@@ -60,7 +60,7 @@ void solve_entry(Json& line, const Context& context, const Case& given, const St
     options.max_iterations = study.max_iterations;
     options.stagnation_window = 0;
     options.max_seconds = study.max_seconds;
-    options.side = line["side"] == "left" ? Side::left : Side::right;
+    options.left_preconditioning = line["side"] == "left";
     options.check_interval = 16;
     const Spec solver = Spec(study.solver + ",seed=" + line["seed"].dump());
     const SolveReport report =

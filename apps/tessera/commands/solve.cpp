@@ -47,7 +47,7 @@ SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
     options.max_iterations = arguments.max_iterations;
     options.max_seconds = arguments.max_seconds;
     options.stagnation_window = arguments.stagnation_window;
-    options.side = arguments.side == "left" ? Side::left : Side::right;
+    options.left_preconditioning = arguments.side == "left";
     options.observer = [&monitor](const Progress& progress) {
         monitor.show(progress);
         return !interrupted();
@@ -133,7 +133,7 @@ class Run {
         auto sliced = SlicedMatrix<T>::from_csr(context_, matrix_, format);
         format.block = sliced.options().block;
         report_.matrix.format = to_string(format);
-        return std::make_unique<SlicedOperator<T>>(std::move(sliced));
+        return std::make_unique<SlicedMatrix<T>>(std::move(sliced));
     }
 
     void iterate(const Operator<T>& matrix) {
@@ -230,7 +230,7 @@ class Run {
         if (solved_ && parsed_.right_hand_side.knows_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
-        if (wants_report) measure_copy_rate();
+        if (wants_report) measure_copy_bandwidth();
         std::string failures;
         if (report_.solve.status == Status::converged && system_.structure) {
             add_structure_results(x, failures);
@@ -255,7 +255,7 @@ class Run {
     }
 
     /// 0 (unknown) if its buffers do not fit into memory beside the system.
-    void measure_copy_rate() {
+    void measure_copy_bandwidth() {
         try {
             report_.copy_bandwidth = context_.copy_bandwidth();
         } catch (const OutOfMemory&) {

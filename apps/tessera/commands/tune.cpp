@@ -106,7 +106,7 @@ class Tuning {
         options.max_iterations = given_.max_iterations;
         options.max_seconds = seconds;
         options.stagnation_window = given_.stagnation_window;
-        options.side = given_.side == "left" ? Side::left : Side::right;
+        options.left_preconditioning = given_.side == "left";
         options.observer = [](const Progress&) { return !interrupted(); };
         return options;
     }
@@ -215,11 +215,12 @@ class Tuning {
     void run_ldlt_trials() {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
-            const std::string absolute = parsed_.solver.name() == "minres" ? ",absolute" : "";
+            const std::string definite =
+                parsed_.solver.name() == "minres" ? ",positive_definite" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
-                        run_trial(std::string("block_ldlt:") + block + fill + method + absolute,
+                        run_trial(std::string("block_ldlt:") + block + fill + method + definite,
                                   solver);
                     }
                 }

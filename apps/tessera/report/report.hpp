@@ -7,7 +7,7 @@
 
 namespace tessera::cli {
 
-/// The report of one run of `tessera solve`; to_json writes the schema "tessera-run/1".
+/// The report of one run of `tessera solve`; to_json writes the schema "tessera-run/2".
 struct RunReport {
     std::string solver, preconditioner, device;  ///< Normalised texts; device as described.
     int threads = 0;

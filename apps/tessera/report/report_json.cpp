@@ -51,7 +51,7 @@ std::string to_json(const RunReport& report) {
         phases.push_back(phase_json(phase, report.copy_bandwidth));
     }
     Json json = {
-        {"schema", "tessera-run/1"},
+        {"schema", "tessera-run/2"},
         {"version", version()},
         {"commit", commit()},
         {"status", to_string(solve.status)},

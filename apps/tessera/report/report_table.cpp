@@ -77,7 +77,7 @@ std::string condition_text(const Json& blocks) {
 std::string polynomial_text(const Json& polynomial) {
     std::string result = format("degree %d on [%.4g, %.4g]", polynomial["degree"].get<int>(),
                                 real(polynomial["lower"]), real(polynomial["upper"]));
-    if (const Offset raised = polynomial["mends"]; raised > 0) {
+    if (const Offset raised = polynomial["recoveries"]; raised > 0) {
         result += "; its bound was raised " + plural(raised, "time") +
                   ", as it was not positive definite";
     }

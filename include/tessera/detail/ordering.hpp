@@ -6,11 +6,11 @@
 
 #include "tessera/csr.hpp"
 
-/// What is done to a symmetric indefinite matrix A on the host before it is factorised in blocks of
-/// k rows: large entries are matched and A is scaled by them, matched rows become pairs (candidates
-/// for 2x2 pivots), the graph of the pairs is ordered, and the rows are packed into blocks so that
-/// no pair is cut. All of it works in host memory with a CPU context, and gives the same result for
-/// every number of threads.
+/// Preprocessing of a symmetric indefinite matrix A for a factorisation in blocks of k rows:
+/// maximum product matching and scaling, matched rows as pairs (candidates for 2x2 pivots),
+/// ordering of the graph of the pairs, and packing of the rows into blocks, with no pair in two
+/// blocks. All in host memory with a CPU context; the result does not depend on the number of
+/// threads.
 namespace tessera {
 
 /// A scaling and pairs of rows for a symmetric matrix.
@@ -18,7 +18,7 @@ struct SymmetricMatching {
     /// s: |s_i a_ij s_j| <= 1, and for every row i that is matched some j with = 1, up to rounding.
     /// Kept within 2^-1000 .. 2^1000. 1 for rows without nonzero entries.
     std::vector<double> scaling;
-    /// The other row of the pair of row i; i itself where it is in none.
+    /// The other row of the pair of row i; i itself if it is in none.
     std::vector<Index> partner;
     Index pairs = 0;
     Index structural_rank = 0;  ///< Stored zeros do not count.
@@ -37,9 +37,9 @@ struct SymmetricMatching {
 template <class T>
 TESSERA_API SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix);
 
-/// How pairs (and single rows) are ordered: as they are, by the first row of each; reverse
-/// Cuthill-McKee, with those that have more than 10 sqrt(vertices) neighbours last; approximate
-/// minimum degree (SuiteSparse), which puts these last as well.
+/// Ordering of pairs and single rows: natural, by the first row of each; reverse Cuthill-McKee,
+/// with those that have more than 10 sqrt(vertices) neighbours last; approximate minimum degree
+/// (SuiteSparse), which orders these last as well.
 enum class OrderingMethod : std::uint8_t { natural, rcm, amd };
 TESSERA_API const char* to_string(OrderingMethod method);
 

@@ -24,8 +24,8 @@ template <class T>
 void run(const char* name, const Context& context, FactorJob<T> job,
          std::initializer_list<Pivoting> pivotings) {
     if (std::ranges::find(pivotings, job.pivoting) == pivotings.end()) {
-        std::string message = std::string(name) + ": there is no " + to_string(job.pivoting) +
-                              " pivoting here; there is";
+        std::string message = std::string(name) + ": " + to_string(job.pivoting) +
+                              " pivoting is not supported; choose one of";
         for (const Pivoting pivoting : pivotings) message += std::string(" ") + to_string(pivoting);
         throw InvalidArgument(message);
     }
@@ -34,7 +34,7 @@ void run(const char* name, const Context& context, FactorJob<T> job,
     require_argument(
         !is_ldu || job.pivoting != Pivoting::full || columns != nullptr || job.a.count == 0, name,
         "the array for the permutations of columns is missing");
-    check_pair(name, job.a, job.f);
+    check_input_output(name, job.a, job.f);
     std::optional<Plan> own;
     job.plan = resolve_plan(name, context, job.a, job.plan, own);
     const Index largest = max_rows(job.a, job.plan);

@@ -14,36 +14,36 @@ namespace tessera::batched::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace tessera::cpu::HWY_NAMESPACE;
 
-/// Writes the factors of members first .. first + Lanes(d) - 1 of a set, one in each lane of the
-/// scratch, and notes their pivots.
+/// Writes the factors and records of the matrices first .. first + Lanes(d) - 1 of a set, which are
+/// interleaved in the scratch memory.
 template <class D, class T>
-HWY_INLINE void store_lanes(D d, FactorSet<T>& set, Index first,
-                            const LanePivots<hn::Vec<D>>& pivots) {
+HWY_INLINE void store_interleaved(D d, FactorSet<T>& set, Index first,
+                                  const LanePivots<hn::Vec<D>>& pivots) {
     const Index lanes = Index(hn::Lanes(d));
-    HWY_ALIGN T outcomes[5][hn::MaxLanes(D())];
-    hn::Store(pivots.info, d, outcomes[0]);
-    hn::Store(pivots.failed, d, outcomes[1]);
-    hn::Store(pivots.perturbed, d, outcomes[2]);
-    hn::Store(pivots.perturbation, d, outcomes[3]);
-    hn::Store(pivots.smallest, d, outcomes[4]);
+    HWY_ALIGN T fields[5][hn::MaxLanes(D())];
+    hn::Store(pivots.info, d, fields[0]);
+    hn::Store(pivots.failed, d, fields[1]);
+    hn::Store(pivots.perturbed, d, fields[2]);
+    hn::Store(pivots.perturbation, d, fields[3]);
+    hn::Store(pivots.smallest, d, fields[4]);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
     deinterleave_matrices(d, count, set.n, set.scratch, set.f_leading_dimension, false,
                           set.f + first);
     for (Index lane = 0; lane < count; ++lane) {
         PivotRecord<T> record;
-        record.info = Index(outcomes[0][lane]);
-        if (outcomes[1][lane] != T(0)) {
+        record.info = Index(fields[0][lane]);
+        if (fields[1][lane] != T(0)) {
             record.fail(record.info - 1);
         } else {
-            record.perturbed = Index(outcomes[2][lane]);
-            record.perturbation = outcomes[3][lane];
-            record.smallest = outcomes[4][lane];
+            record.perturbed = Index(fields[2][lane]);
+            record.perturbation = fields[3][lane];
+            record.smallest = fields[4][lane];
         }
         set.record(first + lane, record);
     }
 }
 
-/// Brings the pivot of step s to position s.
+/// Chooses the pivot of step s and exchanges it to position s.
 template <class D, class T>
 HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, Index* p,
                                    Index* q) {
@@ -65,7 +65,7 @@ HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, I
     p[r] = row;
 }
 
-/// Scales the rows of U by the pivots and writes the factors.
+/// Divides the rows of U by the pivots and writes the factors.
 template <class D, class T>
 HWY_INLINE void store_factors(D d, const Square<T>& m, T* pivots, T* f, Offset ld) {
     const hn::RebindToSigned<D> di;
@@ -98,9 +98,9 @@ HWY_INLINE void store_factors(D d, const Square<T>& m, T* pivots, T* f, Offset l
     }
 }
 
-/// Factors members first .. first + Lanes(d) - 1, one in each lane.
+/// LDU of the matrices first .. first + Lanes(d) - 1, one per SIMD lane.
 template <class T>
-HWY_INLINE void ldu_lanes(FactorSet<T>& set, Index first) {
+HWY_INLINE void ldu_interleaved_set(FactorSet<T>& set, Index first) {
     const hn::ScalableTag<T> d;
     using D = decltype(d);
     using TI = hn::TFromD<hn::RebindToSigned<D>>;
@@ -108,13 +108,13 @@ HWY_INLINE void ldu_lanes(FactorSet<T>& set, Index first) {
     const Index n = set.n;
     T* const a = set.scratch;
     T* const work = a + n * n * lanes;
-    HWY_ALIGN TI rows[lane_rows * hn::MaxLanes(D())];
+    HWY_ALIGN TI rows[max_interleaved_rows * hn::MaxLanes(D())];
     interleave_matrices(d, n, set.a + first, set.a_leading_dimension, false, a);
     const auto tau = hn::Load(d, set.tau + first);
     const auto pivots = set.pivoting == Pivoting::fixed
                             ? ldu_interleaved<false>(d, n, a, tau, work, rows)
                             : ldu_interleaved<true>(d, n, a, tau, work, rows);
-    store_lanes(d, set, first, pivots);
+    store_interleaved(d, set, first, pivots);
     for (Index k = first; k < set.count && k < first + lanes; ++k) {
         for (Index s = 0; s < n; ++s) set.rows[k][s] = Index(rows[s * lanes + k - first]);
     }
@@ -123,11 +123,11 @@ HWY_INLINE void ldu_lanes(FactorSet<T>& set, Index first) {
 template <class T>
 HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
-    if (set.n <= lane_rows && set.pivoting != Pivoting::full) {
-        for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) ldu_lanes(set, k);
+    if (set.n <= max_interleaved_rows && set.pivoting != Pivoting::full) {
+        for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) ldu_interleaved_set(set, k);
         return;
     }
-    const Square<T> m = square_in(d, set.n, set.scratch);
+    const Square<T> m = make_square(d, set.n, set.scratch);
     T* const l = m.work;
     T* const pivots = m.work + m.rows;
     for (Index k = 0; k < set.count; ++k) {
@@ -149,7 +149,7 @@ HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
     }
 }
 
-/// The position of the largest diagonal element; s where there are only NaN.
+/// The position of the largest diagonal element; s if all are NaN.
 template <class T>
 HWY_INLINE Index largest_diagonal(const Square<T>& m, Index s, const Index* original) {
     Index r = s;
@@ -165,15 +165,15 @@ HWY_INLINE Index largest_diagonal(const Square<T>& m, Index s, const Index* orig
 template <class T>
 HWY_NOINLINE void llt_set(FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
-    if (set.n <= lane_rows && set.pivoting == Pivoting::fixed) {
+    if (set.n <= max_interleaved_rows && set.pivoting == Pivoting::fixed) {
         for (Index k = 0; k < set.count; k += Index(hn::Lanes(d))) {
             interleave_matrices(d, set.n, set.a + k, set.a_leading_dimension, false, set.scratch);
             const auto tau = hn::Load(d, set.tau + k);
-            store_lanes(d, set, k, llt_interleaved(d, set.n, set.scratch, tau));
+            store_interleaved(d, set, k, llt_interleaved(d, set.n, set.scratch, tau));
         }
         return;
     }
-    const Square<T> m = square_in(d, set.n, set.scratch);
+    const Square<T> m = make_square(d, set.n, set.scratch);
     T* const l = m.work;
     for (Index k = 0; k < set.count; ++k) {
         load_square(d, m, set.a[k], set.a_leading_dimension, true);
@@ -203,14 +203,14 @@ HWY_INLINE bool has_reciprocal(T size) {
     return T(1) / size - T(1) / size == T(0);
 }
 
-/// A pivot in position `first`, or a 2 x 2 one in both.
-struct Choice {
+/// The position of a pivot, or both positions of a 2 x 2 pivot.
+struct PivotChoice {
     Index first;
     Index second = -1;
 };
 
 template <class D, class T>
-HWY_INLINE Choice choose_complete(D d, const Square<T>& m, Index s, T tau, const Index* p) {
+HWY_INLINE PivotChoice choose_complete(D d, const Square<T>& m, Index s, T tau, const Index* p) {
     T mu1 = T(-1);
     Index r = s;
     for (Index i = s; i < m.n; ++i) {
@@ -225,22 +225,22 @@ HWY_INLINE Choice choose_complete(D d, const Square<T>& m, Index s, T tau, const
     const T mu0 = found.size;
     const bool pair = mu1 < pivot_alpha<T> * mu0 && (mu0 >= tau || mu1 >= tau) &&
                       has_reciprocal(mu0) && found.row != found.column;
-    return pair ? Choice{found.row, found.column} : Choice{r};
+    return pair ? PivotChoice{found.row, found.column} : PivotChoice{r};
 }
 
 template <class D, class T>
-HWY_INLINE Choice choose_static(D d, const Square<T>& m, Index s, T tau) {
+HWY_INLINE PivotChoice choose_static(D d, const Square<T>& m, Index s, T tau) {
     if (s + 1 == m.n) return {s};
     const T below = hn::GetLane(hn::MaxOfLanes(d, largest_lanes(d, m, s, s, s)));
     if (magnitude(m.at(s, s)) < tau && below < tau) return {s};
     const PivotPair<T> e{m.at(s, s), m.at(s + 1, s), m.at(s + 1, s + 1)};
-    return is_pair_pivot(e, below) ? Choice{s, s + 1} : Choice{s};
+    return is_pair_pivot(e, below) ? PivotChoice{s, s + 1} : PivotChoice{s};
 }
 
 /// Bunch-Kaufman (Higham, Algorithm 11.2) and rook (Algorithm 11.5) pivoting.
 template <class D, class T>
-HWY_INLINE Choice choose_by_search(D d, const Square<T>& m, Index s, bool rook, T tau,
-                                   const Index* original) {
+HWY_INLINE PivotChoice choose_by_search(D d, const Square<T>& m, Index s, bool rook, T tau,
+                                        const Index* original) {
     const T alpha = pivot_alpha<T>;
     Index p = s;
     auto [lambda, r] = largest_in_column(d, m, p, s, p, original);
@@ -258,8 +258,8 @@ HWY_INLINE Choice choose_by_search(D d, const Square<T>& m, Index s, bool rook, 
 }
 
 template <class D, class T>
-HWY_INLINE Choice choose_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, T tau,
-                               const Index* p) {
+HWY_INLINE PivotChoice choose_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, T tau,
+                                    const Index* p) {
     switch (pivoting) {
         case Pivoting::full:
             return choose_complete(d, m, s, tau, p);
@@ -273,7 +273,7 @@ HWY_INLINE Choice choose_pivot(D d, const Square<T>& m, Pivoting pivoting, Index
 }
 
 template <class D, class T>
-HWY_INLINE void eliminate_one(D d, const Square<T>& m, Index s, T pivot) {
+HWY_INLINE void eliminate_1x1(D d, const Square<T>& m, Index s, T pivot) {
     T* const l = m.work;
     const T* const c = m.column(s);
     divide_column(d, m, s, pivot, c, l);
@@ -282,10 +282,10 @@ HWY_INLINE void eliminate_one(D d, const Square<T>& m, Index s, T pivot) {
     store_column(d, m, s, pivot, l, false);
 }
 
-/// The element off the diagonal of a 2 x 2 pivot: of its two copies, which differ by rounding
-/// errors, the larger, so that it bounds what full pivoting compared it with.
+/// The off-diagonal element of a 2 x 2 pivot: the larger of its two copies, which differ by
+/// rounding errors, so that it bounds the elements that full pivoting compared it with.
 template <class T>
-HWY_INLINE T coupling(const Square<T>& m, Index s) {
+HWY_INLINE T off_diagonal(const Square<T>& m, Index s) {
     const T lower = m.at(s + 1, s);
     const T upper = m.at(s, s + 1);
     return magnitude(upper) > magnitude(lower) ? upper : lower;
@@ -293,7 +293,7 @@ HWY_INLINE T coupling(const Square<T>& m, Index s) {
 
 /// (l1, l2) = (c1, c2) E^-1 below the pivot, 0 down to it; then a_ij -= c1_i l1_j + c2_i l2_j.
 template <class D, class T>
-HWY_INLINE void eliminate_pair(D d, const Square<T>& m, Index s, const PivotPair<T>& e) {
+HWY_INLINE void eliminate_2x2(D d, const Square<T>& m, Index s, const PivotPair<T>& e) {
     const hn::RebindToSigned<D> di;
     using TI = hn::TFromD<decltype(di)>;
     const Index lanes = Index(hn::Lanes(d));
@@ -306,11 +306,11 @@ HWY_INLINE void eliminate_pair(D d, const Square<T>& m, Index s, const PivotPair
     const auto g21 = hn::Set(d, g.e21);
     const auto g22 = hn::Set(d, g.e22);
     for (Index i = 0; i < m.rows; i += lanes) {
-        const auto counts = hn::RebindMask(d, hn::Gt(hn::Iota(di, TI(i)), hn::Set(di, TI(s + 1))));
+        const auto below = hn::RebindMask(d, hn::Gt(hn::Iota(di, TI(i)), hn::Set(di, TI(s + 1))));
         const auto x1 = hn::Load(d, c1 + i);
         const auto x2 = hn::Load(d, c2 + i);
-        hn::Store(hn::IfThenElseZero(counts, hn::MulAdd(g11, x1, hn::Mul(g21, x2))), d, l1 + i);
-        hn::Store(hn::IfThenElseZero(counts, hn::MulAdd(g21, x1, hn::Mul(g22, x2))), d, l2 + i);
+        hn::Store(hn::IfThenElseZero(below, hn::MulAdd(g11, x1, hn::Mul(g21, x2))), d, l1 + i);
+        hn::Store(hn::IfThenElseZero(below, hn::MulAdd(g21, x1, hn::Mul(g22, x2))), d, l2 + i);
     }
     const Index first = (s + 2) / lanes * lanes;
     for (Index j = s + 2; j < m.n; ++j) {
@@ -330,28 +330,28 @@ HWY_INLINE void eliminate_pair(D d, const Square<T>& m, Index s, const PivotPair
 template <class T>
 HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
     const hn::ScalableTag<T> d;
-    const Square<T> m = square_in(d, set.n, set.scratch);
+    const Square<T> m = make_square(d, set.n, set.scratch);
     for (Index k = 0; k < set.count; ++k) {
         Index* const p = set.rows[k];
         const T tau = set.tau[k];
         load_square(d, m, set.a[k], set.a_leading_dimension, true);
         PivotRecord<T> record;
         for (Index s = 0; s < m.n;) {
-            const Choice choice = choose_pivot(d, m, set.pivoting, s, tau, p);
+            const PivotChoice choice = choose_pivot(d, m, set.pivoting, s, tau, p);
             swap_symmetric(d, m, s, choice.first, p);
             if (choice.second < 0) {
                 const T pivot = used_pivot(m.at(s, s), tau, s, record);
                 if (record.failed) break;
-                eliminate_one(d, m, s, pivot);
+                eliminate_1x1(d, m, s, pivot);
                 ++s;
                 continue;
             }
-            // What was in position s lies where the first of the pair was.
+            // The row from position s is now where the first pivot row was.
             swap_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
-            const PivotPair<T> given{m.at(s, s), coupling(m, s), m.at(s + 1, s + 1)};
+            const PivotPair<T> given{m.at(s, s), off_diagonal(m, s), m.at(s + 1, s + 1)};
             const PivotPair<T> e = used_pivot(given, tau, s, record);
             if (record.failed) break;
-            eliminate_pair(d, m, s, e);
+            eliminate_2x2(d, m, s, e);
             s += 2;
         }
         if (!record.failed) store_square(d, m, set.f[k], set.f_leading_dimension);

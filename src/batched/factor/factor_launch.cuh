@@ -5,23 +5,24 @@
 #include "gpu/tiles/ldu_tile.cuh"
 #include "gpu/tiles/llt_tile.cuh"
 
-/// Launches of the factorisations. Matrices of up to 32 rows are worked on by teams of 4, 8, 16 or
-/// 32 lanes, larger ones by a thread block each.
+/// Kernels and launches for all sizes: teams of 4, 8, 16 or 32 lanes for up to 32 rows, of a thread
+/// block for more.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
 
 namespace {
 
-/// Results, factors and permutations of the matrix of a team, out of its memory. rotated: whether
-/// RotatingRows left it, with its columns in place and the entries of U still to be divided.
+/// Writes factors, permutations and requested outputs of a matrix from shared memory. rotated: it
+/// was eliminated by RotatingRows; columns are in order and U is not yet divided by the pivots.
 template <Factorisation kind, bool rotated, class T, class Team>
-__device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& memory,
-                                       const FactorJob<T>& job, bool told, int n, Offset b,
-                                       bool here, T tau) {
-    const bool failed = tell<kind>(team, memory, job.results, told, b, here, n, tau);
+__device__ __forceinline__ void write_outputs(const Team& team, const TeamMemory<T>& memory,
+                                              const FactorJob<T>& job, bool more_than_info, int n,
+                                              Offset b, bool active, T tau) {
+    const bool failed =
+        write_results<kind>(team, memory, job.results, more_than_info, b, active, n, tau);
     const int lane = team.lane();
-    const bool inside = here && lane < n;
+    const bool inside = active && lane < n;
     const int row = inside ? memory.rows[lane] : 0;
     const int* const columns = kind == Factorisation::ldu ? memory.columns : memory.rows;
     const auto& p = job.permutations;
@@ -36,11 +37,11 @@ __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& me
         constexpr bool divided = kind == Factorisation::ldu;
         const T* from = memory.f + row;
         const Divisor<T> divisor(divided && inside ? from[lane * memory.pitch] : T(1));
-        if (!team.anywhere(failed || !divisor.plain)) {
+        if (!team.any(failed || !divisor.in_range)) {
 #pragma unroll 8
             for (int s = 0; s < n; ++s, to += line) {
                 const T value = from[s * memory.pitch];
-                const T quotient = divided ? divisor.plain_quotient(value) : value;
+                const T quotient = divided ? divisor.fast_quotient(value) : value;
                 store_if(inside, to, s > lane ? quotient : value);
             }
             return;
@@ -62,87 +63,90 @@ __device__ __forceinline__ void finish(const Team& team, const TeamMemory<T>& me
 /// Loads, eliminates and stores the matrix of a team.
 template <class Method, class Rows, class T, class Team>
 __device__ __forceinline__ void factorise(const TeamMatrix<T, Team>& matrix,
-                                          const FactorJob<T>& job, bool told) {
-    const auto& [team, memory, n, b, here] = matrix;
+                                          const FactorJob<T>& job, bool more_than_info) {
+    const auto& [team, memory, n, b, active] = matrix;
     const Offset line = job.a.sizes != nullptr ? n : job.a.leading_dimension;
-    Rows rows(team, start_of(job.a, b), line, here, n, memory.f, memory.pitch);
+    Rows rows(team, start_of(job.a, b), line, active, n, memory.f, memory.pitch);
     if constexpr (Method::symmetric) rows.mirror(team, memory.f, memory.pitch);
-    const T largest = job.options.relative ? team.max_size(rows.largest()) : T(1);
+    const T largest = job.options.relative ? team.max_magnitude(rows.largest()) : T(1);
     const T tau = threshold_of(job.options, b, largest);
     Method::eliminate(team, rows, memory, n, tau);
-    finish<Method::kind, false>(team, memory, job, told, n, b, here, tau);
+    write_outputs<Method::kind, false>(team, memory, job, more_than_info, n, b, active, tau);
 }
 
-/// Fallback: the matrices of a warp whose bit is set in `left`, n = up to Lanes rows, by the
-/// general kernel; a function of its own so that it costs the fast path no registers.
+/// Fallback of fast kernels: factors matrix_of(m) for the bits m of `remaining`, as the general
+/// kernel does. Not inlined, so that it costs the fast path no registers.
 template <class Method, int Lanes, class T, class Size, class MatrixOf>
-__device__ __noinline__ void factorise_odd(const FactorJob<T>& job, unsigned left, Size n,
-                                           unsigned char* memory, MatrixOf matrix_of) {
+__device__ __noinline__ void factorise_fallback(const FactorJob<T>& job, unsigned remaining, Size n,
+                                                unsigned char* memory, MatrixOf matrix_of) {
     using Team = WarpTeam<Lanes>;
     const int number = int(threadIdx.x) % 32 / Lanes;
     const auto shared = team_memory<T, Team>(memory, factor_bytes<T>(Lanes, Lanes), number, n);
-    while (left != 0) {
-        int m = __ffs(int(left)) - 1;
-        bool here = false;
-        for (int k = 0; k < 32 / Lanes && left != 0; ++k, left &= left - 1) {
+    while (remaining != 0) {
+        int m = __ffs(int(remaining)) - 1;
+        bool active = false;
+        for (int k = 0; k < 32 / Lanes && remaining != 0; ++k, remaining &= remaining - 1) {
             if (k != number) continue;
-            m = __ffs(int(left)) - 1;
-            here = true;
+            m = __ffs(int(remaining)) - 1;
+            active = true;
         }
         __syncwarp();
-        factorise<Method, SharedRows<T>>(TeamMatrix<T, Team>{Team(), shared, n, matrix_of(m), here},
-                                         job, false);
+        factorise<Method, SharedRows<T>>(
+            TeamMatrix<T, Team>{Team(), shared, n, matrix_of(m), active}, job, false);
     }
 }
 
 /// LDU, LL^T or LDL^T by Method; one matrix per team (4 to 32 lanes for up to 32 rows, a thread
 /// block for up to 128), one row and one column per thread. Rows are in registers or in shared
-/// memory; nothing is moved: the pivot row is published in shared memory, factors are permuted on
+/// memory; nothing is moved: the pivot row is broadcast in shared memory, factors are permuted on
 /// the way out.
 template <class Method, class T, class Team, class Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_kernel(const __grid_constant__ SizeClasses classes,
-                  const __grid_constant__ FactorJob<T> job, bool told, int bytes) {
+                  const __grid_constant__ FactorJob<T> job, bool more_than_info, int bytes) {
     extern __shared__ __align__(16) unsigned char factor_memory[];
     begin_dependent();
-    factorise<Method, Rows>(team_matrix<T, Team>(classes, factor_memory, bytes), job, told);
+    factorise<Method, Rows>(team_matrix<T, Team>(classes, factor_memory, bytes), job,
+                            more_than_info);
 }
 
 /// LDU with static or partial pivoting and static LL^T: one matrix per Lanes lanes, Rows rows per
 /// lane in rotating registers (see RotatingRows). Outputs are then written with one lane per row,
-/// in Rows turns. bytes: shared memory of a turn of a warp.
+/// in Rows passes. bytes: shared memory of a warp's pass.
 template <class Method, class T, int Lanes, int Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_rotating_kernel(const __grid_constant__ SizeClasses classes,
-                           const __grid_constant__ FactorJob<T> job, bool told, int bytes) {
+                           const __grid_constant__ FactorJob<T> job, bool more_than_info,
+                           int bytes) {
     extern __shared__ __align__(16) unsigned char factor_memory[];
     begin_dependent();
     using Team = WarpTeam<Lanes>;
     using WideTeam = WarpTeam<Lanes * Rows>;
     constexpr int matrices = 32 / Lanes;  // A warp.
-    constexpr int a_turn = 32 / (Lanes * Rows);
+    constexpr int matrices_per_pass = 32 / (Lanes * Rows);
     const TeamBatch batch = classes.of_block(factor_threads / 32 * matrices);
     const int n = batch.n;
     const int warp = int(threadIdx.x) / 32;
     const int lane = int(threadIdx.x) % 32;
     unsigned char* const warp_memory = factor_memory + warp * Rows * bytes;
     const auto memory_of = [&](int m) {
-        return team_memory<T, WideTeam>(warp_memory + m / a_turn * bytes, bytes, m % a_turn, n);
+        return team_memory<T, WideTeam>(warp_memory + m / matrices_per_pass * bytes, bytes,
+                                        m % matrices_per_pass, n);
     };
-    const auto matrix_of = [&](int m, bool& here) {
+    const auto matrix_of = [&](int m, bool& active) {
         const Offset position = batch.first + warp * matrices + m;
-        here = position < batch.end;
-        return classes.matrix(here ? position : batch.end - 1);
+        active = position < batch.end;
+        return classes.matrix(active ? position : batch.end - 1);
     };
     {
         const Team team;
-        bool here;
-        const Offset b = matrix_of(lane / Lanes, here);
+        bool active;
+        const Offset b = matrix_of(lane / Lanes, active);
         RotatingRows<T, Lanes, Rows> rows;
         rows.template load<Method::symmetric>(team, start_of(job.a, b),
                                               job.a.sizes != nullptr ? n : job.a.leading_dimension,
-                                              here, n);
-        const T largest = job.options.relative ? team.max_size(rows.largest()) : T(1);
+                                              active, n);
+        const T largest = job.options.relative ? team.max_magnitude(rows.largest()) : T(1);
         const T tau = threshold_of(job.options, b, largest);
         const TeamMemory<T> memory = memory_of(lane / Lanes);
         Method::eliminate(team, rows, memory, n, tau);
@@ -151,31 +155,31 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     __syncwarp();
     const WideTeam team;
 #pragma unroll 1
-    for (int turn = 0; turn < Rows; ++turn) {
-        const int m = turn * a_turn + lane / (Lanes * Rows);
-        bool here;
-        const Offset b = matrix_of(m, here);
-        finish<Method::kind, true>(team, memory_of(m), job, told, n, b, here,
-                                   memory_of(m).raw_pair[0]);
+    for (int pass = 0; pass < Rows; ++pass) {
+        const int m = pass * matrices_per_pass + lane / (Lanes * Rows);
+        bool active;
+        const Offset b = matrix_of(m, active);
+        write_outputs<Method::kind, true>(team, memory_of(m), job, more_than_info, n, b, active,
+                                          memory_of(m).raw_pair[0]);
     }
 }
 
 /// Whether outputs other than info are requested.
 template <class T>
-bool is_told(const FactorResults<T>& results) {
+bool wants_more_than_info(const FactorResults<T>& results) {
     return results.perturbed != nullptr || results.perturbation != nullptr ||
            results.smallest_pivot != nullptr || results.inertia != nullptr ||
            results.log_determinant != nullptr || results.determinant_sign != nullptr;
 }
 
-/// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4, in shared memory or in registers.
+/// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4.
 template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
-    constexpr int rows = shared ? 1 : rows_a_lane<Method>(Width);
+    constexpr int rows = shared ? 1 : rows_per_lane<Method>(Width);
     const auto run = [&](auto* kernel) {
         launch_teams(context, job.a, job.plan, Width == 4 ? 0 : Width / 2 + 1, Width, Width,
                      factor_threads / Width * rows, factor_threads / 32 * rows, kernel, job,
-                     is_told(job.results));
+                     wants_more_than_info(job.results));
     };
     using Team = WarpTeam<Width>;
     if constexpr (shared) {
@@ -191,16 +195,16 @@ void factor_small(const Context& context, const FactorJob<T>& job) {
 
 }  // namespace
 
-/// The largest matrices first: they take longest.
+/// Largest matrices first: they take longest.
 template <Factorisation kind, Pivoting pivoting, class T>
 void factorise_as(const Context& context, const FactorJob<T>& job) {
     using Method = std::conditional_t<
         kind == Factorisation::ldu, Ldu<pivoting>,
         std::conditional_t<kind == Factorisation::llt, Llt<pivoting>, Ldlt<pivoting>>>;
     launch_teams(
-        context, job.a, job.plan, largest_warp_size + 1, largest_size, factor_threads, 1, 1,
+        context, job.a, job.plan, max_warp_rows + 1, largest_size, factor_threads, 1, 1,
         factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
-        job, is_told(job.results));
+        job, wants_more_than_info(job.results));
     bool is_done = false;
     if constexpr (kind == Factorisation::ldu && pivoting == Pivoting::full && sizeof(T) == 4) {
         is_done = ldu_by_compaction(context, job);

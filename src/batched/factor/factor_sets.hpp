@@ -12,20 +12,20 @@
 #include "batched/factor/kernels.hpp"
 #include "simd/batch.hpp"
 
-// Pivots, outputs and the loop over a batch of the factorisations on the CPU.
+// Pivots, outputs and batch loop of the factorisations on the CPU.
 
 namespace tessera::batched {
 
-/// What happened to the pivots of a matrix, as far as its factors do not say it.
+/// The outputs of a matrix that cannot be computed from its factors.
 template <class T>
 struct PivotRecord {
     Index info = 0;
     Index perturbed = 0;
     T perturbation = 0;
     T smallest = std::numeric_limits<T>::infinity();
-    bool failed = false;  ///< A pivot was not finite.
+    bool failed = false;  ///< A pivot is not finite.
 
-    void change(T by) {
+    void add_perturbation(T by) {
         ++perturbed;
         perturbation = std::max(perturbation, by);
     }
@@ -38,15 +38,15 @@ struct PivotRecord {
     }
 };
 
-/// The pivot to be used in the place of d: with the threshold tau, 0 where its reciprocal is not
-/// finite. `positive`: only positive pivots are.
+/// The pivot d after the threshold tau; 0 if its reciprocal is not finite or, if `positive`, if it
+/// is not positive.
 template <class T>
 T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive = false) {
     const T size = positive ? d : std::abs(d);
     if (size < record.smallest) record.smallest = size;
     if (tau > 0 && std::isfinite(d) && size < tau) {
         const T used = positive || d == 0 ? tau : std::copysign(tau, d);
-        record.change(std::abs(used - d));
+        record.add_perturbation(std::abs(used - d));
         d = used;
     }
     if (!std::isfinite(d)) {
@@ -60,7 +60,7 @@ T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive =
     return d;
 }
 
-/// The same of a 2 x 2 pivot in positions `position` and the next.
+/// The same for a 2 x 2 pivot in positions `position` and `position` + 1.
 template <class T>
 PivotPair<T> used_pivot(const PivotPair<T>& e, T tau, Index position, PivotRecord<T>& record) {
     const PivotEigen<T> v = eigenpairs(e);
@@ -72,7 +72,7 @@ PivotPair<T> used_pivot(const PivotPair<T>& e, T tau, Index position, PivotRecor
         for (T& eigenvalue : eigenvalues) {
             if (!(std::abs(eigenvalue) < tau)) continue;
             const T raised = std::copysign(tau, eigenvalue);
-            record.change(std::abs(raised - eigenvalue));
+            record.add_perturbation(std::abs(raised - eigenvalue));
             eigenvalue = raised;
         }
         used = with_eigenvalues(e, v, eigenvalues[0], eigenvalues[1]);
@@ -87,7 +87,7 @@ PivotPair<T> used_pivot(const PivotPair<T>& e, T tau, Index position, PivotRecor
 
 namespace cpu {
 
-/// Matrices of equal size: addresses and thresholds, repeated up to whole vectors of lanes.
+/// Matrices of equal size; addresses and thresholds are repeated up to whole SIMD vectors.
 template <class T>
 struct FactorSet {
     Index n = 0;
@@ -97,13 +97,13 @@ struct FactorSet {
     T* f[max_set_size];
     Offset a_leading_dimension = 0;
     Offset f_leading_dimension = 0;
-    Index* rows[max_set_size];  ///< n values each, identities at first.
+    Index* rows[max_set_size];  ///< Permutations, initially the identity.
     Index* columns[max_set_size];
     T* scratch = nullptr;
-    alignas(64) T tau[max_set_size];  ///< 0 where there is no threshold.
+    alignas(64) T tau[max_set_size];  ///< 0: no threshold.
     PivotRecord<T> records[max_set_size];
 
-    /// Records what happened to member k; the factors of a failed one become NaN.
+    /// Stores the record of matrix k; the factors of a failed one become NaN.
     void record(Index k, const PivotRecord<T>& record) {
         records[k] = record;
         for (Index j = 0; record.failed && j < n; ++j) {
@@ -112,9 +112,9 @@ struct FactorSet {
     }
 };
 
-/// Matrices of up to so many rows lie in the lanes of vectors, one in each, where their pivots are
-/// static or, for ldu, partial.
-inline constexpr Index lane_rows = 24;
+/// Up to this size matrices are interleaved, one per SIMD lane, with static and (ldu) partial
+/// pivoting.
+inline constexpr Index max_interleaved_rows = 24;
 
 /// The determinant and the inertia of a matrix, from its pivots.
 struct PivotSigns {
@@ -135,9 +135,9 @@ PivotSigns pivot_signs(Factorisation factorisation, Index n, const T* f, Offset 
     PivotSigns signs;
     for (Index s = 0; s < n; ++s) {
         const double d = f[s + s * ld];
-        const double coupling =
+        const double e21 =
             factorisation == Factorisation::ldlt && s + 1 < n ? f[s + (s + 1) * ld] : T(0);
-        if (!(std::abs(coupling) > 0)) {
+        if (!(std::abs(e21) > 0)) {
             ++signs.inertia[d > 0 ? 0 : d < 0 ? 1 : 2];
             signs.scale(d);
             if (factorisation == Factorisation::llt) signs.scale(d);
@@ -146,9 +146,9 @@ PivotSigns pivot_signs(Factorisation factorisation, Index n, const T* f, Offset 
         ++s;
         ++signs.inertia[0];
         ++signs.inertia[1];
-        signs.scale(coupling);
-        signs.scale(d / coupling * (f[s + s * ld] / coupling) - 1);
-        signs.scale(coupling);
+        signs.scale(e21);
+        signs.scale(d / e21 * (f[s + s * ld] / e21) - 1);
+        signs.scale(e21);
     }
     return signs;
 }
@@ -169,13 +169,13 @@ inline bool is_odd(Index n, const Index* p) {
 
 /// Writes the requested outputs of a set.
 template <class T>
-void write_results(const FactorJob<T>& job, const BatchSet& members, const FactorSet<T>& set) {
+void write_results(const FactorJob<T>& job, const BatchSet& matrices, const FactorSet<T>& set) {
     const FactorResults<T>& to = job.results;
     const auto write = [](auto* array, Index b, auto value) {
         if (array != nullptr) array[b] = value;
     };
     for (Index k = 0; k < set.count; ++k) {
-        const Index b = members.members[k];
+        const Index b = matrices.members[k];
         const PivotRecord<T>& record = set.records[k];
         write(to.info, b, record.info);
         write(to.perturbed, b, record.perturbed);
@@ -207,21 +207,21 @@ T largest_magnitude(Index n, const T* a, Offset ld, bool lower) {
     return largest;
 }
 
-/// Operations on values for a matrix of n rows: the elimination, and moving it.
+/// Cost of a matrix of n rows in operations on values: elimination and copies.
 inline double factor_work(Index n) { return double(n) * n * (n / 2 + 8) + 8; }
 
-/// Scratch of one matrix of n rows, for every instruction set: padded columns, working columns, and
-/// a vector for each column; or of a matrix in each lane, and three vectors for each row.
+/// Scratch memory for n rows, enough for every instruction set: a matrix with padded columns,
+/// working columns and one vector per column; or interleaved matrices and three vectors per row.
 template <class T>
 Offset factor_scratch_lines(Index n) {
     const Index lanes = Index(sizeof(CacheLine) / sizeof(T));
     const Offset column = (n + lanes - 1) / lanes;
-    const Offset small = std::min(n, lane_rows);
-    return std::max(column * Offset(n + 3) + n, small * (small + 3));
+    const Offset interleaved = std::min(n, max_interleaved_rows);
+    return std::max(column * Offset(n + 3) + n, interleaved * (interleaved + 3));
 }
 
-/// kernel(set) for all sets of matrices of one size; it writes the factors, the permutations and
-/// the records of the set.
+/// kernel(set) for all sets of matrices of equal size; it writes the factors, permutations and
+/// records of the set.
 template <class T, class Kernel>
 void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kernel) {
     const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
@@ -230,18 +230,18 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kern
         std::vector<CacheLine> scratch(std::size_t(factor_scratch_lines<T>(largest)));
         std::vector<Index> own(2 * std::size_t(max_set_size) * std::size_t(largest));
         FactorSet<T> set;
-        for_sets([&](const BatchSet& members) {
-            set.n = members.n;
-            set.count = members.count;
+        for_sets([&](const BatchSet& matrices) {
+            set.n = matrices.n;
+            set.count = matrices.count;
             set.pivoting = job.pivoting;
             set.a_leading_dimension = job.a.sizes != nullptr ? set.n : job.a.leading_dimension;
             set.f_leading_dimension = job.f.sizes != nullptr ? set.n : job.f.leading_dimension;
             set.scratch = reinterpret_cast<T*>(scratch.data());
-            gather_addresses(job.a, members, set.a);
-            gather_addresses(job.f, members, set.f);
+            gather_addresses(job.a, matrices, set.a);
+            gather_addresses(job.f, matrices, set.f);
             Index* next_own = own.data();  // For permutations that are not requested.
             for (Index k = 0; k < set.count; ++k) {
-                const Index b = members.members[k];
+                const Index b = matrices.members[k];
                 const auto identity = [&](Index* given) {
                     Index* const p = given != nullptr ? given + job.permutations.start(b)
                                                       : std::exchange(next_own, next_own + set.n);
@@ -262,7 +262,7 @@ void factor_batch(const Context& context, const FactorJob<T>& job, Kernel&& kern
             } else {
                 for (Index k = 0; k < set.count; ++k) set.record(k, {});
             }
-            write_results(job, members, set);
+            write_results(job, matrices, set);
         });
     });
 }

@@ -32,24 +32,24 @@ TESSERA_HOST_DEVICE inline T threshold_of(const FactorOptions<T>& options, Offse
 ///   ldu   Partial pivoting exchanges positions s and that of the pivot in step s.
 ///   ldlt  Step s exchanges position s with that of the pivot (Bunch-Kaufman and rook start their
 ///         search at what is in position s then). Of a 2 x 2 pivot the index where the search of
-///         Bunch-Kaufman and rook stood goes to s, its partner to s + 1; with full pivoting the
-///         smaller original index goes to s. Where all that the search has met is below the
-///         threshold, the pivot is the 1 x 1 one at hand (the largest diagonal element for full).
+///         Bunch-Kaufman and rook ended goes to s, its partner to s + 1; with full pivoting the
+///         smaller original index goes to s. If all candidates are below the threshold, the pivot
+///         is 1 x 1: the one where the search stands (full pivoting: the largest diagonal element).
 TESSERA_BACKENDS(template <class T>
                  void factorise(const Context& context, const FactorJob<T>& job);)
 
 namespace cuda {
 
-/// Matrices of every size; each instance is compiled in a file of its own.
+/// All sizes; each instance is compiled in a file of its own.
 template <Factorisation kind, Pivoting pivoting, class T>
 void factorise_as(const Context& context, const FactorJob<T>& job);
 
-/// Batches of 8 or 16 rows in one run of memory, LDU with static or partial pivoting or LL^T with
-/// static pivoting; false, and nothing done, for others.
+/// Contiguous batches of 8 or 16 rows, LDU with static or partial pivoting or LL^T with static
+/// pivoting; returns false and does nothing for others.
 template <Factorisation kind, Pivoting pivoting, class T>
-bool factorise_by_groups(const Context& context, const FactorJob<T>& job);
+bool factorise_unrolled(const Context& context, const FactorJob<T>& job);
 
-/// LDU with full pivoting of the matrices of 17 .. 32 rows, FP32; false, and nothing done, where
+/// LDU with full pivoting of the matrices of 17 .. 32 rows, FP32; returns false and does nothing if
 /// more than factors, permutations and info is requested.
 template <class T>
 bool ldu_by_compaction(const Context& context, const FactorJob<T>& job);

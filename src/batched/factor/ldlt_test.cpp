@@ -207,7 +207,7 @@ TEST(ldlt, inertia_is_that_of_the_matrix) {
 
 TEST(ldlt, inertia_is_that_of_lapack) {
     if (lapack<Dsyevd>("dsyevd_") == nullptr || lapack<Dsytrf>("dsytrf_") == nullptr) {
-        GTEST_SKIP() << "liblapack.so.3 is not there";
+        GTEST_SKIP() << "liblapack.so.3 is not installed";
     }
     expect_inertias([](const auto& zoo, Index b) {
         return lapack_eigenvalues(dense_of<double>(any_ldlt, zoo.batch, b));

@@ -9,7 +9,7 @@ namespace {
 template <class T>
 void run(const char* name, const Context& context, InvertJob<T> job) {
     check_batch(name, job.a);
-    if (job.store) check_pair(name, job.a, job.x, true);
+    if (job.store) check_input_output(name, job.a, job.x, true);
     std::optional<Plan> own;
     job.plan = resolve_plan(name, context, job.a, job.plan, own);
     if (job.plan != nullptr) job.order = job.plan->order();

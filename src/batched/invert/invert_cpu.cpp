@@ -13,14 +13,13 @@
 #define TESSERA_BATCHED_INVERT_CPU_ONCE
 namespace tessera::batched::cpu {
 
-/// Matrices of up to so many rows lie in the lanes of vectors, one in each; larger ones are
-/// inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, time of a matrix
-/// in lanes over its time alone: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and 1.3
+/// Matrices of up to so many rows are interleaved across vector lanes, one per lane; larger ones
+/// are inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, interleaved
+/// time over time one by one: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and 1.3
 /// at 32.
-inline constexpr Index interleaved_rows = 28;
+inline constexpr Index max_interleaved_rows = 28;
 
-/// Matrices of equal size, and what is computed of them. Starts are repeated up to whole vectors of
-/// lanes.
+/// Matrices of equal size, and their results. Addresses are repeated up to whole vectors of lanes.
 template <class T>
 struct EqualMatrices {
     const InvertJob<T>& job;
@@ -62,7 +61,7 @@ HWY_INLINE hn::Vec<D> largest_magnitude(D d, Index count, const T* HWY_RESTRICT 
     return largest;
 }
 
-/// to(k) = from[rows[k]] for k < n, one column of an inverse.
+/// to[k] = from[rows[k]] for k < n: one column of an inverse.
 template <class D, class T, class TI>
 HWY_INLINE void permute_column(D d, Index n, const T* HWY_RESTRICT from,
                                const TI* HWY_RESTRICT rows, T* HWY_RESTRICT to) {
@@ -75,8 +74,7 @@ HWY_INLINE void permute_column(D d, Index n, const T* HWY_RESTRICT from,
     for (; k < n; ++k) to[k] = from[rows[k]];
 }
 
-/// X(k, p_j) = D(p_k, j). D(i, j) is from[rows_i + j column], rows_i the number of row i times
-/// `lanes`; rows[k] is that of p_k.
+/// X(k, p_j) = D(p_k, j). D(i, j) is from[i lanes + j column]; rows[k] is p_k lanes.
 template <class D, class T, class TI>
 HWY_INLINE void store_inverse(D d, Index n, const T* HWY_RESTRICT from, Index column, Index lanes,
                               const TI* HWY_RESTRICT rows, T* HWY_RESTRICT x,
@@ -107,21 +105,21 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
     const bool row_major = set.row_major();
-    HWY_ALIGN TI steps[interleaved_rows * hn::MaxLanes(D())];
+    HWY_ALIGN TI steps[max_interleaved_rows * hn::MaxLanes(D())];
     HWY_ALIGN TI info[hn::MaxLanes(D())];
     T* HWY_RESTRICT a = set.scratch;
     interleave_matrices(d, n, set.a + first, set.a_leading_dimension, row_major, a);
-    auto largest_given = hn::Zero(d);
+    auto max_a = hn::Zero(d);
     if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_a + first);
-    if (set.wants_growth()) largest_given = largest_magnitude(d, n * n, a);
+    if (set.wants_growth()) max_a = largest_magnitude(d, n * n, a);
     T* growth = set.wants_growth() ? set.growth + first : nullptr;
-    const bool in_registers = n <= register_rows;
+    const bool in_registers = n <= max_register_rows;
     if (in_registers) {
         invert_registers(d, n, a, info, growth);
     } else {
         invert_interleaved(d, n, a, a + n * n * lanes, steps, info, growth);
     }
-    if (growth != nullptr) hn::Store(hn::Div(hn::Load(d, growth), largest_given), d, growth);
+    if (growth != nullptr) hn::Store(hn::Div(hn::Load(d, growth), max_a), d, growth);
     if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_x + first);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
     const bool store = set.job.store;
@@ -135,7 +133,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
         if (info[lane] != 0) {
             store_nan(n, x, set.x_leading_dimension);
         } else if (!in_registers) {
-            TI rows[interleaved_rows];
+            TI rows[max_interleaved_rows];
             for (Index k = 0; k < n; ++k) rows[k] = steps[k * lanes + lane];
             store_inverse(d, n, a + lane, n * lanes, lanes, rows, x, set.x_leading_dimension,
                           row_major);
@@ -143,7 +141,7 @@ HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
     }
 }
 
-/// Copies a matrix; padding becomes zero.
+/// Copies a matrix; the padding becomes zero.
 template <class D, class T>
 HWY_INLINE void load_single(D d, const SingleMatrix<T>& m, const T* from, Offset leading_dimension,
                             bool row_major) {
@@ -173,25 +171,25 @@ HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
     T* at = set.scratch;
     SingleMatrix<T> m{n, rows, columns, at, nullptr, nullptr, nullptr, nullptr};
     m.multipliers = (at += rows * columns);
-    m.done = (at += rows * panel_width);
-    m.keep = (at += rows);
+    m.pivoted = (at += rows * panel_width);
+    m.mask = (at += rows);
     m.pivot_rows = at + rows;
     load_single(d, m, set.a[b], set.a_leading_dimension, set.row_major());
     const auto norm = [&] HWY_ATTR {
         return hn::GetLane(hn::MaxOfLanes(d, row_sum_norm(d, rows / lanes, n, m.a)));
     };
     if (set.wants_condition()) set.norm_a[b] = norm();
-    T largest_given = T(1), largest_met = T(1);
+    T max_a = T(1), max_u = T(1);
     if (set.wants_growth()) {
-        largest_given = hn::GetLane(hn::MaxOfLanes(d, largest_magnitude(d, rows / lanes * n, m.a)));
+        max_a = hn::GetLane(hn::MaxOfLanes(d, largest_magnitude(d, rows / lanes * n, m.a)));
     }
     Index steps[largest_size];
-    set.info[b] = invert_single(d, m, steps, set.wants_growth() ? &largest_met : nullptr);
+    set.info[b] = invert_single(d, m, steps, set.wants_growth() ? &max_u : nullptr);
     if (set.info[b] != 0) {
         if (set.job.store) store_nan(n, set.x[b], set.x_leading_dimension);
         return;
     }
-    set.growth[b] = largest_met / largest_given;
+    set.growth[b] = max_u / max_a;
     if (set.wants_condition()) set.norm_x[b] = norm();
     if (!set.job.store) return;
     TI row_of_step[largest_size];
@@ -201,8 +199,8 @@ HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
 }
 
 template <class T>
-void invert_equal(EqualMatrices<T>& set) {
-    if (set.n > interleaved_rows) {
+void invert_set(EqualMatrices<T>& set) {
+    if (set.n > max_interleaved_rows) {
         for (Index b = 0; b < set.count; ++b) invert_one(set, b);
         return;
     }
@@ -220,25 +218,25 @@ namespace tessera::batched::cpu {
 
 namespace {
 
-/// Scratch for matrices of up to n rows, for every instruction set.
+/// Cache lines of scratch for matrices of up to n rows, enough for every instruction set.
 template <class T>
 Offset scratch_lines(Index n) {
-    const Index small = std::min(n, interleaved_rows);
+    const Index small = std::min(n, max_interleaved_rows);
     const Offset interleaved = Offset(small) * (small + N_SSE4::gauss_jordan_work_vectors);
     const Index lanes = Index(sizeof(CacheLine) / sizeof(T));
     const Offset rows = (n + lanes - 1) / lanes * lanes;
     const Offset single = rows * (rows + N_SSE4::single_work_columns) / lanes;
-    return std::max(interleaved, n > interleaved_rows ? single : 0);
+    return std::max(interleaved, n > max_interleaved_rows ? single : 0);
 }
 
-/// Operations on values for a matrix of n rows: the elimination, and moving it.
+/// Cost of a matrix of n rows, in operations on values: elimination and copies.
 double work(Index n) { return double(n) * n * (n + 4) + 4; }
 
 }  // namespace
 
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
-    const auto invert_equal = TESSERA_SIMD(context, invert_equal<T>);
+    const auto invert_set = TESSERA_SIMD(context, invert_set<T>);
     const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
     for_batch_parts(context, job.a, job.plan, work, [&](auto&& for_sets) {
         std::vector<CacheLine> scratch(std::size_t(scratch_lines<T>(largest)));
@@ -250,7 +248,7 @@ void invert(const Context& context, const InvertJob<T>& job) {
             equal.x_leading_dimension = leading_dimension_of(job.x, set.n);
             gather_addresses(job.a, set, equal.a);
             if (job.store) gather_addresses(job.x, set, equal.x);
-            if (set.n > 0) invert_equal(equal);
+            if (set.n > 0) invert_set(equal);
             for (Index k = 0; k < set.count; ++k) {
                 if (set.n > 0) {
                     write_results(job.results, set.members[k], equal.info[k], equal.norm_a[k],

@@ -5,7 +5,7 @@
 
 namespace tessera::batched::cuda {
 
-/// The largest matrices first: they take longest.
+/// Launches the largest matrices first: they take longest.
 template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
     tessera::cuda::LaunchChain chain(context);
@@ -15,12 +15,12 @@ void invert(const Context& context, const InvertJob<T>& job) {
         growth ? invert_panels<true>(chain, job) : invert_panels<false>(chain, job);
     }
     if (!growth) {
-        if constexpr (std::is_same_v<T, float>) invert_exact<T, 25, 32>(chain, job);
-        invert_exact<T, 17, 24>(chain, job);
-        invert_exact<T, 11, 16>(chain, job);
-        invert_exact<T, 1, 10>(chain, job);
+        if constexpr (std::is_same_v<T, float>) invert_fixed_size<T, 25, 32>(chain, job);
+        invert_fixed_size<T, 17, 24>(chain, job);
+        invert_fixed_size<T, 11, 16>(chain, job);
+        invert_fixed_size<T, 1, 10>(chain, job);
     }
-    invert_bounded(chain, job);
+    invert_any_size(chain, job);
 }
 
 template decltype(invert<float>) invert<float>;

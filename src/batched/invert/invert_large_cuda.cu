@@ -13,23 +13,23 @@ namespace {
 
 using namespace tessera::cuda;
 
-/// A thread block of `Columns` warps holds one matrix of up to 16 Columns rows in registers, thread
-/// (x, y), x = 0..15, the columns x + 16 j and the rows 2 y, 2 y + 1 plus 4 Columns i: tiles of 8
-/// rows and `Columns` columns.
+/// A thread block of `Columns` warps holds one matrix of up to 16 Columns rows in registers. Thread
+/// (x, y), x = 0..15, holds columns x + 16 j and rows 2 y + 4 Columns i, 2 y + 1 + 4 Columns i: a
+/// tile of 8 x Columns values.
 constexpr int tile_rows = large_tile_rows;
 constexpr int grid_columns = 16;
 
-/// Shared memory of a thread block: the exchange of a step, and the permutation.
+/// Shared memory of a thread block: pivot row, pivot column and multipliers of a step, permutation.
 template <class T, int Columns>
-struct alignas(16) Exchange {
+struct alignas(16) SharedState {
     static constexpr int capacity = grid_columns * Columns;
-    T multiplier[2][capacity];  ///< Of each row; 0 for the pivot row. Of steps k at k % 2.
-    T pivot_row[2][capacity];   ///< Register j of thread column x at 16 j + x.
+    T multiplier[2][capacity];  ///< Per row, 0 for the pivot row; double-buffered by k % 2.
+    T pivot_row[2][capacity];   ///< Register j of thread column x at 16 j + x; by k % 2.
     T column[capacity];         ///< The pivot column before the step.
-    T reciprocal[capacity];     ///< Of the pivot that each row had.
+    T reciprocal[capacity];     ///< Of the pivot of each row.
     int step_of_row[capacity];
     int row_of_step[capacity];
-    T largest[Columns];  ///< A warp each.
+    T largest[Columns];  ///< Per warp.
 };
 
 template <class T, int Columns>
@@ -41,15 +41,15 @@ struct Tile {
     __device__ __forceinline__ int row(int i) const {
         return 2 * y + i % 2 + 4 * Columns * (i / 2);
     }
-    /// Of register j when the registers have been rotated so many times.
+    /// The column in register j after `rotations` rotations.
     __device__ __forceinline__ int column(int j, int rotations) const {
         return x + grid_columns * ((j + rotations) % Columns);
     }
 };
 
-/// The largest of one non-negative value a thread, in all threads.
+/// Maximum over the thread block of one non-negative value per thread; valid in all threads.
 template <class T, int Columns>
-__device__ __forceinline__ T block_max(T value, Exchange<T, Columns>& shared) {
+__device__ __forceinline__ T block_max(T value, SharedState<T, Columns>& shared) {
     value = lanes_max(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) shared.largest[threadIdx.x / 32] = value;
@@ -60,10 +60,10 @@ __device__ __forceinline__ T block_max(T value, Exchange<T, Columns>& shared) {
     return value;
 }
 
-/// max_i sum_j |a_ij|, in all threads.
+/// max_i sum_j |a_ij|, valid in all threads.
 template <class T, int Columns>
-__device__ __forceinline__ T norm_of_tiles(const Tile<T, Columns>& tile,
-                                           Exchange<T, Columns>& shared) {
+__device__ __forceinline__ T row_sum_norm(const Tile<T, Columns>& tile,
+                                          SharedState<T, Columns>& shared) {
     T largest = T(0);
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
@@ -80,18 +80,18 @@ __device__ __forceinline__ T norm_of_tiles(const Tile<T, Columns>& tile,
 }
 
 /// The row of largest magnitude in the pivot column among those not yet chosen, the first of
-/// equals, found by each warp for itself. Lane l looks after the rows l + 32 q, whose bit q of
-/// `chosen` it keeps. The row takes seven bits of the magnitude's high word (see magnitude_bits),
-/// so magnitudes that differ by less than 2^-13 of the larger may count as equal.
+/// equals; each warp finds it redundantly. Lane l searches the rows l + 32 q; bit q of `chosen`
+/// marks former pivot rows. The row index occupies seven bits of the magnitude's high word (see
+/// magnitude_bits), so magnitudes that differ by less than 2^-13 of the larger may count as equal.
 template <class T, int Columns>
-__device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared,
+__device__ __forceinline__ int find_pivot_row(const SharedState<T, Columns>& shared,
                                               unsigned& chosen) {
-    constexpr int rows_a_lane = (Exchange<T, Columns>::capacity + 31) / 32;
+    constexpr int rows_per_lane = (SharedState<T, Columns>::capacity + 31) / 32;
     constexpr unsigned bits = magnitude_bits & ~127u;
     const int lane = int(threadIdx.x) % 32;
     unsigned key = 0;
 #pragma unroll
-    for (int q = 0; q < rows_a_lane; ++q) {
+    for (int q = 0; q < rows_per_lane; ++q) {
         if ((chosen >> q & 1) == 0) {
             const int row = lane + 32 * q;
             key = max(key, (high_word(shared.column[row]) & bits) | unsigned(127 - row));
@@ -102,22 +102,22 @@ __device__ __forceinline__ int find_pivot_row(const Exchange<T, Columns>& shared
     return found;
 }
 
-/// The pivot column of step k, which register j of the threads that hold it has.
+/// Writes the pivot column of step k, held in register j, to shared memory.
 template <class T, int Columns>
 __device__ __forceinline__ void share_column(const Tile<T, Columns>& tile, int k, int j,
-                                             Exchange<T, Columns>& shared) {
+                                             SharedState<T, Columns>& shared) {
     if (tile.x != k % grid_columns) return;
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][j];
 }
 
-/// The multipliers of step k, by the first threads, one for each row. Returns, in these, whether
-/// the pivot is of use.
+/// Writes the multipliers of step k, one row per thread in the first threads. Returns, in these,
+/// whether pivot and reciprocal are finite.
 template <class T, int Columns>
 __device__ __forceinline__ bool share_multipliers(int n, int k, int pivot_row,
-                                                  Exchange<T, Columns>& shared) {
+                                                  SharedState<T, Columns>& shared) {
     const int thread = int(threadIdx.x);
-    if (thread >= Exchange<T, Columns>::capacity) return true;
+    if (thread >= SharedState<T, Columns>::capacity) return true;
     const T pivot = shared.column[pivot_row];
     const T reciprocal = T(1) / pivot;
     T multiplier = T(0);
@@ -132,16 +132,17 @@ __device__ __forceinline__ bool share_multipliers(int n, int k, int pivot_row,
     return isfinite(pivot) && isfinite(reciprocal);
 }
 
-/// The pivot row of step k. Leaves in the pivot column, register 0, what makes the update of the
-/// whole matrix right there too: 1 in the pivot row, 0 in all others.
+/// Writes the pivot row of step k to shared memory, and replaces the pivot column, register 0, by
+/// 1 in the pivot row and 0 elsewhere, so that one update serves the whole matrix.
 template <class T, int Columns>
 __device__ __forceinline__ void share_pivot_row(Tile<T, Columns>& tile, int k, int pivot_row,
-                                                Exchange<T, Columns>& shared) {
+                                                SharedState<T, Columns>& shared) {
     if (tile.x == k % grid_columns) {
 #pragma unroll
         for (int i = 0; i < tile_rows; ++i) tile.a[i][0] = T(tile.row(i) == pivot_row ? 1 : 0);
     }
-    const int warp_of_row = pivot_row % (4 * Columns) / 4;  // A warp has four rows at a stretch.
+    const int warp_of_row =
+        pivot_row % (4 * Columns) / 4;  // A warp holds groups of four adjacent rows.
     if (warp_of_row != int(threadIdx.x) / 32) return;
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
@@ -154,10 +155,10 @@ __device__ __forceinline__ void share_pivot_row(Tile<T, Columns>& tile, int k, i
     }
 }
 
-/// Step k of the registers First .. Last - 1 of each row: a += multiplier entry.
+/// Rank-1 update of step k in registers First .. Last - 1 of each row.
 template <int First, int Last, class T, int Columns>
 __device__ __forceinline__ void update(Tile<T, Columns>& tile, int k,
-                                       const Exchange<T, Columns>& shared) {
+                                       const SharedState<T, Columns>& shared) {
     T multiplier[tile_rows];
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) multiplier[i] = shared.multiplier[k % 2][tile.row(i)];
@@ -169,7 +170,7 @@ __device__ __forceinline__ void update(Tile<T, Columns>& tile, int k,
     }
 }
 
-/// Register j takes the place of register j - 1, so that the pivot column is always register 0.
+/// Moves register j to register j - 1, so that the pivot column is always register 0.
 template <class T, int Columns>
 __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
 #pragma unroll
@@ -183,75 +184,74 @@ __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
 
 /// State of a thread during the elimination.
 template <class T>
-struct Progress {
+struct EliminationState {
     unsigned chosen = 0;  ///< See find_pivot_row.
     int pivot_row = 0;
-    int info = 0;          ///< In the first threads, one for each row.
-    T largest_met = T(0);  ///< Of the |u_kj| that this thread met.
+    int info = 0;    ///< Valid in the first threads, one per row.
+    T max_u = T(0);  ///< Largest |u_kj| seen by this thread.
 };
 
-/// Updates the matrix by step k and prepares the next one, if there is one. Turn: the pivot column
-/// of the next step is in register 1; the registers are rotated.
-/// The next pivot column is updated and shared ahead of the others: some warps look for the pivot
-/// and divide by it while others are still at work on the rest of the matrix.
-template <bool Turn, class T, int Columns>
+/// Updates the matrix by step k and prepares step k + 1. Rotate: the next pivot column is in
+/// register 1, and the registers are rotated. Look-ahead: the next pivot column is updated and
+/// shared first, so that the pivot search and division overlap the update of the other columns.
+template <bool Rotate, class T, int Columns>
 __device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, int k,
-                                               Exchange<T, Columns>& shared, bool want_growth,
-                                               Progress<T>& progress) {
-    constexpr int ahead = Turn ? 2 : 1;
+                                               SharedState<T, Columns>& shared, bool wants_growth,
+                                               EliminationState<T>& state) {
+    constexpr int lookahead = Rotate ? 2 : 1;
     const int thread = int(threadIdx.x);
     const int next = k + 1;
-    if (want_growth && thread < Exchange<T, Columns>::capacity) {
-        const int slot = (thread / grid_columns + k / grid_columns) % Columns;
-        if (thread % grid_columns + grid_columns * slot > k) {
-            progress.largest_met =
-                fmax(progress.largest_met, fabs(shared.pivot_row[k % 2][thread]));
+    if (wants_growth && thread < SharedState<T, Columns>::capacity) {
+        const int offset = (thread / grid_columns + k / grid_columns) % Columns;
+        if (thread % grid_columns + grid_columns * offset > k) {
+            state.max_u = fmax(state.max_u, fabs(shared.pivot_row[k % 2][thread]));
         }
     }
-    update<0, ahead>(tile, k, shared);
+    update<0, lookahead>(tile, k, shared);
     if (next < n) {
-        share_column(tile, next, ahead - 1, shared);
+        share_column(tile, next, lookahead - 1, shared);
         __syncthreads();
-        progress.pivot_row = find_pivot_row(shared, progress.chosen);
-        const bool usable = share_multipliers(n, next, progress.pivot_row, shared);
-        if (progress.info == 0 && !usable) progress.info = next + 1;
+        state.pivot_row = find_pivot_row(shared, state.chosen);
+        const bool usable = share_multipliers(n, next, state.pivot_row, shared);
+        if (state.info == 0 && !usable) state.info = next + 1;
     }
-    update<ahead, Columns>(tile, k, shared);
-    if (Turn) rotate(tile);
-    if (next < n) share_pivot_row(tile, next, progress.pivot_row, shared);
+    update<lookahead, Columns>(tile, k, shared);
+    if (Rotate) rotate(tile);
+    if (next < n) share_pivot_row(tile, next, state.pivot_row, shared);
     __syncthreads();
 }
 
 /// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. The registers end up rotated
 /// (n + 15) / 16 times.
 template <class T, int Columns>
-__device__ __forceinline__ Progress<T> eliminate(Tile<T, Columns>& tile, int n,
-                                                 Exchange<T, Columns>& shared, bool want_growth) {
-    Progress<T> progress;
+__device__ __forceinline__ EliminationState<T> eliminate(Tile<T, Columns>& tile, int n,
+                                                         SharedState<T, Columns>& shared,
+                                                         bool wants_growth) {
+    EliminationState<T> state;
     for (int q = 0; q < 4; ++q) {
-        progress.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
+        state.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
     }
     share_column(tile, 0, 0, shared);
     __syncthreads();
-    progress.pivot_row = find_pivot_row(shared, progress.chosen);
-    if (!share_multipliers(n, 0, progress.pivot_row, shared)) progress.info = 1;
-    share_pivot_row(tile, 0, progress.pivot_row, shared);
+    state.pivot_row = find_pivot_row(shared, state.chosen);
+    if (!share_multipliers(n, 0, state.pivot_row, shared)) state.info = 1;
+    share_pivot_row(tile, 0, state.pivot_row, shared);
     __syncthreads();
 #pragma unroll 1
     for (int start = 0; start < n; start += grid_columns) {
         const int last = min(start + grid_columns, n) - 1;
 #pragma unroll 1
         for (int k = start; k < last; ++k) {
-            eliminate_step<false>(tile, n, k, shared, want_growth, progress);
+            eliminate_step<false>(tile, n, k, shared, wants_growth, state);
         }
-        eliminate_step<true>(tile, n, last, shared, want_growth, progress);
+        eliminate_step<true>(tile, n, last, shared, wants_growth, state);
     }
-    return progress;
+    return state;
 }
 
 template <class T, int Columns>
 __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int n, int info,
-                                              const Exchange<T, Columns>& shared,
+                                              const SharedState<T, Columns>& shared,
                                               const StridedMatrix<T>& x) {
     const T nan = std::numeric_limits<T>::quiet_NaN();
 #pragma unroll
@@ -274,7 +274,7 @@ __device__ __forceinline__ void store_inverse(const Tile<T, Columns>& tile, int 
 template <class T, int Columns>
 __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
     invert_kernel(const __grid_constant__ InvertJob<T> job, Index first, bool first_in_chain) {
-    __shared__ Exchange<T, Columns> shared;
+    __shared__ SharedState<T, Columns> shared;
     if (begin_in_chain(first_in_chain)) return;
     const Offset position = Offset(first) + blockIdx.x;
     const Offset b = job.order != nullptr ? Offset(job.order[position]) : position;
@@ -284,7 +284,7 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
     tile.y = int(threadIdx.x) / grid_columns;
 
     const StridedMatrix<const T> a(job.a, b, n);
-    T largest_given = T(0);
+    T max_a = T(0);
 #pragma unroll
     for (int j = 0; j < Columns; ++j) {
         const int column = tile.column(j, 0);
@@ -292,15 +292,15 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
         for (int i = 0; i < tile_rows; ++i) {
             const int row = tile.row(i);
             tile.a[i][j] = row < n && column < n ? a(row, column) : T(0);
-            largest_given = fmax(largest_given, fabs(tile.a[i][j]));
+            max_a = fmax(max_a, fabs(tile.a[i][j]));
         }
     }
-    const bool want_condition = job.results.reciprocal_condition != nullptr;
-    const bool want_growth = job.results.pivot_growth != nullptr;
-    const T norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
+    const bool wants_condition = job.results.reciprocal_condition != nullptr;
+    const bool wants_growth = job.results.pivot_growth != nullptr;
+    const T norm = wants_condition ? row_sum_norm(tile, shared) : T(0);
 
-    Progress<T> progress = eliminate(tile, n, shared, want_growth);
-    T check = T(0);  // Becomes NaN when an element is not finite.
+    EliminationState<T> state = eliminate(tile, n, shared, wants_growth);
+    T check = T(0);  // NaN if an element is not finite.
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
         const T scale = tile.row(i) < n ? shared.reciprocal[tile.row(i)] : T(0);
@@ -310,26 +310,25 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
             check = fma(tile.a[i][j], T(0), check);
         }
     }
-    const bool failed = __syncthreads_or(progress.info != 0 || !(check == T(0)));
-    const int info = progress.info == 0 && failed ? n : progress.info;
-    const T inverse_norm = want_condition ? norm_of_tiles(tile, shared) : T(0);
-    if (want_growth) {
-        largest_given = block_max(largest_given, shared);
-        progress.largest_met = block_max(progress.largest_met, shared);
+    const bool failed = __syncthreads_or(state.info != 0 || !(check == T(0)));
+    const int info = state.info == 0 && failed ? n : state.info;
+    const T inverse_norm = wants_condition ? row_sum_norm(tile, shared) : T(0);
+    if (wants_growth) {
+        max_a = block_max(max_a, shared);
+        state.max_u = block_max(state.max_u, shared);
     }
     if (threadIdx.x == 0) {
-        write_results(job.results, b, info, norm, inverse_norm,
-                      progress.largest_met / largest_given);
+        write_results(job.results, b, info, norm, inverse_norm, state.max_u / max_a);
     }
     if (job.store) store_inverse(tile, n, info, shared, StridedMatrix<T>(job.x, b, n));
 }
 
-/// Matrices of up to 16 Columns rows, but more than 16 (Columns - 1), and the larger ones.
+/// Launches the matrices of 16 (Columns - 1) + 1 .. 16 Columns rows, after the larger ones.
 template <int Columns, class T>
-void invert_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+void launch_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     constexpr Index largest = grid_columns * Columns;
     constexpr Index smallest = std::max(largest - grid_columns, Index(32)) + 1;
-    if constexpr (largest < largest_size) invert_from<Columns + 1>(chain, job);
+    if constexpr (largest < largest_size) launch_from<Columns + 1>(chain, job);
     Index first = 0;
     Index count = job.a.size >= smallest && job.a.size <= largest ? job.a.count : 0;
     if (job.plan != nullptr) {
@@ -345,7 +344,7 @@ void invert_from(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
 
 template <class T>
 void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    invert_from<3>(chain, job);
+    launch_from<3>(chain, job);
 }
 
 template decltype(invert_large<float>) invert_large<float>;

@@ -10,29 +10,28 @@
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
-/// Inversion of FP64 matrices of 25..32 rows on tensor instructions, one a warp; a source file
-/// instantiates it for each size.
+/// Inversion of FP64 matrices of 25..32 rows on tensor cores, one per warp.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
 
 namespace {
 
-/// Shared memory of a warp: first the given matrix, then panels, then D.
+/// Shared memory of a warp: first the matrix, then panels, then D (see PanelTile::invert).
 template <int n>
 struct alignas(16) PanelStage {
-    static constexpr int pitch = 36;  ///< Of columns: no lanes of a tile meet in a bank.
+    static constexpr int pitch = 36;  ///< Of columns; free of bank conflicts within a tile.
     union {
         double values[n * pitch];
         PanelMemory panels;
     };
-    int places[32];  ///< Of the columns of D in `values`, by the rows of their pivots.
+    int offsets[32];  ///< Of the columns of D in `values`, indexed by the rows of their pivots.
     double norm;
-    double largest;  ///< Entry of A.
+    double max_a;  ///< max |a_ij|.
     unsigned long long arrived;
 };
 
-/// value(row, column) for the entries of a tile that lie in the matrix.
+/// Sets the entries of a tile to value(row, column) inside the matrix, 0 outside.
 template <int n, class Value>
 __device__ __forceinline__ void fill_tile(PanelTile<n>& tile, Value&& value) {
     const int q = int(threadIdx.x) % 32 / 4;
@@ -56,19 +55,19 @@ __device__ __forceinline__ void load_values(PanelTile<n>& tile,
     fill_tile(tile, [&](int row, int column) { return a(row, column); });
 }
 
-/// By bulk copies, where the layout lets them; whether it does.
+/// Loads by bulk copies and returns true if the layout allows it.
 template <int n>
 __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatrix<const double>& a,
                                           PanelStage<n>& stage) {
 #if __CUDA_ARCH__ >= 900
     const int lane = int(threadIdx.x) % 32;
-    const bool at_chunk = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
+    const bool aligned = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
     const CopyBarrier barrier(&stage.arrived);
-    // Elsewhere n itself is a good pitch.
+    // For other n the matrix is copied as it is: pitch n has few bank conflicts.
     constexpr bool by_columns = n % 16 == 0;
     const bool fits =
         a.row_stride == 1 && (by_columns ? a.column_stride % 2 == 0 : a.column_stride == n);
-    if (!fits || (n % 2 == 0 && !at_chunk)) return false;
+    if (!fits || (n % 2 == 0 && !aligned)) return false;
     constexpr int values = n * n / 2 * 2;
     if (lane == 0) barrier.init();
     __syncwarp();
@@ -81,12 +80,12 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
         barrier.wait(0);
         fill_tile(tile,
                   [&](int row, int column) { return stage.values[column * stage.pitch + row]; });
-    } else {  // Of an odd size all but the last value, or all but the first.
-        const int skip = at_chunk ? 0 : 1;
+    } else {  // Odd n: all but the last value, or all but the first, by bulk copy.
+        const int skip = aligned ? 0 : 1;
         if (lane == 0) {
             barrier.copy(a.start + skip, stage.values + 2 * skip, values * int(sizeof(double)));
             if (n % 2 == 1) {
-                const int other = at_chunk ? values : 0;
+                const int other = aligned ? values : 0;
                 stage.values[skip + other] = a.start[other];
             }
         }
@@ -100,15 +99,15 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
 #endif
 }
 
-/// The largest of the lanes' values, which are not negative; NaN is largest.
-__device__ __forceinline__ double largest_of_warp(double value) {
+/// The maximum of the non-negative values of all lanes; NaN is largest.
+__device__ __forceinline__ double warp_max(double value) {
     const unsigned high = unsigned(__double2hiint(value));
     const unsigned highest = __reduce_max_sync(full_warp, high);
     const unsigned low = high == highest ? unsigned(__double2loint(value)) : 0u;
     return __hiloint2double(int(highest), int(__reduce_max_sync(full_warp, low)));
 }
 
-/// The largest sum of magnitudes along the rows of a tile.
+/// max_i sum_j |a_ij| of a tile.
 template <int n>
 __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
     double sums[4] = {};
@@ -119,7 +118,7 @@ __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
             sums[u] += fabs(tile.c[u][t][0]) + fabs(tile.c[u][t][1]);
         }
     }
-    // The four lanes of a row exchange their sums; each goes on with half of them.
+    // Transposing reduction over the four lanes of a row: each keeps half of the sums per step.
     const bool odd = threadIdx.x % 2 == 1;
 #pragma unroll
     for (int u = 0; u < 4; u += 2) {
@@ -129,7 +128,7 @@ __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
     const bool upper = threadIdx.x % 4 >= 2;
     const double sent = upper ? sums[0] : sums[2];
     const double sum = (upper ? sums[2] : sums[0]) + __shfl_xor_sync(full_warp, sent, 2);
-    return largest_of_warp(sum);
+    return warp_max(sum);
 }
 
 template <int n>
@@ -142,19 +141,19 @@ __device__ __forceinline__ double largest_entry(const PanelTile<n>& tile) {
             largest = fmax(largest, fmax(fabs(tile.c[u][t][0]), fabs(tile.c[u][t][1])));
         }
     }
-    return largest_of_warp(largest);
+    return warp_max(largest);
 }
 
-/// D of a tile to shared memory, with its entries 1.
+/// Stores D to shared memory and adds its entries 1.
 template <int n>
-__device__ __forceinline__ void put_d(const PanelTile<n>& tile, const PanelPivots& pivots,
-                                      PanelStage<n>& stage) {
+__device__ __forceinline__ void store_d(const PanelTile<n>& tile, const PanelPivots& pivots,
+                                        PanelStage<n>& stage) {
     const int lane = int(threadIdx.x) % 32;
 #pragma unroll
     for (int t = 0; t < PanelTile<n>::tiles; ++t) {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-            const int column = PanelTile<n>::column(PanelTile<n>::tile_after(t), lane % 4, e);
+            const int column = PanelTile<n>::column(PanelTile<n>::rotated_tile(t), lane % 4, e);
             double* const to = stage.values + column * stage.pitch + lane / 4;
 #pragma unroll
             for (int u = 0; u < PanelTile<n>::tiles; ++u) {
@@ -162,35 +161,36 @@ __device__ __forceinline__ void put_d(const PanelTile<n>& tile, const PanelPivot
             }
         }
     }
-    stage.places[lane] = pivots.column * stage.pitch;
+    stage.offsets[lane] = pivots.column * stage.pitch;
     __syncwarp();
     if (lane < n) stage.values[lane * stage.pitch + pivots.row] += 1.0;
     __syncwarp();
 }
 
-/// put(j, element j) for row `lane` of the inverse, whose sum of magnitudes is returned.
-template <int n, class Put>
-__device__ __forceinline__ double for_row(const PanelStage<n>& stage, const PanelPivots& pivots,
-                                          Put&& put) {
+/// Calls store(j, element j) for row `lane` of the inverse; returns the sum of magnitudes of the
+/// row.
+template <int n, class Store>
+__device__ __forceinline__ double for_inverse_row(const PanelStage<n>& stage,
+                                                  const PanelPivots& pivots, Store&& store) {
     const double* const d = stage.values + pivots.row;
     const double reciprocal = __shfl_sync(full_warp, pivots.reciprocal, pivots.row);
     double sum = 0;
 #pragma unroll
     for (int j = 0; j < n; j += 4) {
-        const int4 place = *reinterpret_cast<const int4*>(stage.places + j);
+        const int4 place = *reinterpret_cast<const int4*>(stage.offsets + j);
         const int of_column[4] = {place.x, place.y, place.z, place.w};
 #pragma unroll
         for (int i = 0; i < 4 && i < n - j; ++i) {
             const double value = d[of_column[i]] * reciprocal;
             sum += fabs(value);
-            put(j + i, value);
+            store(j + i, value);
         }
     }
     return int(threadIdx.x) % 32 < n ? sum : 0.0;
 }
 
-/// The matrix of this warp among the `count` from `first` on in the order, or -1. Found anew at
-/// each call: no registers hold it meanwhile.
+/// The matrix of this warp among the `count` from `first` on in the order, or -1.
+/// Recomputed at each call (volatile asm), so that no registers hold it in between.
 __device__ __forceinline__ Offset matrix_of_warp(const Index* order, Index first, Index count) {
     unsigned block;
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
     }
     if constexpr (growth) {
         const double largest = largest_entry(tile);
-        if (lane == 0) stage.largest = largest;
+        if (lane == 0) stage.max_a = largest;
     }
     PanelPivots pivots = tile.template invert<false, growth>(stage.panels);
     if (pivots.info != 0) {
@@ -232,43 +232,44 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
         load_values(tile, StridedMatrix<const double>(job.a, b, n));
         pivots = tile.template invert<true, growth>(stage.panels);
     }
-    put_d(tile, pivots, stage);
+    store_d(tile, pivots, stage);
 
     const Offset b = matrix_of_warp(job.order, first, count);
     const StridedMatrix<double> x(job.x, b, n);
     double* const to = x.start + lane * x.row_stride;
     double sum;
     if (!job.store) {
-        sum = for_row(stage, pivots, [](int, double) {});
+        sum = for_inverse_row(stage, pivots, [](int, double) {});
     } else if (x.row_stride == 1 && x.column_stride == n) {
-        sum = for_row(stage, pivots, [&](int j, double value) {
+        sum = for_inverse_row(stage, pivots, [&](int j, double value) {
             if (lane < n) to[j * n] = value;
         });
     } else {
-        sum = for_row(stage, pivots, [&](int j, double value) {
+        sum = for_inverse_row(stage, pivots, [&](int j, double value) {
             if (lane < n) to[j * x.column_stride] = value;
         });
     }
     int info = pivots.info;
     if (info == 0 && __any_sync(full_warp, !isfinite(sum))) {
-        bool finite = true;  // A sum may overflow where no element does.
-        for_row(stage, pivots, [&](int, double value) { finite = finite && isfinite(value); });
+        bool finite = true;  // The sum may overflow although all elements are finite.
+        for_inverse_row(stage, pivots,
+                        [&](int, double value) { finite = finite && isfinite(value); });
         if (__any_sync(full_warp, !finite && lane < n)) info = n;
     }
     if (info != 0 && job.store && lane < n) {
         for (int j = 0; j < n; ++j)
             to[j * x.column_stride] = std::numeric_limits<double>::quiet_NaN();
     }
-    const double inverse_norm = largest_of_warp(sum);
-    const double grown = growth ? largest_of_warp(pivots.largest) / stage.largest : 0.0;
-    if (lane == 0) write_results(job.results, b, info, stage.norm, inverse_norm, grown);
+    const double inverse_norm = warp_max(sum);
+    const double pivot_growth = growth ? warp_max(pivots.max_u) / stage.max_a : 0.0;
+    if (lane == 0) write_results(job.results, b, info, stage.norm, inverse_norm, pivot_growth);
 }
 
 }  // namespace
 
 template <bool growth>
 void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job) {
-    for_exact_sizes<25, 32>([&](auto size) {
+    for_compiled_sizes<25, 32>([&](auto size) {
         constexpr int n = decltype(size)::value;
         if (const Index count = job.count(n); count > 0) {
             chain.launch(invert_panels_kernel<n, growth>, blocks_for(count, panel_warps),

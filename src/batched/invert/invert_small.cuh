@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "base/check_cuda.hpp"
-#include "batched/invert/invert_lanes.cuh"
+#include "batched/invert/invert_per_thread.cuh"
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/gauss_jordan.cuh"
@@ -13,7 +13,7 @@
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
-/// Kernels for matrices of 1..32 rows; a source file instantiates some of one type.
+/// Inversion of matrices of 1..32 rows, several per warp.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
@@ -21,20 +21,20 @@ using namespace tessera::cuda;
 namespace {
 
 /// The matrices of one size in a launch. A thread block works on one size only, so that the
-/// compiler sees that all its lanes take the same number of steps (else it copies the registers
-/// every step).
+/// compiler knows that all its lanes take the same number of steps; otherwise it copies the
+/// registers in every step.
 struct SizeRange {
     int n;
-    Index first;  ///< Among the matrices of the batch in the order of the plan.
+    Index first;  ///< Position in the order of the plan.
     Index count;
-    unsigned block_end;  ///< Thread blocks of this range and of those before it.
+    unsigned block_end;  ///< Thread blocks up to the end of this range.
     StageShape stage;
 };
-constexpr int most_ranges = 8;
+constexpr int max_ranges = 8;
 
 template <class T>
 struct SmallJob : InvertJob<T> {
-    SizeRange ranges[most_ranges];
+    SizeRange ranges[max_ranges];
 };
 
 /// Shared memory of one warp: staged matrices, tables of steps, addresses of the matrices, norms.
@@ -89,11 +89,11 @@ __device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile], int n, int 
     return lanes_max<Lanes>(largest);
 }
 
-/// Lane l of a group takes the rows l + Lanes i of an n x n matrix in shared memory. Columns from n
-/// on repeat the last one; rows from n on hold whatever lies there: neither is ever a pivot, and so
-/// neither touches the others.
+/// Lane l of a group loads the rows l + Lanes i of an n x n matrix from shared memory. Columns from
+/// n on repeat the last one; rows from n on are arbitrary. Neither is ever a pivot, so neither
+/// affects the others.
 template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ void take_rows(T (&a)[Rows][Tile], const T* matrix, int n, int lane) {
+__device__ __forceinline__ void load_rows(T (&a)[Rows][Tile], const T* matrix, int n, int lane) {
     const T* row = matrix + lane;
 #pragma unroll
     for (int j = 0; j < Tile; ++j) {
@@ -103,9 +103,9 @@ __device__ __forceinline__ void take_rows(T (&a)[Rows][Tile], const T* matrix, i
     }
 }
 
-/// Scales the rows that gauss_jordan left by the reciprocals of their pivots and returns their
-/// largest sum of magnitudes; info becomes n where it is 0 and an element is not finite. `step`
-/// receives the steps of the rows. A matrix with info becomes NaN.
+/// Scales the rows computed by gauss_jordan by the reciprocals of their pivots and returns their
+/// largest sum of magnitudes. info becomes n if it is 0 and an element is not finite. `step`
+/// receives the pivot steps of the rows. A failed matrix becomes NaN.
 template <int Lanes, class T, int Rows, int Tile>
 __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table, int n, int lane,
                                         int& info, int (&step)[Rows]) {
@@ -152,9 +152,9 @@ __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table,
 
 /// Gauss-Jordan elimination with implicit partial pivoting; one matrix per `lanes` lanes, `rows`
 /// rows per lane in registers, the pivot row broadcast by shuffles. Matrices are staged in shared
-/// memory by cp.async. Exact: all have Tile rows, so that addresses are constants.
-template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool careful,
-          bool Exact>
+/// memory by cp.async. With FixedSize all matrices have Tile rows, so that offsets are constants.
+template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool checked,
+          bool FixedSize>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes,
                         bool first_in_chain) {
@@ -171,50 +171,51 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
 
     if (begin_in_chain(first_in_chain)) return;
     int r = 0;
-    if (!Exact) {
+    if (!FixedSize) {
         while (blockIdx.x >= job.ranges[r].block_end) ++r;
     }
-    const int n = Exact ? Tile : job.ranges[r].n;
-    constexpr StageShape exact_stage = stage_shape(Tile, int(sizeof(T)), lanes);
-    constexpr bool each_padded = Exact && exact_stage.padded == 1;  // As most sizes are.
-    // The matrices of a warp end within 16 bytes for FP32 and 31 rows.
-    constexpr bool by_halves =
-        Exact && exact_stage.pad == 0 && Layout::matrices * Tile * Tile * int(sizeof(T)) % 16 != 0;
-    constexpr int chunk = by_halves ? 8 : 16;
+    const int n = FixedSize ? Tile : job.ranges[r].n;
+    constexpr StageShape fixed_stage = stage_shape(Tile, int(sizeof(T)), lanes);
+    constexpr bool pad_each =
+        FixedSize && fixed_stage.matrices_per_pad == 1;  // True for most sizes.
+    // FP32, 31 rows: the matrices of a warp are not a multiple of 16 bytes.
+    constexpr bool half_chunks = FixedSize && fixed_stage.pad == 0 &&
+                                 Layout::matrices * Tile * Tile * int(sizeof(T)) % 16 != 0;
+    constexpr int chunk = half_chunks ? 8 : 16;
     const auto stage = [&]() -> const StageShape& { return job.ranges[r].stage; };
     T a[rows][Tile];
     {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
-        if (matrices.here == 0) return;
+        if (matrices.count == 0) return;
         load_matrices<chunk>(job.a, matrices, stage(), staged);
         wait_for_copies();
     }
     const auto in_shared = [&](int m) {
-        return staged + (each_padded ? m * stage().stride : stage().place(m));
+        return staged + (pad_each ? m * stage().stride : stage().offset(m));
     };
     const auto matrix_of_group = [&] {
-        return each_padded ? group : stage().matrix_of_group(group, Layout::matrices);
+        return pad_each ? group : stage().matrix_of_group(group, Layout::matrices);
     };
-    const auto take = [&] {
+    const auto load = [&] {
         const WarpMatrices matrices = matrices_of_warp<T, Layout>(job, r, n, addresses);
-        take_rows<lanes>(a, in_shared(min(matrix_of_group(), matrices.here - 1)), n, lane);
+        load_rows<lanes>(a, in_shared(min(matrix_of_group(), matrices.count - 1)), n, lane);
     };
-    take();
-    // Parked in shared memory during the elimination to reduce register pressure.
-    T* const parked = reinterpret_cast<T*>(addresses + Layout::address_bytes + 8 * group);
+    load();
+    // In shared memory during the elimination to reduce register pressure.
+    T* const saved_norm = reinterpret_cast<T*>(addresses + Layout::address_bytes + 8 * group);
     if (job.results.reciprocal_condition != nullptr) {
         const T norm = row_sum_norm<lanes>(a, n, lane);
-        if (lane == 0) *parked = norm;
+        if (lane == 0) *saved_norm = norm;
     }
-    T met = Growth ? largest_entry<lanes>(a, n, lane) : T(0);
-    const T given = met;
+    T max_u = Growth ? largest_entry<lanes>(a, n, lane) : T(0);
+    const T max_a = max_u;
     const unsigned steps = shared_address(table);
-    int info = gauss_jordan<lanes, careful, Growth, false>(a, n, n, lane, steps, met);
-    asm volatile("" : "+r"(r));  // What depends on it is found again, not kept in registers.
-    if (!careful && __any_sync(full_warp, info != 0)) {
-        take();
-        met = given;
-        info = gauss_jordan<lanes, true, Growth, false>(a, n, n, lane, steps, met);
+    int info = gauss_jordan<lanes, checked, Growth, false>(a, n, n, lane, steps, max_u);
+    asm volatile("" : "+r"(r));  // Recompute what depends on r instead of holding it in registers.
+    if (!checked && __any_sync(full_warp, info != 0)) {
+        load();
+        max_u = max_a;
+        info = gauss_jordan<lanes, true, Growth, false>(a, n, n, lane, steps, max_u);
     }
     invert_permutation<lanes>(table, info == 0 ? n : 0, lane);
 
@@ -223,10 +224,11 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     int step[rows];
     const T inverse_norm = scale_rows<lanes>(a, table, n, lane, info, step);
     const int m = matrix_of_group();
-    if (m < matrices.here && lane == 0) {
+    if (m < matrices.count && lane == 0) {
         const Offset position = matrices.first + m;
         const Offset b = job.order == nullptr ? position : job.order[position];
-        write_results(job.results, b, info, *parked, inverse_norm, Growth ? met / given : T(0));
+        write_results(job.results, b, info, *saved_norm, inverse_norm,
+                      Growth ? max_u / max_a : T(0));
     }
     if (!job.store) return;
     T* const to = in_shared(m);
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         T* const column = to + int(rotated[j].row) * n;
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            if (m < matrices.here && lane + lanes * i < n) column[step[i]] = a[i][j];
+            if (m < matrices.count && lane + lanes * i < n) column[step[i]] = a[i][j];
         }
     }
     __syncwarp();
@@ -253,68 +255,69 @@ __global__ void __launch_bounds__(empty_threads)
     });
 }
 
-/// One launch for those of the sizes smallest .. Tile that `wanted`(n) names, or the first
-/// most_ranges of them. Returns the size to go on with.
-template <class T, int Tile, bool Growth, bool Exact, int lanes, int rows, int thread_blocks,
-          bool careful, class Wanted>
-int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& given, int smallest,
-                 Wanted&& wanted) {
+/// Launches one kernel for the sizes n in smallest .. Tile with selected(n), at most max_ranges of
+/// them. Returns the next size to be launched.
+template <class T, int Tile, bool Growth, bool FixedSize, int lanes, int rows, int thread_blocks,
+          bool checked, class Selected>
+int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& batch, int smallest,
+                 Selected&& selected) {
     using Shared = SmallLayout<T, Tile, lanes>;
-    SmallJob<T> job{given, {}};
+    SmallJob<T> job{batch, {}};
     unsigned blocks = 0;
     int stage_values = 0;
     int ranges = 0;
     int n = smallest;
-    for (; n <= Tile && ranges < most_ranges; ++n) {
-        const Index count = given.count(n);
-        if (count == 0 || !wanted(n)) continue;
+    for (; n <= Tile && ranges < max_ranges; ++n) {
+        const Index count = batch.count(n);
+        if (count == 0 || !selected(n)) continue;
         blocks += blocks_for(count, small_warps * Shared::matrices);
         const StageShape stage = stage_shapes<int(sizeof(T)), lanes>[std::size_t(n)];
-        stage_values = std::max(stage_values, stage.place(Shared::matrices));
-        job.ranges[ranges++] = {n, given.first(n), count, blocks, stage};
+        stage_values = std::max(stage_values, stage.offset(Shared::matrices));
+        job.ranges[ranges++] = {n, batch.first(n), count, blocks, stage};
     }
     if (blocks == 0) return n;
-    // Rows behind the last matrix are read, without need.
+    // Rows after the last matrix may be read; they are not used.
     const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = small_warps * (stage_bytes + Shared::fixed_bytes);
     const auto kernel =
-        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, careful, Exact>;
+        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, checked, FixedSize>;
     chain.launch(kernel, blocks, 32 * small_warps, bytes, job, stage_bytes);
     return n;
 }
 
-/// The matrices of n rows, by the kernel made for n: the one place that chooses it.
+/// The matrices of n rows, by a kernel for this n: the one place that selects it.
 template <class T, int n>
-void launch_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    if constexpr (lane_thread_blocks<T, n>() > 0) {
-        if (is_one_run(job)) return launch_lanes<T, n, lane_thread_blocks<T, n>()>(chain, job);
+void launch_fixed_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    if constexpr (per_thread_blocks<T, n>() > 0) {
+        if (supports_per_thread(job))
+            return launch_per_thread<T, n, per_thread_blocks<T, n>()>(chain, job);
     }
     constexpr SmallShape shape = small_shape<T, n>();
-    launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.careful>(
+    launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.checked>(
         chain, job, n, [](int) { return true; });
 }
 
 }  // namespace
 
 template <class T, int First, int Last>
-void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    for_exact_sizes<First, Last>([&](auto n) {
-        if (job.count(n()) > 0) launch_exact<T, n()>(chain, job);
+void invert_fixed_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    for_compiled_sizes<First, Last>([&](auto n) {
+        if (job.count(n()) > 0) launch_fixed_size<T, n()>(chain, job);
     });
 }
 
 template <class T>
-void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+void invert_any_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     const bool growth = job.results.pivot_growth != nullptr;
     int next = 1;
     while (next <= std::min(job.largest(), Index(32))) {
-        with_tile<8>(next, [&](auto tile) {  // Rarely needed: a few register widths are enough.
+        with_tile<8>(next, [&](auto tile) {  // Rarely used: few register widths suffice.
             constexpr int width = decltype(tile)::value;
             constexpr SmallShape shape = small_shape<T, width>();
             next = launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
-                                shape.careful>(chain, job, next, [&](int n) {
+                                shape.checked>(chain, job, next, [&](int n) {
                 const bool by_panels = std::is_same_v<T, double> && n > 24;
-                return !exact_compiled(n) || (growth && !by_panels);
+                return !size_compiled(n) || (growth && !by_panels);
             });
         });
     }

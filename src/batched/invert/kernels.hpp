@@ -16,9 +16,9 @@ namespace tessera::batched {
 template <class T>
 struct InvertJob {
     BatchView<const T> a;
-    BatchView<T> x;  ///< Not looked at unless `store`.
+    BatchView<T> x;  ///< Unused unless `store`.
     bool store = true;
-    /// Condition numbers and growth are computed where their arrays are given.
+    /// Condition numbers and pivot growth are computed if their arrays are not null.
     ConditionResults<T> results;
     const Plan* plan = nullptr;    ///< Null for batches of one size.
     const Index* order = nullptr;  ///< That of the plan; null: 0, 1, 2 ...
@@ -47,27 +47,27 @@ TESSERA_HOST_DEVICE inline void write_results(const ConditionResults<T>& results
 }
 
 /// Gauss-Jordan elimination with implicit partial pivoting among the rows (Anzt et al., Fig. 2) of
-/// each A_b; see tessera/batched.hpp. The rows are those of A_b in either layout (invert
-/// itself passes row-major matrices as the column-major transposes that they are). A failed matrix
-/// gets info, an inverse of NaN, a reciprocal condition number of 0 and a growth of infinity, and
-/// disturbs no other. No wait.
+/// each A_b; see tessera/batched.hpp. Pivots are chosen among the rows of A_b in either layout
+/// (invert itself passes row-major matrices as column-major transposes). A failed matrix gets info,
+/// an inverse of NaN, a reciprocal condition number of 0 and a growth of infinity; others are not
+/// affected. Asynchronous.
 TESSERA_BACKENDS(template <class T> void invert(const Context& context, const InvertJob<T>& job);)
 
 namespace cuda {
 
-/// The matrices of First..Last rows, 32 at most, each size by the kernel made for it; sizes without
-/// one are left. No growth.
+/// Matrices of First..Last rows, 32 at most, by one kernel per size; sizes without a compiled
+/// kernel are skipped. No pivot growth.
 template <class T, int First, int Last>
-void invert_exact(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
-/// The matrices of 0 rows and those of 1..32 that are left, by kernels that know only a bound of
-/// the size: all but those of invert_panels where job.results.pivot_growth is wanted.
+void invert_fixed_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
+/// Matrices of 0 rows, and those of 1..32 rows without a compiled kernel of their size, by kernels
+/// for any size up to a bound; with pivot growth all but those of invert_panels.
 template <class T>
-void invert_bounded(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
-/// The FP64 matrices of 25..32 rows, each size by the kernel made for it; sizes without one are
-/// left. growth: whether job.results.pivot_growth is given.
+void invert_any_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
+/// FP64 matrices of 25..32 rows, by one kernel per size; sizes without a compiled kernel are
+/// skipped. growth: whether job.results.pivot_growth is requested.
 template <bool growth>
 void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job);
-/// The matrices of 33..128 rows.
+/// Matrices of 33..128 rows.
 template <class T>
 void invert_large(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job);
 }  // namespace cuda

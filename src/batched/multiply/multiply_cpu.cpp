@@ -10,7 +10,7 @@
 #define TESSERA_BATCHED_MULTIPLY_CPU_ONCE
 namespace tessera::batched::cpu {
 
-/// Products with matrices of equal size. Starts are repeated up to whole vectors of lanes.
+/// Products with matrices of equal size. Addresses are repeated up to whole vectors of lanes.
 template <class T>
 struct EqualProducts {
     bool transpose;
@@ -19,8 +19,8 @@ struct EqualProducts {
     Index vectors;
     Offset x_leading_dimension;
     Offset y_leading_dimension;
-    T* panel;      ///< One panel of vectors of A.
-    T* vectors_x;  ///< vectors x n vectors of lanes of x; as many of the sums follow.
+    T* panel;      ///< One interleaved panel of A.
+    T* vectors_x;  ///< Interleaved x, vectors x n; the sums follow.
     Index n = 0;
     Index count = 0;
     Offset a_leading_dimension = 0;
@@ -68,7 +68,8 @@ HWY_INLINE void add_rows(D d, Index n, Index columns, const T* HWY_RESTRICT pane
     }
 }
 
-/// y = alpha sums + beta y for the matrices first .. first + Lanes(d) - 1; `old` takes n vectors.
+/// y = alpha sums + beta y for the matrices first .. first + Lanes(d) - 1; `old` is scratch for n
+/// vectors.
 template <class D, class T>
 HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, Index vector,
                                T* HWY_RESTRICT sums, T* HWY_RESTRICT old) {
@@ -89,9 +90,9 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
     deinterleave(d, count, set.n, sums, lanes, to);
 }
 
-/// Products with the matrices first .. first + Lanes(d) - 1, one in each lane.
+/// Products with all matrices, one per lane.
 template <class T>
-void multiply_equal(const EqualProducts<T>& set) {
+void multiply_set(const EqualProducts<T>& set) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
@@ -133,7 +134,7 @@ namespace tessera::batched::cpu {
 template <class T>
 void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
               const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan) {
-    const auto multiply_equal = TESSERA_SIMD(context, multiply_equal<T>);
+    const auto multiply_set = TESSERA_SIMD(context, multiply_set<T>);
     const Index largest = plan != nullptr ? plan->largest() : a.size;
     const auto work = [&](Index n) { return double(n) * (n + 4) * x.vectors + 4; };
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
@@ -157,7 +158,7 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
             gather_addresses(a, set, equal.a);
             gather_addresses(x, set, equal.x);
             gather_addresses(y, set, equal.y);
-            multiply_equal(equal);
+            multiply_set(equal);
         });
     });
 }

@@ -17,26 +17,25 @@ struct MultiplyJob {
     VectorsView<T> y;
 };
 
-/// Entries of the vectors v0 .. v0 + Together - 1 of x: that of line m n + k goes to
-///   to[(v - v0) matrices n + m n + k].
-/// `start` as in stage_columns.
-template <int Team, int Together, class T>
+/// Copies the vectors v0 .. v0 + Vectors - 1 of x to shared memory: entry k of vector v of matrix m
+/// goes to to[(v - v0) matrices n + m n + k]. `start` as in stage_columns.
+template <int Team, int Vectors, class T>
 __device__ __forceinline__ void gather_vectors(const VectorsView<const T>& x, const T* start, int n,
                                                unsigned inverse_n, int matrices, int v0, T* to) {
-    constexpr int depth = vectors_together / Together;
+    constexpr int depth = vectors_per_pass / Vectors;
     const int lines = matrices * n;
     const int thread = int(threadIdx.x) % Team;
 #pragma unroll 1
     for (int base = thread; base - thread < lines; base += depth * Team) {
-        T value[depth][Together];
+        T value[depth][Vectors];
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
             const int r = base + u * Team;
             const int m = Team == 32 ? quotient_of(r, inverse_n) : 0;
-            const T* from = from_team<Team>(start, m) + (r - m * n);
+            const T* from = broadcast_address<Team>(start, m) + (r - m * n);
 #pragma unroll
-            for (int v = 0; v < Together; ++v) {
-                if constexpr (Together > 1) {
+            for (int v = 0; v < Vectors; ++v) {
+                if constexpr (Vectors > 1) {
                     value[u][v] = load_if(r < lines && v0 + v < x.vectors,
                                           from + (v0 + v) * x.leading_dimension, T(0));
                 } else {
@@ -48,15 +47,15 @@ __device__ __forceinline__ void gather_vectors(const VectorsView<const T>& x, co
         for (int u = 0; u < depth; ++u) {
             const int r = base + u * Team;
 #pragma unroll
-            for (int v = 0; v < Together; ++v) {
+            for (int v = 0; v < Vectors; ++v) {
                 if (r < lines) to[v * lines + r] = value[u][v];
             }
         }
     }
 }
 
-/// The vectors v0 .. v0 + Together - 1 of y from the staged matrices and the gathered vectors.
-template <int Team, int Together, class T>
+/// Computes the vectors v0 .. v0 + Vectors - 1 of y from the staged matrices and vectors.
+template <int Team, int Vectors, class T>
 __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* start, int n,
                                                 unsigned inverse_n, int matrices, int v0,
                                                 const T* staged, const T* vectors) {
@@ -66,24 +65,24 @@ __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* st
     for (int base = 0; base < lines; base += Team) {
         const int r = base + thread;
         const int m = Team == 32 ? quotient_of(r, inverse_n) : 0;
-        T* const to = from_team<Team>(start, m) + (r - m * n);
+        T* const to = broadcast_address<Team>(start, m) + (r - m * n);
         if (r >= lines) continue;
         const StagedLine line(job.rows, n, m, r);
         const T* entry = staged + line.first;
         const T* factor = vectors + m * n;
-        T sum[Together] = {};
+        T sum[Vectors] = {};
 #pragma unroll 4
         for (int k = 0; k < n; ++k) {
             const T value = entry[k * line.stride];
 #pragma unroll
-            for (int v = 0; v < Together; ++v) {
+            for (int v = 0; v < Vectors; ++v) {
                 sum[v] = fma(value, factor[v * lines + k], sum[v]);
             }
         }
 #pragma unroll
-        for (int v = 0; v < Together; ++v) {
-            if (Together > 1 && v0 + v >= job.y.vectors) continue;
-            T* const entry_of_y = Together > 1 ? to + (v0 + v) * job.y.leading_dimension : to;
+        for (int v = 0; v < Vectors; ++v) {
+            if (Vectors > 1 && v0 + v >= job.y.vectors) continue;
+            T* const entry_of_y = Vectors > 1 ? to + (v0 + v) * job.y.leading_dimension : to;
             *entry_of_y = job.beta == T(0) ? job.alpha * sum[v]
                                            : fma(job.alpha, sum[v], job.beta * *entry_of_y);
         }
@@ -91,9 +90,9 @@ __device__ __forceinline__ void multiply_staged(const MultiplyJob<T>& job, T* st
 }
 
 /// y_b = alpha op(A_b) x_b + beta y_b for matrices of any layout, staged in shared memory; one
-/// entry of y per thread, `Together` vectors at a time. Each sum runs in ascending order of its
+/// entry of y per thread, `Vectors` vectors at a time. Each sum runs in ascending order of its
 /// index.
-template <class T, int Team, int Threads, int Together>
+template <class T, int Team, int Threads, int Vectors>
 __global__ void __launch_bounds__(Threads, staged_blocks(Team))
     multiply_kernel(const __grid_constant__ SizeClasses classes,
                     const __grid_constant__ MultiplyJob<T> job, int team_bytes) {
@@ -107,31 +106,31 @@ __global__ void __launch_bounds__(Threads, staged_blocks(Team))
     const T* const x = team.has_matrix() ? start_of(job.x, b) : nullptr;
     T* const y = team.has_matrix() ? start_of(job.y, b) : nullptr;
     const unsigned inverse_n = inverse_of(n);
-    gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, 0, team.rest);
+    gather_vectors<Team, Vectors>(job.x, x, n, inverse_n, matrices, 0, team.scratch);
     team.load(job.a);
     sync_team<Team>();
-    multiply_staged<Team, Together>(job, y, n, inverse_n, matrices, 0, team.staged, team.rest);
-    if constexpr (Together > 1) {
+    multiply_staged<Team, Vectors>(job, y, n, inverse_n, matrices, 0, team.staged, team.scratch);
+    if constexpr (Vectors > 1) {
 #pragma unroll 1
-        for (int v0 = Together; v0 < job.x.vectors; v0 += Together) {
+        for (int v0 = Vectors; v0 < job.x.vectors; v0 += Vectors) {
             sync_team<Team>();
-            gather_vectors<Team, Together>(job.x, x, n, inverse_n, matrices, v0, team.rest);
+            gather_vectors<Team, Vectors>(job.x, x, n, inverse_n, matrices, v0, team.scratch);
             sync_team<Team>();
-            multiply_staged<Team, Together>(job, y, n, inverse_n, matrices, v0, team.staged,
-                                            team.rest);
+            multiply_staged<Team, Vectors>(job, y, n, inverse_n, matrices, v0, team.staged,
+                                           team.scratch);
         }
     }
 }
 
-template <int Together, class T>
+template <int Vectors, class T>
 void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* plan) {
     const cudaStream_t stream = stream_of(context);
     const auto launch = [&](auto team, auto threads, const StagedLaunch& one) {
-        const auto kernel = multiply_kernel<T, team(), threads(), Together>;
+        const auto kernel = multiply_kernel<T, team(), threads(), Vectors>;
         launch_dependent(kernel, one.blocks, threads(), threads() / team() * one.team_bytes, stream,
                          one.classes, job, one.team_bytes);
     };
-    for_staged_launches(job.a, plan, int(Together * sizeof(T)), launch);
+    for_staged_launches(job.a, plan, int(Vectors * sizeof(T)), launch);
 }
 
 }  // namespace
@@ -139,12 +138,12 @@ void multiply_by(const Context& context, const MultiplyJob<T>& job, const Plan* 
 template <class T>
 void multiply(const Context& context, T alpha, const BatchView<const T>& a, Transpose transpose,
               const VectorsView<const T>& x, T beta, const VectorsView<T>& y, const Plan* plan) {
-    if (transpose == Transpose::no && multiply_runs(context, alpha, a, x, beta, y)) return;
+    if (transpose == Transpose::no && multiply_pipelined(context, alpha, a, x, beta, y)) return;
     const MultiplyJob<T> job = {a, transpose == Transpose::no, alpha, x, beta, y};
     if (x.vectors == 1) {
         multiply_by<1>(context, job, plan);
     } else if (x.vectors > 1) {
-        multiply_by<vectors_together>(context, job, plan);
+        multiply_by<vectors_per_pass>(context, job, plan);
     }
 }
 

@@ -18,14 +18,14 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     __shared__ __align__(16) T results[Shape::warps * lines];
     const bool adds = beta != T(0);
     T* const result = results + int(threadIdx.x) / 32 * lines;
-    const auto work = [&](Index first, int here, auto&& release, const T* staged, const T* factor,
-                          const T* addend) {
+    const auto work = [&](Index first, int matrices, auto&& release, const T* staged,
+                          const T* factor, const T* addend) {
         const int m = int(threadIdx.x) % 32 / Shape::lanes;
         T sums[Shape::rows] = {};
-        for_own_rows<Shape>(staged + m * n * n, [&](int column, int row, T element) {
+        for_rows_of_lane<Shape>(staged + m * n * n, [&](int column, int row, T element) {
             sums[row] = fma(element, factor[m * n + column], sums[row]);
         });
-        // Lanes that take the same row write the same value.
+        // Lanes that share a row store the same value.
         const int line = m * n + Shape::first_row();
 #pragma unroll
         for (int r = 0; r < Shape::rows; ++r) {
@@ -33,24 +33,24 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
                 adds ? fma(alpha, sums[r], beta * addend[line + r]) : alpha * sums[r];
         }
         release();
-        store_run<lines>(result, y + Offset(first) * n, here * n);
+        store_vectors<lines>(result, y + Offset(first) * n, matrices * n);
         __syncwarp();
     };
-    using Vectors = TileRun<T, n, Shape::matrices>;
+    using Vectors = TileArray<T, n, Shape::matrices>;
     for_tiles<Shape>(count, Shape::stage_bytes(adds ? 2 : 1), work,
-                     TileRun<T, n * n, Shape::matrices>(a, 0), Vectors(x, Shape::stage_bytes(0)),
+                     TileArray<T, n * n, Shape::matrices>(a, 0), Vectors(x, Shape::stage_bytes(0)),
                      Vectors(adds ? y : nullptr, Shape::stage_bytes(1)));
 }
 
-/// One product with each matrix by the kernel made for their size; false where there is none.
 template <class T>
-bool multiply_runs(const Context& context, T alpha, const BatchView<const T>& a,
-                   const VectorsView<const T>& x, T beta, const VectorsView<T>& y) {
-    const auto is_run = [&](const auto& v) {
+bool multiply_pipelined(const Context& context, T alpha, const BatchView<const T>& a,
+                        const VectorsView<const T>& x, T beta, const VectorsView<T>& y) {
+    const auto is_contiguous_vector = [&](const auto& v) {
         return v.vectors == 1 && v.offsets == nullptr && v.starts == nullptr &&
                v.stride == a.size && reinterpret_cast<std::uintptr_t>(v.values) % 16 == 0;
     };
-    return takes_pipeline(a) && is_run(x) && is_run(y) && with_exact_size(a.size, [&](auto size) {
+    return fits_pipeline(a) && is_contiguous_vector(x) && is_contiguous_vector(y) &&
+           with_compiled_size(a.size, [&](auto size) {
                using Shape = PipelineShape<T, decltype(size)::value, 2>;
                launch_pipeline(context, Shape(), beta != T(0) ? 2 : 1, a.count,
                                multiply_pipeline_kernel<T, Shape>, a.values, a.count, alpha,

@@ -11,17 +11,17 @@ namespace tessera::batched::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace tessera::cpu::HWY_NAMESPACE;
 
-/// The larger one, or NaN where one of them is.
+/// The maximum; NaN if one of them is NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> larger(D /* d */, hn::Vec<D> sum, hn::Vec<D> largest) {
     return hn::IfThenElse(hn::Or(hn::Gt(sum, largest), hn::IsNaN(sum)), sum, largest);
 }
 
-/// Norms of `count` matrices of n rows, one in each lane. `a` holds their starts, repeated up to
-/// whole vectors of lanes; `scratch` takes n vectors, and those of one panel.
+/// Norms of `count` matrices of n rows, one per lane. `a` holds their addresses, repeated up to
+/// whole vectors of lanes; `scratch` holds n vectors and one panel.
 template <class T>
-void norms_of_equal(bool rows, Index n, Index count, const T* const* a, Offset leading_dimension,
-                    T* HWY_RESTRICT scratch, T* HWY_RESTRICT norms) {
+void norms_of_set(bool rows, Index n, Index count, const T* const* a, Offset leading_dimension,
+                  T* HWY_RESTRICT scratch, T* HWY_RESTRICT norms) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
     T* HWY_RESTRICT sums = scratch;
@@ -62,7 +62,7 @@ namespace tessera::batched::cpu {
 template <class T>
 void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
           const Plan* plan) {
-    const auto norms_of_equal = TESSERA_SIMD(context, norms_of_equal<T>);
+    const auto norms_of_set = TESSERA_SIMD(context, norms_of_set<T>);
     const auto work = [](Index n) { return double(n) * n + 4; };
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
         constexpr Index vectors = largest_size + panel_values;
@@ -73,8 +73,8 @@ void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* nor
             std::fill(found, found + set.count, T(0));
             if (set.n > 0) {
                 gather_addresses(a, set, starts);
-                norms_of_equal(sums == Sums::rows, set.n, set.count, starts,
-                               leading_dimension_of(a, set.n), scratch, found);
+                norms_of_set(sums == Sums::rows, set.n, set.count, starts,
+                             leading_dimension_of(a, set.n), scratch, found);
             }
             for (Index k = 0; k < set.count; ++k) norms[set.members[k]] = found[k];
         });

@@ -7,11 +7,11 @@ namespace {
 
 using namespace tessera::cuda;
 
-/// norms of the matrices from position `first` on: the largest of the n values from
-/// sums[m column_pitch(n)] on of each matrix m.
+/// Stores the norms of the matrices from position `first` on: for matrix m the maximum of the n
+/// sums from sums[m column_pitch(n)] on.
 template <class T>
-__device__ __forceinline__ void largest_sums(const SizeClasses& classes, Offset first, int n,
-                                             int matrices, const T* sums, T* norms) {
+__device__ __forceinline__ void store_norms(const SizeClasses& classes, Offset first, int n,
+                                            int matrices, const T* sums, T* norms) {
     const int lane = int(threadIdx.x) % 32;
     T largest = T(0);
     if (matrices == 1) {
@@ -51,10 +51,10 @@ __global__ void __launch_bounds__(Threads, staged_blocks(Team))
         T sum = T(0);
 #pragma unroll 4
         for (int x = 0; x < n; ++x) sum += fabs(entry[x * line.stride]);
-        team.rest[r + line_pad * m] = sum;
+        team.scratch[r + line_pad * m] = sum;
     }
     sync_team<Team>();
-    if (thread < 32) largest_sums(classes, team.first, n, team.matrices, team.rest, norms);
+    if (thread < 32) store_norms(classes, team.first, n, team.matrices, team.scratch, norms);
 }
 
 }  // namespace
@@ -62,14 +62,14 @@ __global__ void __launch_bounds__(Threads, staged_blocks(Team))
 template <class T>
 void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* norms,
           const Plan* plan) {
-    if (sums == Sums::rows && norm_of_run(context, a, norms)) return;
+    if (sums == Sums::rows && norm_pipelined(context, a, norms)) return;
     const cudaStream_t stream = stream_of(context);
     const auto launch = [&](auto team, auto threads, const StagedLaunch& one) {
         const auto kernel = norm_kernel<T, team(), threads()>;
         launch_dependent(kernel, one.blocks, threads(), threads() / team() * one.team_bytes, stream,
                          one.classes, a, sums == Sums::rows, one.team_bytes, norms);
     };
-    // The sums are padded as the lines of a matrix are.
+    // The sums have the padding of a line of the matrix.
     for_staged_launches(a, plan, int(2 * sizeof(T)), launch);
 }
 

@@ -14,14 +14,14 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     norm_pipeline_kernel(const T* a, Index count, T* norms) {
     constexpr int n = Shape::n;
     const int lane = int(threadIdx.x) % 32;
-    const auto work = [&](Index first, int here, auto&& release, const T* staged) {
+    const auto work = [&](Index first, int matrices, auto&& release, const T* staged) {
         T norm[Shape::turns];
 #pragma unroll
         for (int turn = 0; turn < Shape::turns; ++turn) {
-            const int m = turn * Shape::together + lane / Shape::lanes;
+            const int m = turn * Shape::matrices_per_turn + lane / Shape::lanes;
             T sums[Shape::rows] = {};
-            for_own_rows<Shape>(staged + m * n * n,
-                                [&](int, int row, T element) { sums[row] += fabs(element); });
+            for_rows_of_lane<Shape>(staged + m * n * n,
+                                    [&](int, int row, T element) { sums[row] += fabs(element); });
             norm[turn] = sums[0];
 #pragma unroll
             for (int r = 1; r < Shape::rows; ++r) norm[turn] = max_or_nan(sums[r], norm[turn]);
@@ -34,17 +34,17 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
         release();
 #pragma unroll
         for (int turn = 0; turn < Shape::turns; ++turn) {
-            const int m = turn * Shape::together + lane / Shape::lanes;
-            if (lane % Shape::lanes == 0 && m < here) norms[first + m] = norm[turn];
+            const int m = turn * Shape::matrices_per_turn + lane / Shape::lanes;
+            if (lane % Shape::lanes == 0 && m < matrices) norms[first + m] = norm[turn];
         }
     };
-    for_tiles<Shape>(count, Shape::stage_bytes(0), work, TileRun<T, n * n, Shape::matrices>(a, 0));
+    for_tiles<Shape>(count, Shape::stage_bytes(0), work,
+                     TileArray<T, n * n, Shape::matrices>(a, 0));
 }
 
-/// Norms by the kernel made for the size of the matrices; false where there is none.
 template <class T>
-bool norm_of_run(const Context& context, const BatchView<const T>& a, T* norms) {
-    return takes_pipeline(a) && with_exact_size(a.size, [&](auto size) {
+bool norm_pipelined(const Context& context, const BatchView<const T>& a, T* norms) {
+    return fits_pipeline(a) && with_compiled_size(a.size, [&](auto size) {
                using Shape = PipelineShape<T, decltype(size)::value, 0>;
                launch_pipeline(context, Shape(), 0, a.count, norm_pipeline_kernel<T, Shape>,
                                a.values, a.count, norms);

@@ -9,12 +9,13 @@ Plan::Plan(const Context& context, Index count, const Index* sizes)
     require(sizes != nullptr || count == 0, "Plan: the array of sizes is missing");
     if (count == 0) return;
     order_ = Buffer<Index>(context, count);
-    const Index wrong =
+    const Index invalid =
         TESSERA_RUN(sort_by_size, context, count, sizes, begin_.data(), order_.data());
-    if (wrong >= 0) {
+    if (invalid >= 0) {
         Index size = 0;
-        copy_to_host(context, std::span<const Index>(sizes + wrong, 1), std::span<Index>(&size, 1));
-        throw InvalidArgument("Plan: matrix " + std::to_string(wrong) + " has " +
+        copy_to_host(context, std::span<const Index>(sizes + invalid, 1),
+                     std::span<Index>(&size, 1));
+        throw InvalidArgument("Plan: matrix " + std::to_string(invalid) + " has " +
                               std::to_string(size) + " rows; a matrix of a batch has 0.." +
                               std::to_string(largest_size));
     }

@@ -16,11 +16,10 @@ using namespace tessera::cuda;
 constexpr int classes = largest_size + 1;
 constexpr int sort_tile = sort_warps * sort_rounds * 32;
 
-/// What is copied to the host: begin[n], then the first b of an impossible size (all ones: none).
-constexpr int verdict_values = classes + 2;
+/// Values copied to the host: begin[n], then the first b of an invalid size (all ones: none).
+constexpr int result_values = classes + 2;
 
-/// Sizes of this warp's part of tile blockIdx.x, round by round; -1 behind the end and where
-/// impossible.
+/// The sizes that this warp counts in tile blockIdx.x, 32 per round; -1 past the end.
 struct WarpSizes {
     int size[sort_rounds];
 
@@ -35,18 +34,18 @@ struct WarpSizes {
             size[k] = b < count ? sizes[b] : -1;
         }
     }
-    __device__ static bool possible(int n) { return n >= 0 && n < classes; }
+    __device__ static bool is_valid(int n) { return n >= 0 && n < classes; }
 };
 
-/// counts[n] of this warp's sizes. The lowest lane of those with equal sizes adds them.
-__device__ __forceinline__ void count_sizes(const WarpSizes& mine, int* counts) {
+/// Histogram of this warp's sizes. The lowest lane of each group of equal sizes adds their number.
+__device__ __forceinline__ void histogram(const WarpSizes& mine, int* counts) {
     const int lane = int(threadIdx.x) % 32;
     for (int n = lane; n < classes; n += 32) counts[n] = 0;
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < sort_rounds; ++k) {
         const unsigned equal = __match_any_sync(full_warp, mine.size[k]);
-        if (WarpSizes::possible(mine.size[k]) && lane == __ffs(int(equal)) - 1) {
+        if (WarpSizes::is_valid(mine.size[k]) && lane == __ffs(int(equal)) - 1) {
             counts[mine.size[k]] += __popc(equal);
         }
         __syncwarp();
@@ -56,18 +55,18 @@ __device__ __forceinline__ void count_sizes(const WarpSizes& mine, int* counts) 
 /// Counting sort, first pass: tile_counts[n * tiles + t] is the number of sizes n in tile t; one
 /// tile per thread block, equal sizes of a warp counted by match_any.
 __global__ void __launch_bounds__(32 * sort_warps)
-    count_kernel(Index count, const Index* sizes, Index* tile_counts, unsigned* first_impossible) {
+    count_kernel(Index count, const Index* sizes, Index* tile_counts, unsigned* first_invalid) {
     __shared__ int counts[sort_warps][classes];
     const WarpSizes mine(count, sizes);
 #pragma unroll
     for (int k = 0; k < sort_rounds; ++k) {
         const Offset b = WarpSizes::first() + k * 32;
-        if (b < count && !WarpSizes::possible(mine.size[k])) {
-            atomicMin(first_impossible, unsigned(b));
+        if (b < count && !WarpSizes::is_valid(mine.size[k])) {
+            atomicMin(first_invalid, unsigned(b));
         }
     }
     __syncwarp();
-    count_sizes(mine, counts[threadIdx.x / 32]);
+    histogram(mine, counts[threadIdx.x / 32]);
     __syncthreads();
     for (int n = int(threadIdx.x); n < classes; n += 32 * sort_warps) {
         int sum = 0;
@@ -84,13 +83,13 @@ struct TileCounts {
 /// Counting sort, last pass, after an exclusive scan of tile_counts: writes the matrices of a tile
 /// to their positions, stable among equal sizes, and (first thread block) `begin`.
 __global__ void __launch_bounds__(32 * sort_warps)
-    place_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
-                 unsigned* begin) {
+    scatter_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
+                   unsigned* begin) {
     __shared__ int next[sort_warps][classes];
     const WarpSizes mine(count, sizes);
     const int lane = int(threadIdx.x) % 32;
     int* const my_next = next[threadIdx.x / 32];
-    count_sizes(mine, my_next);
+    histogram(mine, my_next);
     __syncthreads();
     for (int n = int(threadIdx.x); n < classes; n += 32 * sort_warps) {
         int start = int(tile_starts[Offset(n) * gridDim.x + blockIdx.x]);
@@ -105,9 +104,9 @@ __global__ void __launch_bounds__(32 * sort_warps)
     for (int k = 0; k < sort_rounds; ++k) {
         const int n = mine.size[k];
         const unsigned equal = __match_any_sync(full_warp, n);
-        const int start = WarpSizes::possible(n) ? my_next[n] : 0;
+        const int start = WarpSizes::is_valid(n) ? my_next[n] : 0;
         __syncwarp();
-        if (WarpSizes::possible(n)) {
+        if (WarpSizes::is_valid(n)) {
             order[start + __popc(equal & ((1u << lane) - 1))] = Index(WarpSizes::first() + k * 32);
             if (lane == __ffs(int(equal)) - 1) my_next[n] = start + __popc(equal);
         }
@@ -130,19 +129,19 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
     const Offset table = Offset(tiles) * classes;
     Buffer<Index> tile_counts(context, table);
     Buffer<Offset> tile_starts(context, table + 1);
-    Buffer<unsigned> verdict(context, verdict_values);
-    unsigned* const first_impossible = verdict.data() + classes + 1;
-    TESSERA_CUDA(cudaMemsetAsync(first_impossible, 0xff, sizeof(unsigned), stream));
+    Buffer<unsigned> result(context, result_values);
+    unsigned* const first_invalid = result.data() + classes + 1;
+    TESSERA_CUDA(cudaMemsetAsync(first_invalid, 0xff, sizeof(unsigned), stream));
 
     count_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_counts.data(),
-                                                        first_impossible);
+                                                        first_invalid);
     TESSERA_CUDA(cudaGetLastError());
     exclusive_scan(context, table, TileCounts{tile_counts.data()}, tile_starts.data());
-    place_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_starts.data(), order,
-                                                        verdict.data());
+    scatter_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_starts.data(), order,
+                                                          result.data());
     TESSERA_CUDA(cudaGetLastError());
 
-    const std::vector<unsigned> host = copy_to_host(context, verdict);
+    const std::vector<unsigned> host = copy_to_host(context, result);
     std::transform(host.begin(), host.begin() + classes + 1, begin,
                    [](unsigned value) { return Index(value); });
     return host.back() == ~0u ? -1 : Index(host.back());

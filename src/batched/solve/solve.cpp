@@ -39,7 +39,7 @@ void inverse_from_factors(const Context& context, Factorisation factorisation,
                           const ConstBatch<T>& f, const PermutationsView<const Index>& permutations,
                           const BatchView<T>& x, const Plan* plan) {
     const char* const name = "inverse_from_factors";
-    check_pair(name, f, x);
+    check_input_output(name, f, x);
     std::optional<Plan> own;
     plan = resolve_plan(name, context, f, plan, own);
     const Index rows = max_rows(f, plan);
@@ -55,7 +55,7 @@ void inverse_from_factors(const Context& context, Factorisation factorisation,
 template <class T>
 void take_absolute_pivots(const Context& context, const BatchView<T>& f, const Plan* plan) {
     const char* const name = "take_absolute_pivots";
-    check_pair(name, f, f);
+    check_input_output(name, f, f);
     std::optional<Plan> own;
     plan = resolve_plan(name, context, f, plan, own);
     const Phase phase(context, name, 4 * value_count(f, plan, 1) * double(sizeof(T)));

@@ -10,7 +10,7 @@
 #define TESSERA_BATCHED_SOLVE_CPU_ONCE
 namespace tessera::batched::cpu {
 
-/// The factors of one matrix; null permutations are identities.
+/// The factors of one matrix; a null permutation is the identity.
 template <class T>
 struct Factors {
     Factorisation factorisation;
@@ -34,10 +34,10 @@ namespace tessera::batched::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace tessera::cpu::HWY_NAMESPACE;
 
-// Z = (L D U)^-1 in the order of the pivots: row i of it is z.column(i).
+// Z = (L D U)^-1 in pivot order; row i of Z is z.column(i).
 
-/// Substitution into row i of Z, with L or with U (L^T of symmetric matrices), in the vectors that
-/// reach up to column `last`.
+/// Substitution for row i of Z with L (lower) or U (L^T of symmetric matrices), in columns up to
+/// `last`, rounded up to whole vectors.
 template <class D, class T>
 HWY_INLINE void substitute(D d, const Factors<T>& m, const Square<T>& z, Index i, bool lower,
                            Index last) {
@@ -61,18 +61,18 @@ HWY_INLINE void divide_by_pivots(D d, const Factors<T>& m, const Square<T>& z) {
     const Index lanes = Index(hn::Lanes(d));
     for (Index s = 0; s < m.n; ++s) {
         const bool last = m.factorisation != Factorisation::ldlt || s + 1 == m.n;
-        const T coupling = last ? T(0) : m.at(s, s + 1);
+        const T e21 = last ? T(0) : m.at(s, s + 1);
         T* const one = z.column(s);
-        if (coupling == T(0)) {
+        if (e21 == T(0)) {
             for (Index v = 0; v <= s; v += lanes) {
                 hn::Store(hn::Div(hn::Load(d, one + v), hn::Set(d, m.at(s, s))), d, one + v);
             }
             continue;
         }
         T* const other = z.column(s + 1);
-        const T f1 = m.at(s, s) / coupling;
-        const T f2 = m.at(s + 1, s + 1) / coupling;
-        const auto denominator = hn::Set(d, (f1 * f2 - T(1)) * coupling);
+        const T f1 = m.at(s, s) / e21;
+        const T f2 = m.at(s + 1, s + 1) / e21;
+        const auto denominator = hn::Set(d, (f1 * f2 - T(1)) * e21);
         for (Index v = 0; v <= s + 1; v += lanes) {
             const auto y1 = hn::Div(hn::Load(d, one + v), denominator);
             const auto y2 = hn::Div(hn::Load(d, other + v), denominator);
@@ -86,7 +86,7 @@ HWY_INLINE void divide_by_pivots(D d, const Factors<T>& m, const Square<T>& z) {
 template <class T>
 HWY_NOINLINE void invert_factors(const Factors<T>& m, T* scratch, T* x, Offset ld) {
     const hn::ScalableTag<T> d;
-    const Square<T> z = square_in(d, m.n, scratch);
+    const Square<T> z = make_square(d, m.n, scratch);
     for (Index i = 0; i < m.n; ++i) {
         for (Index j = 0; j < z.rows; ++j) z.at(j, i) = T(i == j);
         substitute(d, m, z, i, true, i);
@@ -161,7 +161,7 @@ void solve_pivots(const Factors<T>& m, T* y) {
     }
 }
 
-/// x = op(A)^-1 b; y has room for n values, so that b may be x.
+/// x = op(A)^-1 b, in place if b is x; y: scratch memory for n values.
 template <class T>
 void solve_one(const Factors<T>& m, Transpose transpose, const T* b, T* x, T* y) {
     const bool is_ldu = m.factorisation == Factorisation::ldu;

@@ -29,10 +29,10 @@ struct Factored {
     Factored(const Method& method_, const HostBatch<T>& batch_)
         : method(method_),
           batch(batch_),
-          there(context(), batch_),
+          device(context(), batch_),
           factors(context(), batch_.sizes) {
-        factor<T>(context(), method, there.view(), there.view(), factors.permutations());
-        host.values = copy_to_host(context(), there.values);
+        factor<T>(context(), method, device.view(), device.view(), factors.permutations());
+        host.values = copy_to_host(context(), device.values);
         factors.take_permutations(context(), host);
     }
     batched::PermutationsView<const Index> permutations() { return factors.permutations(); }
@@ -56,7 +56,7 @@ struct Factored {
 
     Method method;
     HostBatch<T> batch;
-    ThereBatch<T> there;
+    ThereBatch<T> device;
     ThereFactors<T> factors;
     HostFactors<T> host;
 };
@@ -104,7 +104,7 @@ void expect_solutions(const Method& method, Transpose transpose, const HostBatch
     Buffer<T> solution = copy_to_buffer(context(), given);
     const batched::VectorsView<T> b_view{vectors, ld, 0, starts.data(), right.data()};
     const batched::VectorsView<T> x_view{vectors, ld, 0, starts.data(), solution.data()};
-    batched::solve<T>(context(), method.factorisation, transpose, factored.there.view(),
+    batched::solve<T>(context(), method.factorisation, transpose, factored.device.view(),
                       factored.permutations(), in_place ? x_view : b_view, x_view);
     const std::vector<T> x = copy_to_host(context(), solution);
     for (Index b = 0; b < batch.count(); ++b) {
@@ -166,11 +166,11 @@ void expect_inverses_from_factors(const Method& method, const HostBatch<T>& batc
     using Real = Wider<T>;
     Factored<T> factored(method, batch);
     Buffer<T> out(context(), Offset(batch.values.size()));
-    auto x = factored.there.view();
+    auto x = factored.device.view();
     if (!in_place) x.values = out.data();
-    batched::inverse_from_factors<T>(context(), method.factorisation, factored.there.view(),
+    batched::inverse_from_factors<T>(context(), method.factorisation, factored.device.view(),
                                      factored.permutations(), x);
-    const auto found = copy_to_host(context(), in_place ? factored.there.values : out);
+    const auto found = copy_to_host(context(), in_place ? factored.device.values : out);
     for (Index b = 0; b < batch.count(); ++b) {
         const auto at = std::size_t(b);
         const Index n = batch.sizes[at];
@@ -287,8 +287,8 @@ TEST(solve, absolute_pivots) {
         for (const Method& method : methods_of(Factorisation::ldlt)) {
             const auto batch = random_batch<T>(random, method, fewer_run() ? 40 : 300, 0, 40);
             Factored<T> factored(method, batch);
-            batched::take_absolute_pivots<T>(context(), factored.there.view());
-            const auto changed = copy_to_host(context(), factored.there.values);
+            batched::take_absolute_pivots<T>(context(), factored.device.view());
+            const auto changed = copy_to_host(context(), factored.device.values);
             for (Index b = 0; b < batch.count(); ++b) {
                 const auto at = std::size_t(b);
                 const Index n = batch.sizes[at];
@@ -327,17 +327,17 @@ TEST(solve, does_not_depend_on_neighbours) {
         for (const Method& method : all_methods()) {
             const auto batch = random_batch<T>(random, method, fewer_run() ? 10 : 60, 0, 34);
             Factored<T> factored(method, batch);
-            batched::inverse_from_factors<T>(context(), method.factorisation, factored.there.view(),
-                                             factored.permutations(), factored.there.view());
-            const auto together = copy_to_host(context(), factored.there.values);
+            batched::inverse_from_factors<T>(context(), method.factorisation, factored.device.view(),
+                                             factored.permutations(), factored.device.view());
+            const auto together = copy_to_host(context(), factored.device.values);
             for (Index b = 0; b < batch.count(); b += 7) {
                 HostBatch<T> one;
                 one.add(batch.sizes[std::size_t(b)], batch.matrix(b));
                 Factored<T> alone(method, one);
                 batched::inverse_from_factors<T>(context(), method.factorisation,
-                                                 alone.there.view(), alone.permutations(),
-                                                 alone.there.view());
-                EXPECT_TRUE(same_bits(copy_to_host(context(), alone.there.values),
+                                                 alone.device.view(), alone.permutations(),
+                                                 alone.device.view());
+                EXPECT_TRUE(same_bits(copy_to_host(context(), alone.device.values),
                                       batch.matrix_in(together, b)))
                     << method.name() << ", matrix " << b;
             }

@@ -9,19 +9,19 @@ using namespace tessera::cuda;
 
 namespace {
 
-/// Which element of b, or x, is in position s.
+/// Element s of a permutation of matrix b; null is the identity.
 __device__ __forceinline__ int permuted(const PermutationsView<const Index>& view,
                                         const Index* array, Offset b, int s) {
     return array == nullptr ? s : array[view.start(b) + s];
 }
 
-/// `together` of the vectors at once.
-template <Factorisation kind, bool transposed, bool inverse, int together, class T, class Team>
+/// Solves for per_pass vectors at once.
+template <Factorisation kind, bool transposed, bool inverse, int per_pass, class T, class Team>
 __device__ __forceinline__ void solve_matrix(const TeamMatrix<T, Team>& matrix,
                                              const SolveJob<T>& job) {
-    const auto& [team, memory, n, b, here] = matrix;
+    const auto& [team, memory, n, b, active] = matrix;
     const int s = team.lane();
-    const bool inside = here && s < n;
+    const bool inside = active && s < n;
     const Offset line = job.f.sizes != nullptr ? n : job.f.leading_dimension;
     stage_factors(team, start_of(job.f, b), line, memory, n);
     const StagedFactors<kind, transposed, T, Team> factors(team, memory, n);
@@ -32,23 +32,24 @@ __device__ __forceinline__ void solve_matrix(const TeamMatrix<T, Team>& matrix,
     if constexpr (inverse) {
         const Offset line_x = job.inverse.sizes != nullptr ? n : job.inverse.leading_dimension;
         T* const x = start_of(job.inverse, b);
-        for (int v0 = 0; v0 < n; v0 += together) {
-            inverse_columns<kind, together>(
+        for (int v0 = 0; v0 < n; v0 += per_pass) {
+            inverse_columns<kind, per_pass>(
                 factors, inside, from, to, n, v0,
                 [&](int row, int column, T value) { x[row + column * line_x] = value; });
             team.sync();
         }
     }
-    for (int v0 = 0; !inverse && v0 < job.b.vectors; v0 += together) {
-        T y[together];
+    for (int v0 = 0; !inverse && v0 < job.b.vectors; v0 += per_pass) {
+        T y[per_pass];
 #pragma unroll
-        for (int v = 0; v < together; ++v) {
-            const bool given = inside && v0 + v < job.b.vectors;
-            y[v] = given ? start_of(job.b, b)[from + (v0 + v) * job.b.leading_dimension] : T(0);
+        for (int v = 0; v < per_pass; ++v) {
+            const bool active_vector = inside && v0 + v < job.b.vectors;
+            y[v] = active_vector ? start_of(job.b, b)[from + (v0 + v) * job.b.leading_dimension]
+                                 : T(0);
         }
         factors.solve(y);
 #pragma unroll
-        for (int v = 0; v < together; ++v) {
+        for (int v = 0; v < per_pass; ++v) {
             const int column = v0 + v;
             if (!inside || column >= job.b.vectors) continue;
             start_of(job.x, b)[to + column * job.x.leading_dimension] = y[v];
@@ -60,17 +61,17 @@ __device__ __forceinline__ void solve_matrix(const TeamMatrix<T, Team>& matrix,
 /// Triangular solves with the factors, or the inverse from them; one matrix per team (8 to 32 lanes
 /// for up to 32 rows, a thread block for up to 128), one row per thread, factors staged in shared
 /// memory, solution entries broadcast.
-template <Factorisation kind, bool transposed, bool inverse, int together, class T, class Team>
+template <Factorisation kind, bool transposed, bool inverse, int per_pass, class T, class Team>
 __global__ void __launch_bounds__(factor_threads)
     solve_kernel(const __grid_constant__ SizeClasses classes,
                  const __grid_constant__ SolveJob<T> job, int bytes) {
     extern __shared__ __align__(16) unsigned char solve_memory[];
     begin_dependent();
-    solve_matrix<kind, transposed, inverse, together>(
+    solve_matrix<kind, transposed, inverse, per_pass>(
         team_matrix<T, Team>(classes, solve_memory, bytes), job);
 }
 
-/// All matrices, the largest first.
+/// Largest matrices first.
 template <Factorisation kind, bool transposed, bool inverse, class T>
 void solve_batch(const Context& context, const SolveJob<T>& job) {
     const auto run = [&](auto* kernel, int smallest, int largest, int lanes) {
@@ -78,13 +79,13 @@ void solve_batch(const Context& context, const SolveJob<T>& job) {
                      lanes > 32 ? 1 : factor_threads / 32, kernel, job);
     };
     using Block = BlockTeam<factor_threads>;
-    run(solve_kernel<kind, transposed, inverse, vectors_at_once, T, Block>, 33, largest_size,
+    run(solve_kernel<kind, transposed, inverse, vectors_per_pass, T, Block>, 33, largest_size,
         factor_threads);
     const auto run_small = [&]<int Lanes>(std::integral_constant<int, Lanes>) {
         using Team = WarpTeam<Lanes>;
         run(!inverse && job.b.vectors == 1
                 ? solve_kernel<kind, transposed, inverse, 1, T, Team>
-                : solve_kernel<kind, transposed, inverse, vectors_at_once, T, Team>,
+                : solve_kernel<kind, transposed, inverse, vectors_per_pass, T, Team>,
             Lanes == 8 ? 1 : Lanes / 2 + 1, Lanes, Lanes);
     };
     run_small(std::integral_constant<int, 32>());

@@ -2,12 +2,11 @@
 
 #include "gpu/tiles/staging.cuh"
 
-/// Batches that are one run of memory, copied in chunks of 16 bytes with addresses that the
-/// compiler knows but for their beginning.
+/// Contiguous batches, copied in chunks of 16 bytes at compile-time offsets.
 namespace tessera::cuda {
 
-/// The part of a run that belongs to a warp: up to `matrices` of n rows, which lie in its shared
-/// memory with `pad` values behind each `padded` of them; see StageShape.
+/// The part of a contiguous batch that belongs to a warp: up to `matrices` of n rows, in its shared
+/// memory with `pad` values after each `padded` of them; see StageShape.
 template <class T, int n, int matrices, int padded, int pad>
 struct ContiguousTile {
     static constexpr int matrix_bytes = n * n * int(sizeof(T));
@@ -16,38 +15,38 @@ struct ContiguousTile {
     static_assert(pad == 0 || (pad * int(sizeof(T)) % 16 == 0 && padded * matrix_bytes % 16 == 0));
     static_assert(matrices * matrix_bytes % 16 == 0, "warps begin at multiples of 16 bytes");
 
-    /// visit(chunk, its place in shared memory) and, behind the last whole chunk, rest(value, its
-    /// place), for what this lane copies of the first `here` matrices.
-    template <class Visit, class Rest>
-    __device__ static __forceinline__ void for_each(int here, Visit&& visit, Rest&& rest) {
+    /// visit(chunk, its offset in shared memory) and, after the last whole chunk, tail(value, its
+    /// offset), for the share of this lane of the first `count` matrices.
+    template <class Visit, class Tail>
+    __device__ static __forceinline__ void for_each(int count, Visit&& visit, Tail&& tail) {
         const int lane = int(threadIdx.x) % 32;
-        const int left = here * matrix_bytes / 16 - lane;
+        const int left = count * matrix_bytes / 16 - lane;
 #pragma unroll 8
         for (int c = 0; c < matrices * matrix_bytes / 16; c += 32) {
             if (c < left) visit(c + lane, c + lane + (c + lane) / padded_chunks * pad_chunks);
         }
         if (matrix_bytes % 16 != 0) {
-            const int e = here * matrix_bytes / 16 * 16 / int(sizeof(T)) + lane;
-            if (e < here * n * n) rest(e, e + e / (padded * n * n) * pad);
+            const int e = count * matrix_bytes / 16 * 16 / int(sizeof(T)) + lane;
+            if (e < count * n * n) tail(e, e + e / (padded * n * n) * pad);
         }
     }
-    /// Starts to copy them to shared memory; see wait_for_copies.
-    __device__ static __forceinline__ void load(const T* from, int here, T* staged) {
+    /// Starts asynchronous copies to shared memory; see wait_for_copies.
+    __device__ static __forceinline__ void load(const T* from, int count, T* staged) {
         for_each(
-            here,
-            [&](int c, int place) {
-                copy_to_shared<16>(reinterpret_cast<int4*>(staged) + place,
+            count,
+            [&](int c, int offset) {
+                copy_to_shared<16>(reinterpret_cast<int4*>(staged) + offset,
                                    reinterpret_cast<const int4*>(from) + c);
             },
-            [&](int e, int place) { copy_to_shared<int(sizeof(T))>(staged + place, from + e); });
+            [&](int e, int offset) { copy_to_shared<int(sizeof(T))>(staged + offset, from + e); });
     }
-    __device__ static __forceinline__ void store(T* to, int here, const T* staged) {
+    __device__ static __forceinline__ void store(T* to, int count, const T* staged) {
         for_each(
-            here,
-            [&](int c, int place) {
-                reinterpret_cast<int4*>(to)[c] = reinterpret_cast<const int4*>(staged)[place];
+            count,
+            [&](int c, int offset) {
+                reinterpret_cast<int4*>(to)[c] = reinterpret_cast<const int4*>(staged)[offset];
             },
-            [&](int e, int place) { to[e] = staged[place]; });
+            [&](int e, int offset) { to[e] = staged[offset]; });
     }
 };
 

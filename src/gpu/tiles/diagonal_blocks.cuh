@@ -4,52 +4,53 @@
 #include "gpu/warp.cuh"
 #include "tessera/csr.hpp"
 
-/// Reads diagonal blocks out of a CSR matrix. A warp takes consecutive blocks.
+/// Extraction of diagonal blocks from CSR: bisection for the first entry of each block row, then
+/// coalesced reads. A warp takes consecutive blocks.
 namespace tessera::cuda {
 
-/// One row of a block: which entries of the matrix to look at, and where they go.
+/// One row of a block: the candidate entries of the matrix, and where they are written.
 struct alignas(16) BlockRow {
     Offset begin;     ///< First entry.
     Index first;      ///< First column of the block.
-    unsigned packed;  ///< Place of the row's first value, rows of the block, number of entries.
+    unsigned packed;  ///< Offset of the row's first value, rows of the block, number of entries.
 
-    static constexpr int place_bits = 13;
+    static constexpr int offset_bits = 13;
     static constexpr int size_bits = 7;
 
-    __device__ int place() const { return int(packed & ((1u << place_bits) - 1)); }
-    __device__ int size() const { return int(packed >> place_bits & ((1u << size_bits) - 1)); }
-    __device__ int length() const { return int(packed >> (place_bits + size_bits)); }
+    __device__ int offset() const { return int(packed & ((1u << offset_bits) - 1)); }
+    __device__ int size() const { return int(packed >> offset_bits & ((1u << size_bits) - 1)); }
+    __device__ int length() const { return int(packed >> (offset_bits + size_bits)); }
 };
 
-/// A row of the matrix in which a lane looks for its block.
+/// A row of the matrix in which a lane searches for the columns of its block.
 struct RowSearch {
     Offset begin;
     Offset end;
     Index first;  ///< First column of the block.
     int size;     ///< Rows of the block, 0 where there is no row.
-    int place;
+    int offset;
 };
 
-/// A lane walks through rows of up to this many entries by itself.
-inline constexpr int short_row = 8;
+/// Rows of up to this many entries are read without a search, by one lane each.
+inline constexpr int max_short_row = 8;
 
-/// Where the entries of the block lie in each of these rows, all of them at once: in each step one
-/// read a row is under way. The first two reads, at once, are in the middle of the row and `size`
-/// entries before: where the pattern is symmetric and the numbering follows neighbours, the
-/// diagonal is near the middle. The search ends when no more than `Enough` entries are left to look
-/// at, or as many as the block has rows.
-template <int Enough, int Rows>
-__device__ __forceinline__ void find_entries(const Index* columns, RowSearch (&row)[Rows]) {
-    int slack[Rows];  ///< Of the interval that the first entry is in.
+/// Bisection in each of these rows for the first entry of the block, all rows in step: one read a
+/// row is in flight. The first two reads, issued together, are in the middle of the row and `size`
+/// entries before: where the pattern is symmetric and neighbours have close numbers, the diagonal
+/// is near the middle. The search ends when at most `MaxLeft` candidates are left, or as many as
+/// the block has rows.
+template <int MaxLeft, int Rows>
+__device__ __forceinline__ void bisect_rows(const Index* columns, RowSearch (&row)[Rows]) {
+    int slack[Rows];  ///< Final width of the interval with the first entry.
     Offset low[Rows];
     Offset high[Rows];
     Index before[Rows];
     Index middle[Rows];
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
-        slack[q] = max(Enough - row[q].size, 0);
+        slack[q] = max(MaxLeft - row[q].size, 0);
         low[q] = row[q].begin;
-        high[q] = row[q].end - row[q].begin > Enough ? row[q].end : row[q].begin;
+        high[q] = row[q].end - row[q].begin > MaxLeft ? row[q].end : row[q].begin;
         const Offset half = low[q] + (high[q] - low[q]) / 2;
         const bool search = low[q] < high[q];
         before[q] = load_if(search, columns + max(low[q], half - row[q].size), 0);
@@ -90,22 +91,22 @@ __device__ __forceinline__ void find_entries(const Index* columns, RowSearch (&r
     }
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
-        if (row[q].end - row[q].begin > Enough) {
+        if (row[q].end - row[q].begin > MaxLeft) {
             row[q].begin = low[q];
             row[q].end = min(row[q].end, high[q] + row[q].size);
         }
     }
 }
 
-__device__ __forceinline__ BlockRow packed_row(const RowSearch& row) {
+__device__ __forceinline__ BlockRow pack_row(const RowSearch& row) {
     return {row.begin, row.first,
-            unsigned(row.place) | unsigned(row.size) << BlockRow::place_bits |
-                unsigned(row.end - row.begin) << (BlockRow::place_bits + BlockRow::size_bits)};
+            unsigned(row.offset) | unsigned(row.size) << BlockRow::offset_bits |
+                unsigned(row.end - row.begin) << (BlockRow::offset_bits + BlockRow::size_bits)};
 }
 
 /// put(row, column in the block, value) for the entries of these rows that lie in their blocks.
-/// RowLanes lanes read consecutive entries of a row; a lane has `Together` rows and `Depth` entries
-/// of each under way.
+/// RowLanes lanes read consecutive entries of a row; a lane has reads of `Together` rows and
+/// `Depth` entries of each in flight.
 template <int RowLanes, int Together, int Depth, class T, class Put>
 __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const BlockRow* table,
                                             int rows, Put&& put) {
@@ -133,7 +134,7 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
         for (int q = 0; q < Together; ++q) {
 #pragma unroll
             for (int u = 0; u < Depth; ++u) {
-                // What was not read has column -1, in no block.
+                // Column -1, where nothing was read, is in no block.
                 const unsigned c = unsigned(column[q][u] - row[q].first);
                 if (c < unsigned(row[q].size())) put(row[q], int(c), value[q][u]);
             }
@@ -141,17 +142,17 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
     }
 }
 
-/// The same for short rows, of at most `longest` entries, a lane taking its rows by itself: all
-/// their entries are next to each other.
+/// The same for short rows of at most `longest` entries: one lane a row.
 template <int Rows, class T, class Put>
-__device__ __forceinline__ void walk_rows(const CsrView<T>& matrix, const RowSearch (&search)[Rows],
-                                          int longest, Put&& put) {
+__device__ __forceinline__ void gather_short_rows(const CsrView<T>& matrix,
+                                                  const RowSearch (&search)[Rows], int longest,
+                                                  Put&& put) {
     constexpr int together = 4;
 #pragma unroll 1
     for (int begin = 0; begin < longest; begin += together) {
 #pragma unroll
         for (int q = 0; q < Rows; ++q) {
-            const BlockRow row = packed_row(search[q]);
+            const BlockRow row = pack_row(search[q]);
             const Index* const columns = matrix.column_indices + row.begin + begin;
             const T* const values = matrix.values + row.begin + begin;
             Index column[together];
@@ -172,10 +173,11 @@ __device__ __forceinline__ void walk_rows(const CsrView<T>& matrix, const RowSea
 }
 
 /// Finds the entries of the blocks, of up to `Tile` rows, in these rows of each lane (row lane + 32
-/// q of `rows`), and puts them as gather_rows says; `table` has room for all rows.
+/// q of `rows`), and calls put for them as gather_rows does; `table` has a place for every row.
 template <int Tile, int Rows, class T, class Put>
-__device__ __forceinline__ void take_rows(const CsrView<T>& matrix, RowSearch (&search)[Rows],
-                                          int rows, BlockRow* table, Put&& put) {
+__device__ __forceinline__ void gather_block_entries(const CsrView<T>& matrix,
+                                                     RowSearch (&search)[Rows], int rows,
+                                                     BlockRow* table, Put&& put) {
     constexpr int row_lanes = Tile <= 4 ? 4 : 8;
     constexpr int depth = (Tile + row_lanes - 1) / row_lanes;
     constexpr int together = depth > 4 ? 2 : 4;
@@ -183,18 +185,19 @@ __device__ __forceinline__ void take_rows(const CsrView<T>& matrix, RowSearch (&
     int longest = 0;
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
-        longest = max(longest, int(min(search[q].end - search[q].begin, Offset(short_row + 1))));
+        longest =
+            max(longest, int(min(search[q].end - search[q].begin, Offset(max_short_row + 1))));
     }
     longest = __reduce_max_sync(full_warp, longest);
-    if (longest <= short_row) {
-        __syncwarp();  // The places have been cleared.
-        walk_rows(matrix, search, longest, put);
+    if (longest <= max_short_row) {
+        __syncwarp();  // The destination has been cleared.
+        gather_short_rows(matrix, search, longest, put);
         return;
     }
-    find_entries<row_lanes * depth>(matrix.column_indices, search);
+    bisect_rows<row_lanes * depth>(matrix.column_indices, search);
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
-        if (lane + 32 * q < rows) table[lane + 32 * q] = packed_row(search[q]);
+        if (lane + 32 * q < rows) table[lane + 32 * q] = pack_row(search[q]);
     }
     __syncwarp();
     gather_rows<row_lanes, together, depth>(matrix, table, rows, put);

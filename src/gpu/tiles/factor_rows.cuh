@@ -7,51 +7,50 @@
 #include "gpu/tiles/staging.cuh"
 #include "tessera/types.hpp"
 
-/// A matrix that a team eliminates, thread t with row t. Rows and columns stay where they are;
-/// which of them are eliminated is for the caller to know. There is one form in registers and one
-/// in shared memory; what a caller may use of the latter's memory as well:
-///   f[j pitch + i]   element (i, j) of the factors, in the places of the given matrix; written
-///                    when row i or column j is eliminated, in both forms.
+/// A matrix that a team eliminates, one row per thread, in registers (RegisterRows) or in shared
+/// memory (SharedRows). Pivoting is implicit: rows and columns are not moved, and the caller keeps
+/// track of the eliminated ones. In both forms the factors are written to shared memory,
+///   f[j pitch + i]   element (i, j), in the numbering of the given matrix, when row i or column j
+///                    is eliminated.
 namespace tessera::cuda {
 
-/// Values of a matrix whose columns lie `pitch` apart, an odd number, so that neither its rows nor
-/// its columns meet in a bank of shared memory.
+/// Leading dimension in shared memory: odd, so that neither rows nor columns have bank conflicts.
 __host__ __device__ constexpr int factor_pitch(int n) { return n | 1; }
 
-/// Values between the matrices of teams of `lanes` threads: a multiple of 16 bytes for which teams
+/// Stride between the matrices of teams of `lanes` threads: a multiple of 16 bytes for which teams
 /// use different banks.
 __host__ __device__ constexpr int factor_stride(int n, int lanes, int value_bytes) {
     const int banks = 128 / value_bytes;
     const int values = n * factor_pitch(n);
-    const int wanted = lanes % banks;
-    return values + (wanted - values % banks + banks) % banks;
+    const int target = lanes % banks;
+    return values + (target - values % banks + banks) % banks;
 }
 
 /// |x|, 0 for NaN.
 template <class T>
-__device__ __forceinline__ T size_of(T x) {
+__device__ __forceinline__ T magnitude(T x) {
     const T size = fabs(x);
     return size > T(0) ? size : T(0);
 }
 
-/// Rows of up to Width entries in registers. Ordered: columns are eliminated in
-/// their order, so that all teams of a warp ask for the same one.
+/// Rows of up to Width entries in registers. Ordered: columns are eliminated in their order, so
+/// that all teams of a warp access the same one.
 template <class T, int Width, bool Ordered>
 class RegisterRows {
   public:
     static constexpr int width = Width;
-    /// Reads the matrix at `a`, whose columns are `line` apart, or zeros.
+    /// Loads the matrix at `a` with leading dimension `line`; zeros unless `active`.
     template <class Team>
-    __device__ __forceinline__ RegisterRows(const Team& team, const T* a, Offset line, bool given,
+    __device__ __forceinline__ RegisterRows(const Team& team, const T* a, Offset line, bool active,
                                             int n, T*, int)
         : n_(n) {
-        const bool inside = given && team.lane() < n;
+        const bool inside = active && team.lane() < n;
         a += team.lane();
 #pragma unroll
         for (int j = 0; j < Width; ++j, a += line)
             a_[j] = load_coherent_if(inside && j < n, a, T(0));
     }
-    /// Of a matrix that is in f already.
+    /// Loads the matrix from f.
     template <class Team>
     __device__ __forceinline__ RegisterRows(const Team& team, int n, const T* f, int pitch)
         : n_(n) {
@@ -59,7 +58,7 @@ class RegisterRows {
 #pragma unroll
         for (int j = 0; j < Width; ++j) a_[j] = team.lane() < n && j < n ? f[j * pitch] : T(0);
     }
-    /// Puts the lower triangle in the place of the upper one.
+    /// Copies the lower triangle to the upper one.
     template <class Team>
     __device__ __forceinline__ void mirror(const Team& team, T* f, int pitch) {
         const int lane = team.lane();
@@ -87,7 +86,7 @@ class RegisterRows {
         return best;
     }
     /// Entry j of this thread's row.
-    __device__ __forceinline__ T column(int j) const {
+    __device__ __forceinline__ T entry(int j) const {
         T value = T(0);
         if constexpr (branches) {
             with_register<0, Width>(j, [&](auto k) { move_register<k.value>(value, a_[k.value]); });
@@ -98,8 +97,8 @@ class RegisterRows {
         }
         return value;
     }
-    /// The same, and makes the column zero; 0 where j is negative.
-    __device__ __forceinline__ T take(int j) {
+    /// The same, and sets the entry to zero; 0 if j is negative.
+    __device__ __forceinline__ T extract(int j) {
         T value = T(0);
         if constexpr (branches) {
             if (j < 0) return value;
@@ -116,9 +115,9 @@ class RegisterRows {
         }
         return value;
     }
-    /// Writes the row of this thread, which is row r, to `to`.
+    /// Row r to shared memory `to`, by the thread that has it.
     template <class Team>
-    __device__ __forceinline__ void publish(const Team& team, int r, T* to) const {
+    __device__ __forceinline__ void broadcast(const Team& team, int r, T* to) const {
         if (team.lane() != r) return;
         constexpr int w = pack_width<T>;
 #pragma unroll
@@ -129,12 +128,12 @@ class RegisterRows {
             *reinterpret_cast<Pack16<T>*>(to + j) = quad;
         }
     }
-    /// a_j += factor row_j for the columns from position `first` on, or of some more. Returns the
-    /// largest magnitude in the row where Search, which wants all eliminated columns taken.
+    /// a_j += factor row_j for the columns from position `first` on, at least. Search: returns the
+    /// largest magnitude in the row; eliminated columns must have been extracted.
     template <bool Search>
     __device__ __forceinline__ T update(T factor, bool, const T* row, int first, const int*) {
         constexpr int w = pack_width<T>;
-        constexpr int step = Width < 8 ? Width : 8;  // Columns that are left out together.
+        constexpr int step = Width < 8 ? Width : 8;  // Columns that are skipped together.
         T best[2] = {T(0), T(0)};
 #pragma unroll
         for (int base = 0; base < Width; base += step) {
@@ -158,24 +157,24 @@ class RegisterRows {
     }
 
   private:
-    /// A branch is the same for all teams of the warp.
+    /// Whether to select a register by branches, uniform in the warp.
     static constexpr bool branches = Ordered || Width == 32;
     T a_[Width];
     int n_;
 };
 
-/// Rows in shared memory, in the places of f.
+/// Rows in shared memory: f itself.
 template <class T>
 class SharedRows {
   public:
     template <class Team>
-    __device__ __forceinline__ SharedRows(const Team& team, const T* a, Offset line, bool given,
+    __device__ __forceinline__ SharedRows(const Team& team, const T* a, Offset line, bool active,
                                           int n, T* f, int pitch)
         : row_(f + team.lane()), pitch_(pitch), n_(n) {
         inside_ = team.lane() < n;
         a += team.lane();
         for (int j = 0; j < n && inside_; ++j, a += line) {
-            if (given) {
+            if (active) {
                 copy_to_shared<int(sizeof(T))>(row_ + j * pitch, a);
             } else {
                 row_[j * pitch] = T(0);
@@ -206,17 +205,17 @@ class SharedRows {
         }
         return best;
     }
-    __device__ __forceinline__ T column(int j) const {
+    __device__ __forceinline__ T entry(int j) const {
         return inside_ && j < n_ ? row_[j * pitch_] : T(0);
     }
-    __device__ __forceinline__ T take(int j) const { return j < 0 ? T(0) : column(j); }
+    __device__ __forceinline__ T extract(int j) const { return j < 0 ? T(0) : entry(j); }
     template <class Team>
-    __device__ __forceinline__ void publish(const Team& team, int r, T* to) const {
+    __device__ __forceinline__ void broadcast(const Team& team, int r, T* to) const {
         const int lane = team.lane();
         if (inside_ && r < n_) to[lane] = row_[lane * pitch_ + r - lane];
     }
-    /// live: whether this row is not eliminated. columns: of each position; null where they are in
-    /// their own ones.
+    /// live: whether this row is not yet eliminated. columns: the column in each position; null for
+    /// the identity.
     template <bool Search>
     __device__ __forceinline__ T update(T factor, bool live, const T* row, int first,
                                         const int* columns) {

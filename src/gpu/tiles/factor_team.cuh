@@ -2,8 +2,8 @@
 
 #include "gpu/warp.cuh"
 
-/// The threads that factorise a matrix together, a row (and a column) each, and what they find out
-/// together. All threads of a warp, or of a thread block, call in step.
+/// Teams: the threads that factorise one matrix, one row (and column) each, with their broadcasts,
+/// votes and reductions. All threads of the warp, or of the thread block, must call these.
 namespace tessera::cuda {
 
 /// `Lanes` adjacent lanes of a warp, a power of two.
@@ -20,22 +20,22 @@ class WarpTeam {
     __device__ __forceinline__ T from(T value, int lane) const {
         return __shfl_sync(full_warp, value, lane, Lanes);
     }
-    /// The first lane where `holds`; Lanes if there is none.
-    __device__ __forceinline__ int first(bool holds) const {
-        const unsigned mine = votes(holds);
+    /// The first lane where `predicate`; Lanes if there is none.
+    __device__ __forceinline__ int first(bool predicate) const {
+        const unsigned mine = votes(predicate);
         return mine == 0 ? Lanes : __ffs(int(mine)) - 1;
     }
-    __device__ __forceinline__ int count(bool holds) const { return __popc(votes(holds)); }
-    /// Whether `holds` in any team of the warp: what all of them go on for.
-    __device__ __forceinline__ bool anywhere(bool holds) const {
-        return __any_sync(full_warp, holds);
+    __device__ __forceinline__ int count(bool predicate) const { return __popc(votes(predicate)); }
+    /// Whether `predicate` in any thread of any team of the warp.
+    __device__ __forceinline__ bool any(bool predicate) const {
+        return __any_sync(full_warp, predicate);
     }
     template <class T>
     __device__ __forceinline__ T max(T value) const {
         return lanes_max<Lanes>(value);
     }
-    /// Of values that are not negative and no NaN.
-    __device__ __forceinline__ float max_size(float value) const {
+    /// Maximum of values that are neither negative nor NaN.
+    __device__ __forceinline__ float max_magnitude(float value) const {
         if constexpr (Lanes == 32) {
             return __uint_as_float(__reduce_max_sync(full_warp, __float_as_uint(value)));
         }
@@ -45,7 +45,7 @@ class WarpTeam {
         }
         return value;
     }
-    __device__ __forceinline__ double max_size(double value) const {
+    __device__ __forceinline__ double max_magnitude(double value) const {
         if constexpr (Lanes == 32) {
             const auto high = unsigned(__double2hiint(value));
             const unsigned top = __reduce_max_sync(full_warp, high);
@@ -55,7 +55,7 @@ class WarpTeam {
             return lanes_max<Lanes>(value);
         }
     }
-    /// In ascending order of distance, the same whatever the neighbours.
+    /// Butterfly sum; the order does not depend on other teams.
     template <class T>
     __device__ __forceinline__ T sum(T value) const {
 #pragma unroll
@@ -66,9 +66,9 @@ class WarpTeam {
     }
 
   private:
-    /// Bit l: whether `holds` in lane l of the team.
-    __device__ __forceinline__ unsigned votes(bool holds) const {
-        const unsigned all = __ballot_sync(full_warp, holds);
+    /// Bit l: whether `predicate` in lane l of the team.
+    __device__ __forceinline__ unsigned votes(bool predicate) const {
+        const unsigned all = __ballot_sync(full_warp, predicate);
         if constexpr (Lanes == 32) return all;
         return all >> (threadIdx.x % 32 / Lanes * Lanes) & ((1u << (Lanes % 32)) - 1);
     }
@@ -98,23 +98,24 @@ class BlockTeam {
         __syncthreads();
         return *place;
     }
-    __device__ __forceinline__ int first(bool holds) const {
-        const unsigned votes = __ballot_sync(full_warp, holds);
+    __device__ __forceinline__ int first(bool predicate) const {
+        const unsigned votes = __ballot_sync(full_warp, predicate);
         const int mine = votes == 0 ? Threads : int(threadIdx.x) / 32 * 32 + __ffs(int(votes)) - 1;
         return reduce(mine, [](int a, int b) { return a < b ? a : b; });
     }
-    __device__ __forceinline__ int count(bool holds) const {
-        return reduce(__popc(__ballot_sync(full_warp, holds)), [](int a, int b) { return a + b; });
+    __device__ __forceinline__ int count(bool predicate) const {
+        return reduce(__popc(__ballot_sync(full_warp, predicate)),
+                      [](int a, int b) { return a + b; });
     }
-    __device__ __forceinline__ bool anywhere(bool holds) const {
-        return __syncthreads_or(int(holds)) != 0;
+    __device__ __forceinline__ bool any(bool predicate) const {
+        return __syncthreads_or(int(predicate)) != 0;
     }
     template <class T>
     __device__ __forceinline__ T max(T value) const {
         return reduce(lanes_max(value), [](T a, T b) { return a < b ? b : a; });
     }
     template <class T>
-    __device__ __forceinline__ T max_size(T value) const {
+    __device__ __forceinline__ T max_magnitude(T value) const {
         return max(value);
     }
     template <class T>
@@ -123,7 +124,7 @@ class BlockTeam {
     }
 
   private:
-    /// Of one value a warp, in ascending order of the warps.
+    /// Reduces one value per warp, in ascending order of the warps.
     template <class T, class Combine>
     __device__ __forceinline__ T reduce(T value, Combine&& combine) const {
         T* const places = reinterpret_cast<T*>(scratch_);

@@ -8,7 +8,7 @@
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "tessera/factor.hpp"
 
-/// What a team of threads that factorises a matrix keeps and tells.
+/// Shared memory, pivots and outputs of a team of threads that factorises a matrix.
 namespace tessera::cuda {
 
 using batched::Factorisation;
@@ -25,17 +25,17 @@ struct TeamMemory {
     T* f;  ///< See factor_rows.cuh.
     int pitch;
     T* stage;      ///< The pivot row, by columns.
-    T* stage_two;  ///< That of the second one of a 2 x 2 pivot.
-    T* raw;        ///< The diagonal of D by positions, before the threshold.
-    T* raw_pair;   ///< e21 of 2 x 2 pivots in their first position, else 0.
+    T* stage_two;  ///< The second row of a 2 x 2 pivot.
+    T* raw;        ///< The diagonal of D by position, before the threshold.
+    T* raw_pair;   ///< e21 of a 2 x 2 pivot at its first position, else 0.
     int* rows;     ///< The row in each position.
-    int* columns;  ///< The column in each position, where these differ from the rows.
+    int* columns;  ///< The column in each position; LDU only.
 
     __device__ __forceinline__ T& at(int row, int column) const { return f[column * pitch + row]; }
 };
 
-/// Bytes of the memory of the teams of a warp, or of a thread block that is one team, 32 (or all)
-/// threads of which take one place each of every array.
+/// Bytes of shared memory for the teams of a warp, or for a larger team: matrices, then arrays with
+/// one element per thread.
 template <class T>
 constexpr int factor_bytes(int n, int lanes) {
     const int threads = std::max(lanes, 32);
@@ -44,7 +44,7 @@ constexpr int factor_bytes(int n, int lanes) {
     return (matrices * int(sizeof(T)) + 15) / 16 * 16 + arrays;
 }
 
-/// Memory of team `team` of those that share `bytes`.
+/// The memory of team number `team` among those that share `bytes`.
 template <class T, class Team>
 __device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int bytes, int team,
                                                      int n) {
@@ -65,17 +65,17 @@ __device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int 
     return mine;
 }
 
-/// The matrix of a team, and where its part of shared memory is.
+/// A team with its matrix (number b of the batch, n rows) and its shared memory.
 template <class T, class Team>
 struct TeamMatrix {
     Team team;
     TeamMemory<T> memory;
     int n;
     Offset b;
-    bool here;  ///< Else another team has the matrix, the last one, too.
+    bool active;  ///< False for surplus teams, which repeat the last matrix without storing.
 };
 
-/// Those of this thread; memory: of the thread block, `bytes` for each warp or larger team.
+/// The team of this thread; memory: of the thread block, `bytes` for each warp or larger team.
 template <class T, class Team>
 __device__ __forceinline__ TeamMatrix<T, Team> team_matrix(const SizeClasses& classes,
                                                            unsigned char* memory, int bytes) {
@@ -87,18 +87,18 @@ __device__ __forceinline__ TeamMatrix<T, Team> team_matrix(const SizeClasses& cl
     } else {
         const int number = int(threadIdx.x) / lanes;
         const Offset position = batch.first + number;
-        const bool here = position < batch.end;
-        const Offset b = classes.matrix(here ? position : batch.end - 1);
+        const bool active = position < batch.end;
+        const Offset b = classes.matrix(active ? position : batch.end - 1);
         return {Team(),
                 team_memory<T, Team>(memory + int(threadIdx.x) / 32 * bytes, bytes,
                                      number % (32 / lanes), batch.n),
-                batch.n, b, here};
+                batch.n, b, active};
     }
 }
 
-/// Launches `kernel` for the matrices of smallest..largest rows, `matrices` a thread block, by
-/// teams of `lanes`, with shared memory for `shares` times the matrices that 32 threads (or a
-/// larger team) have. The kernel takes the sizes, `arguments`, and the bytes of such a share.
+/// Launches `kernel` for the matrices of smallest..largest rows by teams of `lanes`, `matrices` per
+/// thread block, with `shares` times factor_bytes of shared memory. The kernel takes the size
+/// classes, `arguments` and the bytes of one share.
 template <class Kernel, class View, class... Arguments>
 void launch_teams(const Context& context, const View& a, const batched::Plan* plan, int smallest,
                   int largest, int lanes, int matrices, int shares, Kernel* kernel,
@@ -112,19 +112,21 @@ void launch_teams(const Context& context, const View& a, const batched::Plan* pl
                      stream_of(context), launch.classes, arguments..., launch.team_bytes);
 }
 
-/// Where the row (or column) of a thread is, and the list of all.
-struct Place {
+/// The position of this thread's row (or column) in the pivot order, and the row of each position
+/// in shared memory.
+struct PivotOrder {
     int position;
     int* list;
 
-    __device__ __forceinline__ Place(int lane, int* list_) : position(lane), list(list_) {
+    __device__ __forceinline__ PivotOrder(int lane, int* list_) : position(lane), list(list_) {
         list[lane] = lane;
     }
-    /// Exchanges what is in position s with the row r, if `wanted`.
+    /// Exchanges row r with the row in position s, if `condition`.
     template <class Team>
-    __device__ __forceinline__ void exchange(const Team& team, int s, int r, bool wanted = true) {
+    __device__ __forceinline__ void exchange(const Team& team, int s, int r,
+                                             bool condition = true) {
         const int other = team.from(position, r);
-        if (!wanted) return;
+        if (!condition) return;
         const int lane = team.lane();
         if (lane == r || position == s) {
             position = lane == r ? s : other;
@@ -133,55 +135,55 @@ struct Place {
     }
 };
 
-/// Whether d is well inside the range: fast_reciprocal(d) is correctly rounded.
+/// Whether d and 1 / d are far enough from the ends of the range for fast_reciprocal(d).
 template <class T>
-__device__ __forceinline__ bool is_plain(T d) {
+__device__ __forceinline__ bool has_fast_reciprocal(T d) {
     return (high_word(d) & 0x7fffffffu) - fast_range_low<T> < fast_range_span<T>;
 }
 
-/// A pivot after the threshold, to be divided by; 0 where its reciprocal is not finite.
+/// A pivot after the threshold as a divisor, replaced by 0 where its reciprocal is not finite.
 template <class T>
 struct Divisor {
     T d;
     T reciprocal;
-    bool plain;
+    bool in_range;
 
     __device__ __forceinline__ explicit Divisor(T given) : d(given) {
-        plain = is_plain(d);
+        in_range = has_fast_reciprocal(d);
         reciprocal = fast_reciprocal(d);
-        if (!plain) {
+        if (!in_range) {
             reciprocal = T(1) / d;
             if (isfinite(d) && !isfinite(reciprocal)) d = reciprocal = T(0);
         }
     }
     /// a / d, correctly rounded; 0 for d = 0 and finite a.
     __device__ __forceinline__ T quotient(T a) const {
-        return plain ? plain_quotient(a) : odd_quotient(a);
+        return in_range ? fast_quotient(a) : ieee_quotient(a);
     }
-    __device__ __forceinline__ T plain_quotient(T a) const {
+    __device__ __forceinline__ T fast_quotient(T a) const {
         return -minus_quotient(a, d, -reciprocal);
     }
-    __device__ __forceinline__ T odd_quotient(T a) const { return d == T(0) ? a * T(0) : a / d; }
+    __device__ __forceinline__ T ieee_quotient(T a) const { return d == T(0) ? a * T(0) : a / d; }
 };
 
-/// A Divisor that is well inside the range, or makes `plain` false and means nothing.
+/// A Divisor without a slow path: clears `in_range` where it would be needed.
 template <class T>
-struct PlainDivisor {
+struct FastDivisor {
     T d;
     T reciprocal;
 
-    __device__ __forceinline__ PlainDivisor(T given, bool& plain)
+    __device__ __forceinline__ FastDivisor(T given, bool& in_range)
         : d(given), reciprocal(fast_reciprocal(given)) {
-        plain = plain && is_plain(d);
+        in_range = in_range && has_fast_reciprocal(d);
     }
     __device__ __forceinline__ T quotient(T a) const {
-        const T rough = a * reciprocal;  // As minus_quotient.
+        const T rough = a * reciprocal;  // See minus_quotient.
         return fma(fma(-rough, d, a), reciprocal, rough);
     }
 };
 
-/// a / d of many a, correctly rounded whatever they are, but that -0 over a negative d gives -0;
-/// the division of the compiler goes a long way for a = 0.
+/// a / d for many a, correctly rounded, except that -0 over a negative d gives -0. Faster than the
+/// compiler's division, whose slow path takes a = 0.
 template <class T>
 class Quotients {
   public:
@@ -193,11 +195,11 @@ class Quotients {
     }
 
   private:
-    /// Whether nothing that two such numbers give over- or underflows.
+    /// Whether quotients of two such numbers neither overflow nor underflow.
     static __device__ __forceinline__ bool is_moderate(T x) {
         constexpr unsigned one = sizeof(T) == 8 ? 0x3ff00000u : 0x3f800000u;
-        constexpr unsigned reach = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Of the exponent.
-        return (high_word(x) & 0x7fffffffu) - (one - reach) < 2 * reach;
+        constexpr unsigned range = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Of the exponent.
+        return (high_word(x) & 0x7fffffffu) - (one - range) < 2 * range;
     }
     T d_, reciprocal_;
     bool moderate_;
@@ -213,24 +215,25 @@ __device__ __forceinline__ PivotPair<T> pair_inverse(const PivotPair<T>& e) {
     return {f2 * scale, -scale, f1 * scale};
 }
 
+/// The pivot after the threshold tau.
 template <class T>
-__device__ __forceinline__ T raised(T d, T tau) {
+__device__ __forceinline__ T with_threshold(T d, T tau) {
     return fabs(d) < tau ? copysign(tau, d == T(0) ? T(1) : d) : d;
 }
 
-/// The pivot pair after the threshold.
+/// The same for the eigenvalues of a 2 x 2 pivot.
 template <class T>
-__device__ __forceinline__ PivotPair<T> raised(const PivotPair<T>& e, T tau) {
+__device__ __forceinline__ PivotPair<T> with_threshold(const PivotPair<T>& e, T tau) {
     if (!(tau > T(0))) return e;
-    // The smaller one is |e11 e22 - e21^2| over the larger one, at least e21^2 / (2 |E|).
+    // The smaller eigenvalue is |e11 e22 - e21^2| over the larger: at least e21^2 / (2 |E|).
     const T norm = fmax(fabs(e.e11), fabs(e.e22)) + fabs(e.e21);
     if (e.e21 * e.e21 > T(4) * tau * norm) return e;
     const PivotEigen<T> v = eigenpairs(e);
     if (!(fmin(fabs(v.first), fabs(v.second)) < tau)) return e;
-    return with_eigenvalues(e, v, raised(v.first, tau), raised(v.second, tau));
+    return with_eigenvalues(e, v, with_threshold(v.first, tau), with_threshold(v.second, tau));
 }
 
-/// Whether a permutation is odd; list: its positions' rows.
+/// Whether a permutation is odd.
 template <class Team>
 __device__ __forceinline__ bool is_odd(const Team& team, const int* list, int n) {
     int inversions = 0;
@@ -239,7 +242,7 @@ __device__ __forceinline__ bool is_odd(const Team& team, const int* list, int n)
     return team.sum(inversions) % 2 != 0;
 }
 
-/// The raw eigenvalue of position `lane` and the one after the threshold.
+/// An eigenvalue of D before (raw) and after the threshold.
 template <class T>
 struct PivotValue {
     T raw;
@@ -247,7 +250,7 @@ struct PivotValue {
     bool finite;
 };
 
-/// How each method reads the pivot of a thread's position from the memory of its team.
+/// The pivot in position s, from the memory of the team.
 template <Factorisation kind, class T>
 __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory, int s, int n,
                                                      T tau) {
@@ -276,16 +279,16 @@ __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory
         const PivotPair<T> e{memory.at(p, p), memory.at(p, q), memory.at(q, q)};
         const PivotPair<T> inverted = inverse(e);
         const T all = e.e11 + e.e21 + e.e22 + (inverted.e11 + inverted.e21 + inverted.e22);
-        return {raw, raised(raw, tau), bool(isfinite(all))};
+        return {raw, with_threshold(raw, tau), bool(isfinite(all))};
     }
 }
 
-/// Results of the matrix of a team; told: whether more than info is wanted. Returns whether a pivot
-/// is not finite.
+/// Writes the requested outputs of a matrix; more_than_info: whether there are others than info.
+/// Returns whether a pivot is not finite.
 template <Factorisation kind, class T, class Team>
-__device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memory,
-                                     const FactorResults<T>& results, bool told, Offset b,
-                                     bool here, int n, T tau) {
+__device__ __forceinline__ bool write_results(const Team& team, const TeamMemory<T>& memory,
+                                              const FactorResults<T>& results, bool more_than_info,
+                                              Offset b, bool active, int n, T tau) {
     const int s = team.lane();
     const PivotValue<T> pivot = pivot_value<kind>(memory, s, n, tau);
     const int fails = team.first(!pivot.finite);
@@ -294,13 +297,13 @@ __device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memo
     const bool zero = inside && pivot.used == T(0);
     if (results.info != nullptr) {
         const int bad = team.first(zero || !pivot.finite);
-        if (s == 0 && here) results.info[b] = bad < Team::threads ? bad + 1 : 0;
+        if (s == 0 && active) results.info[b] = bad < Team::threads ? bad + 1 : 0;
     }
-    if (!told) return failed;
+    if (!more_than_info) return failed;
     const T size = kind == Factorisation::llt ? pivot.raw : fabs(pivot.raw);
     const bool changed = inside && size < tau;
     const int perturbed = team.count(changed);
-    const T to = kind == Factorisation::llt ? tau : raised(pivot.raw, tau);
+    const T to = kind == Factorisation::llt ? tau : with_threshold(pivot.raw, tau);
     const T change = team.max(changed ? fabs(to - pivot.raw) : T(0));
     const T smallest = -team.max(inside ? -size : -std::numeric_limits<T>::infinity());
     const int negative = team.count(inside && pivot.used < T(0));
@@ -313,7 +316,7 @@ __device__ __forceinline__ bool tell(const Team& team, const TeamMemory<T>& memo
     if (kind == Factorisation::ldu && results.determinant_sign != nullptr) {
         if (is_odd(team, memory.rows, n) != is_odd(team, memory.columns, n)) sign = -sign;
     }
-    if (s != 0 || !here) return failed;
+    if (s != 0 || !active) return failed;
     if (results.perturbed != nullptr) results.perturbed[b] = failed ? 0 : perturbed;
     if (results.perturbation != nullptr) {
         results.perturbation[b] = failed ? std::numeric_limits<T>::infinity() : change;

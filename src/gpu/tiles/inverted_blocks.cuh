@@ -2,137 +2,52 @@
 
 #include <limits>
 
-#include "gpu/pack.cuh"
-#include "gpu/tiles/diagonal_blocks.cuh"
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/warp_blocks.cuh"
 
-/// Diagonal blocks from CSR to shared memory, to registers, inverted, and back. A warp takes
-/// 32 / Lanes consecutive blocks, whose rows, and whose packed inverses, are contiguous.
+/// Gauss-Jordan elimination of the blocks of a warp (warp_blocks.cuh) in registers; the inverses
+/// are transposed, symmetrised and summed in shared memory and written from there.
 namespace tessera::cuda {
 
-/// The shared memory of a warp.
-template <class T, int Tile, int Lanes>
-struct WarpBlocks {
-    static constexpr int blocks = 32 / Lanes;
-    /// Of a row of a block: odd, so that a column of them meets all banks, too.
-    static constexpr int stride = Tile + 1;
-    /// Values of a block; the pad spreads the blocks over the banks.
-    static constexpr int block_values = (Tile * stride + 31) / 32 * 32 + Lanes % 32;
-    static constexpr int values = blocks * block_values;
-    static constexpr int rows = blocks * Tile;
-    /// Entries of the row table; the tables of steps in its place begin in different banks.
-    static constexpr int row_entries = blocks * (Tile + 1);
-    static constexpr int bytes = values * int(sizeof(T)) + row_entries * int(sizeof(BlockRow));
-    static_assert(values % 32 == 0 && values <= 1 << BlockRow::place_bits);
-
-    T* value;
-    BlockRow* row;
-
-    __device__ explicit WarpBlocks(unsigned char* memory)
-        : value(reinterpret_cast<T*>(memory)),
-          row(reinterpret_cast<BlockRow*>(memory + values * sizeof(T))) {}
-
-    /// The steps of the elimination of block `group`; takes the place of the row table.
-    __device__ PivotStep<T>* steps(int group) const {
-        static_assert(sizeof(PivotStep<T>) <= sizeof(BlockRow));
-        return reinterpret_cast<PivotStep<T>*>(row) + group * (Tile + 1);
-    }
-    __device__ void clear() const {
-        for (int e = int(threadIdx.x) % 32; e < values; e += 32) value[e] = T(0);
-    }
-};
-
-/// Writes the entries of the blocks of this warp to its shared memory, block s at s * block_values,
-/// row-major with rows of `stride`, zero where the matrix stores nothing. Lane s holds in `start`
-/// the first row of block s of the warp; starts behind its last block repeat the end of that.
-template <class T, int Tile, int Lanes>
-__device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index start,
-                                               const WarpBlocks<T, Tile, Lanes>& shared) {
-    using Warp = WarpBlocks<T, Tile, Lanes>;
-    constexpr int lane_rows = (Warp::rows + 31) / 32;
-    const int lane = int(threadIdx.x) % 32;
-    Index starts[Warp::blocks + 1];
-#pragma unroll
-    for (int s = 0; s <= Warp::blocks; ++s) starts[s] = __shfl_sync(full_warp, start, s);
-    const int rows = starts[Warp::blocks] - starts[0];
-    RowSearch search[lane_rows];
-#pragma unroll
-    for (int q = 0; q < lane_rows; ++q) {
-        const int r = lane + 32 * q;
-        const bool inside = r < rows;
-        const Index row = starts[0] + r;
-        int block = 0;
-        Index first = starts[0];
-        Index next = starts[1];
-#pragma unroll
-        for (int s = 1; s < Warp::blocks; ++s) {
-            if (row >= starts[s]) {
-                block = s;
-                first = starts[s];
-                next = starts[s + 1];
-            }
-        }
-        search[q] = {inside ? __ldg(matrix.row_offsets + row) : 0,
-                     inside ? __ldg(matrix.row_offsets + row + 1) : 0, first,
-                     inside ? next - first : 0,
-                     block * Warp::block_values + (row - first) * Warp::stride};
-    }
-    shared.clear();
-    take_rows<Tile>(matrix, search, rows, shared.row, [&](const BlockRow& row, int c, T value) {
-        shared.value[row.place() + c] = value;
-    });
-    __syncwarp();
-}
-
-/// Lane l of group s takes the rows l + Lanes i of block s, without bank conflicts.
-template <class T, int Tile, int Lanes, int Rows>
-__device__ __forceinline__ void take_blocks(const WarpBlocks<T, Tile, Lanes>& shared,
-                                            T (&a)[Rows][Tile]) {
-    using Warp = WarpBlocks<T, Tile, Lanes>;
-    const int lane = int(threadIdx.x) % 32;
-    const T* const block = shared.value + lane / Lanes * Warp::block_values;
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-        const int row = lane % Lanes + Lanes * i;
-#pragma unroll
-        for (int k = 0; k < Tile; ++k) a[i][k] = row < Tile ? block[row * Warp::stride + k] : T(0);
-    }
-}
-
-/// What is known of a block before it is inverted.
+/// Properties of a block before it is inverted.
 template <class T>
-struct BlockFacts {
+struct BlockProperties {
     T norm;          ///< ||B||_inf, sums in ascending order of the columns.
     bool symmetric;  ///< Exactly.
 };
 
-/// The facts about the block of this group, from what take_blocks left.
-template <class T, int Tile, int Lanes, int Rows>
-__device__ __forceinline__ BlockFacts<T> examine_blocks(const WarpBlocks<T, Tile, Lanes>& shared,
-                                                        const T (&a)[Rows][Tile]) {
-    using Warp = WarpBlocks<T, Tile, Lanes>;
-    const int lane = int(threadIdx.x) % 32;
-    const T* const block = shared.value + lane / Lanes * Warp::block_values;
+/// The properties of the block of this group, whose rows load_block read.
+template <class Warp, class T>
+__device__ __forceinline__ BlockProperties<T> examine_block(
+    const T* block, const T (&a)[Warp::lane_rows][Warp::tile]) {
+    const int lane = int(threadIdx.x % Warp::lanes);
     T norm = T(0);
-    bool differs = false;
 #pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-        const int row = lane % Lanes + Lanes * i;
+    for (int i = 0; i < Warp::lane_rows; ++i) {
         T sum = T(0);
 #pragma unroll
-        for (int k = 0; k < Tile; ++k) {
-            sum += fabs(a[i][k]);
-            differs = differs || (row < Tile && block[k * Warp::stride + row] != a[i][k]);
-        }
+        for (int k = 0; k < Warp::tile; ++k) sum += fabs(a[i][k]);
         norm = fmax(norm, sum);
     }
-    return {lanes_max<Lanes>(norm), !any_of_lanes<Lanes>(differs)};
+    // Each pair of mirrored entries is compared in the row of the lower one, and some twice; the
+    // first rows of all blocks mostly decide.
+    bool differs = false;
+#pragma unroll
+    for (int i = 0; i < Warp::lane_rows; ++i) {
+        if (i == 1 && __all_sync(full_warp, any_of_lanes<Warp::lanes>(differs))) break;
+        const int row = lane + Warp::lanes * i;
+#pragma unroll
+        for (int k = 0; k < min(Warp::tile, Warp::lanes * (i + 1)); ++k) {
+            differs |=
+                (Warp::exact || row < Warp::tile) && block[k * Warp::stride + row] != a[i][k];
+        }
+    }
+    return {lanes_max<Warp::lanes>(norm), !any_of_lanes<Warp::lanes>(differs)};
 }
 
-/// What the inverse of this group's block of n rows is read by: fills in `step` of its table; where
-/// info is not 0, all reciprocals become NaN, each row that of its own step.
+/// Completes the pivot table of this group's block of n rows: fills in `step`; where info is not 0,
+/// the permutation becomes the identity and all reciprocals NaN.
 template <int Lanes, class T>
-__device__ __forceinline__ void close_steps(PivotStep<T>* table, int n, int lane, int info) {
+__device__ __forceinline__ void finish_pivot_table(PivotStep<T>* table, int n, int lane, int info) {
     invert_permutation<Lanes>(table, info == 0 ? n : 0, lane);
     if (info != 0) {
         for (int k = lane; k < n; k += Lanes) {
@@ -143,120 +58,176 @@ __device__ __forceinline__ void close_steps(PivotStep<T>* table, int n, int lane
     __syncwarp();
 }
 
-/// Inverts the blocks in registers, of n rows each, `steps` the largest n of the warp; all other
-/// registers and rows are +0; and writes them to shared memory, row-major with rows of `stride`.
+/// Inverts the blocks in registers and writes the inverse of this group to block `group` of
+/// `shared`, column-major. Blocks have n rows, `steps` the largest n of the warp, and other
+/// registers and rows are +0; where Exact, both are Tile, and reload() reads the rows again.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; all
 /// values are NaN then.
-template <class T, int Tile, int Lanes, int Rows>
-__device__ __forceinline__ int invert_blocks(const WarpBlocks<T, Tile, Lanes>& shared,
-                                             T (&a)[Rows][Tile], int n, int steps) {
-    using Warp = WarpBlocks<T, Tile, Lanes>;
-    const int lane = int(threadIdx.x) % Lanes;
-    const int group = int(threadIdx.x) % 32 / Lanes;
+template <class Warp, class T, class Reload>
+__device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile],
+                                             const Warp& shared, int group, int n, int steps,
+                                             Reload&& reload) {
+    constexpr int lanes = Warp::lanes;
+    constexpr bool exact = Warp::exact;
+    const int lane = int(threadIdx.x % lanes);
+    T* const block = shared.value + group * Warp::block_values;
     PivotStep<T>* const table = shared.steps(group);
-    T none = T(0);
-    const int info =
-        gauss_jordan<Lanes, true, false, true>(a, n, steps, lane, shared_address(table), none);
-    close_steps<Lanes>(table, n, lane, info);
-    // X(step of row r, row of step k) = D(r, k) / pivot of row r.
-    T scale[Rows];
-    T* to[Rows];
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-        const int row = lane + Lanes * i;
-        const int step = row < n ? int(table[row].step) : 0;
-        scale[i] = table[step].reciprocal;
-        to[i] = shared.value + group * Warp::block_values + step * Warp::stride;
+    const auto eliminate = [&](auto checked) {
+        T none = T(0);
+        return gauss_jordan<lanes, checked.value, false, !exact>(a, n, steps, lane,
+                                                                 shared_address(table), none);
+    };
+    int info = eliminate(std::bool_constant<!exact>());
+    if (exact && __any_sync(full_warp, info != 0)) {
+        reload();
+        info = eliminate(std::true_type());
     }
-    const PivotStep<T>* const shifted = table - (Tile - steps);
+    finish_pivot_table<lanes>(table, n, lane, info);
+    // X(step of row r, row of step k) = D(r, k) / pivot of row r.
+    T scale[Warp::lane_rows];
+    T* to[Warp::lane_rows];
 #pragma unroll
-    for (int m = 0; m < Tile; ++m) {
-        if (unsigned(m - (Tile - steps)) >= unsigned(n)) continue;
-        const int column = shifted[m].row;
+    for (int i = 0; i < Warp::lane_rows; ++i) {
+        const int row = lane + lanes * i;
+        const int step = exact || row < n ? int(table[row].step) : 0;
+        scale[i] = table[step].reciprocal;
+        to[i] = block + step;
+    }
+    // Register k holds column k - skipped. Rows of the table are read before columns are written:
+    // the compiler keeps the order.
+    constexpr int together = exact ? 4 : 1;
+    const int skipped = Warp::tile - steps;
+    const auto is_column = [&](int k) { return exact || unsigned(k - skipped) < unsigned(n); };
 #pragma unroll
-        for (int i = 0; i < Rows; ++i) {
-            if (lane + Lanes * i < n) to[i][column] = a[i][m] * scale[i];
+    for (int k = 0; k < Warp::tile; k += together) {
+        int column[together];
+#pragma unroll
+        for (int u = 0; u < together; ++u) {
+            if (is_column(k + u)) column[u] = int(table[k + u - skipped].row) * Warp::stride;
+        }
+#pragma unroll
+        for (int u = 0; u < together; ++u) {
+            if (!is_column(k + u)) continue;
+#pragma unroll
+            for (int i = 0; i < Warp::lane_rows; ++i) {
+                if (exact || lane + lanes * i < n) to[i][column[u]] = a[i][k + u] * scale[i];
+            }
         }
     }
     __syncwarp();
     return info;
 }
 
-/// Half the sum, without overflow; the same for both orders of the two, and so not contracted to a
+/// Half the sum, without overflow; equal for both orders of the arguments, so not contracted to a
 /// fused operation.
-__device__ __forceinline__ double middle_of(double x, double y) {
+__device__ __forceinline__ double average(double x, double y) {
     return __dadd_rn(0.5 * x, 0.5 * y);
 }
-__device__ __forceinline__ float middle_of(float x, float y) {
-    return __fadd_rn(0.5F * x, 0.5F * y);
-}
+__device__ __forceinline__ float average(float x, float y) { return __fadd_rn(0.5F * x, 0.5F * y); }
 
-/// What is known of an inverse.
+/// Properties of an inverse.
 template <class T>
-struct InverseFacts {
+struct InverseProperties {
     T norm;     ///< ||X||_inf, sums in ascending order of the columns.
-    T largest;  ///< max |x_ij|, 0 where not wanted.
+    T largest;  ///< max |x_ij|, 0 where not requested.
     bool finite;
 };
 
-/// Whether all entries of the inverse of this group, of n rows, are finite.
-template <class T, int Tile, int Lanes>
-__device__ __forceinline__ bool entries_finite(const WarpBlocks<T, Tile, Lanes>& shared, int n) {
-    using Warp = WarpBlocks<T, Tile, Lanes>;
-    const T* const block = shared.value + int(threadIdx.x) % 32 / Lanes * Warp::block_values;
-    bool all = true;
-    for (int e = int(threadIdx.x) % Lanes; e < n * n; e += Lanes) {
-        all = all && isfinite(block[e / n * Warp::stride + e % n]);
+/// write(column, first of some adjacent rows, their values) for this lane's part of the inverse
+/// that invert_blocks left in `block`, as (X + X^T) / 2 where `symmetric`, which needs
+/// MaybeSymmetric. n is 0 in a group without a block. Returns the properties of that part, `finite`
+/// by its sums alone. Unrolled: more instructions, fewer iterations.
+template <class Warp, bool Unrolled, bool MaybeSymmetric, class T, class Write>
+__device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n, bool symmetric,
+                                                           bool want_largest, Write&& write) {
+    constexpr int together = Warp::together;
+    using Part = Pack<T, together>;
+    constexpr int row_steps = (Warp::tile + Warp::lanes * together - 1) / (Warp::lanes * together);
+    constexpr int column_steps = Unrolled         ? Warp::tile
+                                 : !Warp::exact   ? 2
+                                 : MaybeSymmetric ? 1
+                                                  : 8 / together;
+    const int columns = Unrolled || Warp::exact ? Warp::tile : n;
+    InverseProperties<T> inverse{T(0), T(0), true};
+#pragma unroll(Unrolled ? row_steps : 1)
+    for (int i = 0; i < row_steps; ++i) {
+        const int row = (int(threadIdx.x % Warp::lanes) + Warp::lanes * i) * together;
+        if (row >= n) break;
+        T sum[together] = {};
+#pragma unroll(column_steps)
+        for (int c = 0; c < columns; c += together) {
+            if (Unrolled && c >= n) continue;
+            Part part[together];  // Of the columns c, c + 1 ...
+#pragma unroll
+            for (int d = 0; d < together; ++d) {
+                part[d] = *reinterpret_cast<const Part*>(block + (c + d) * Warp::stride + row);
+            }
+#pragma unroll
+            for (int j = 0; MaybeSymmetric && j < together; ++j) {
+                if (!Warp::exact && !(symmetric && c != row)) continue;
+                const Part other =
+                    *reinterpret_cast<const Part*>(block + (row + j) * Warp::stride + c);
+#pragma unroll
+                for (int d = 0; d < together; ++d) {
+                    T& x = part[d].value[j];
+                    if (symmetric && c + d != row + j) x = average(x, other.value[d]);
+                }
+            }
+#pragma unroll
+            for (int d = 0; d < together; ++d) {
+                write(c + d, row, part[d]);
+#pragma unroll
+                for (int j = 0; j < together; ++j) {
+                    sum[j] += fabs(part[d].value[j]);
+                    if (want_largest)
+                        inverse.largest = fmax(inverse.largest, fabs(part[d].value[j]));
+                }
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < together; ++j) {
+            inverse.norm = fmax(inverse.norm, sum[j]);
+            inverse.finite = inverse.finite && sum[j] <= std::numeric_limits<T>::max();
+        }
     }
-    const unsigned group = (Lanes == 32 ? full_warp : (1u << (Lanes % 32)) - 1)
-                           << (int(threadIdx.x) % 32 / Lanes * Lanes);
-    return __all_sync(group, all) != 0;
+    return inverse;
 }
 
-/// output(f) calls f(write) with write(column, row, pack of one value) for the inverse that
-/// invert_blocks left, as (X + X^T) / 2 where `symmetric`; NaN is written instead where an entry is
-/// not finite. It may branch otherwise for other groups. Unrolled: more instructions, fewer steps.
-template <bool Unrolled, class T, int Tile, int Lanes, class Output>
-__device__ __forceinline__ InverseFacts<T> store_inverses(const WarpBlocks<T, Tile, Lanes>& shared,
-                                                          int n, bool symmetric, bool want_largest,
-                                                          Output&& output) {
-    using Warp = WarpBlocks<T, Tile, Lanes>;
-    constexpr int rows = (Tile + Lanes - 1) / Lanes;
-    const int lane = int(threadIdx.x) % Lanes;
-    const T* const block = shared.value + int(threadIdx.x) % 32 / Lanes * Warp::block_values;
-    InverseFacts<T> facts{T(0), T(0), true};
+/// Writes the inverse of this group, NaN where an entry is not finite. output(f) calls f(write)
+/// with the function that write_part calls; groups may take different branches in it.
+template <class Warp, bool Unrolled, class T, class Output>
+__device__ __forceinline__ InverseProperties<T> write_block(const T* block, int n, bool symmetric,
+                                                            bool want_largest, Output&& output) {
+    constexpr int lanes = Warp::lanes;
+    constexpr int together = Warp::together;
+    const int lane = int(threadIdx.x % lanes);
+    const bool any_symmetric = !Warp::exact || __any_sync(full_warp, symmetric);
+    InverseProperties<T> inverse;
     output([&](auto&& write) {
-#pragma unroll(Unrolled ? rows : 1)
-        for (int i = 0; i < rows; ++i) {
-            const int row = lane + Lanes * i;
-            if (row >= n) continue;
-            T sum = T(0);
-#pragma unroll(Unrolled ? Tile : 2)
-            for (int c = 0; c < (Unrolled ? Tile : n); ++c) {
-                if (c >= n) continue;
-                T x = block[row * Warp::stride + c];
-                if (symmetric && c != row) x = middle_of(x, block[c * Warp::stride + row]);
-                write(c, row, Pack<T, 1>{{x}});
-                sum += fabs(x);
-                if (want_largest) facts.largest = fmax(facts.largest, fabs(x));
-            }
-            facts.norm = fmax(facts.norm, sum);
-            facts.finite = facts.finite && sum <= std::numeric_limits<T>::max();
-        }
+        inverse = any_symmetric
+                      ? write_part<Warp, Unrolled, true>(block, n, symmetric, want_largest, write)
+                      : write_part<Warp, Unrolled, false>(block, n, false, want_largest, write);
     });
     __syncwarp();
-    facts.finite = !any_of_lanes<Lanes>(!facts.finite);
-    if (!facts.finite) {  // An entry is not, or only the sum.
-        facts.finite = entries_finite(shared, n);
-        output([&](auto&& write) {
-            for (int e = lane; !facts.finite && e < n * n; e += Lanes) {
-                write(e / n, e % n, Pack<T, 1>{{std::numeric_limits<T>::quiet_NaN()}});
-            }
-        });
+    inverse.norm = lanes_max<lanes>(inverse.norm);
+    if (want_largest) inverse.largest = lanes_max<lanes>(inverse.largest);
+    if (__all_sync(full_warp, inverse.finite)) return inverse;
+    inverse.finite = true;  // Perhaps only a sum overflows.
+    const int columns = Warp::exact ? Warp::tile : n;
+    for (int e = lane; e < n * columns; e += lanes) {
+        inverse.finite =
+            inverse.finite && isfinite(block[e / columns * Warp::stride + e % columns]);
     }
-    facts.norm = lanes_max<Lanes>(facts.norm);
-    facts.largest = want_largest ? lanes_max<Lanes>(facts.largest) : T(0);
-    return facts;
+    inverse.finite = !any_of_lanes<lanes>(!inverse.finite);
+    Pack<T, together> nan_pack;
+#pragma unroll
+    for (int j = 0; j < together; ++j) nan_pack.value[j] = std::numeric_limits<T>::quiet_NaN();
+    output([&](auto&& write) {
+        for (int row = lane * together; !inverse.finite && row < n; row += lanes * together) {
+            for (int c = 0; c < columns; ++c) write(c, row, nan_pack);
+        }
+    });
+    return inverse;
 }
 
 }  // namespace tessera::cuda

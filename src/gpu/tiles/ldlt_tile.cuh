@@ -10,22 +10,22 @@ namespace {
 template <class T>
 constexpr T largest_without_reciprocal = sizeof(T) == 8 ? T(0x1p-1024) : T(0x1p-128);
 
-/// The pivot of a step: row and column p, or a 2 x 2 one with q; and a thread's entries in these
-/// columns. Equal in all threads of a team but for the entries.
+/// The pivot of a step: p, or 2 x 2 with q, equal in all threads of a team; and this thread's
+/// entries in these columns.
 template <class T>
 struct PivotColumns {
     int p;
     int q = -1;
-    T of_p;
-    T of_q = T(0);
+    T column_p;
+    T column_q = T(0);
 
     __device__ __forceinline__ bool is_pair() const { return q >= 0; }
 };
 
-/// A(p, p) = L D L^T by a team of threads; nothing is moved. Both triangles are kept and updated;
-/// what is used of them is the columns of the pivots, so that rounding errors may differ between
-/// the triangles. A 2 x 2 pivot takes two steps, one for each of its products, so that teams of a
-/// warp with pivots of different kinds stay in step.
+/// Right-looking LDL^T with 1 x 1 and 2 x 2 pivots and implicit pivoting: rows are not moved. Both
+/// triangles are updated and the pivot columns are used, so that rounding errors may differ between
+/// the triangles. A 2 x 2 pivot takes two steps, one rank-1 update each, so that the teams of a
+/// warp stay in step.
 template <Pivoting pivoting>
 struct Ldlt {
     static constexpr Factorisation kind = Factorisation::ldlt;
@@ -33,21 +33,23 @@ struct Ldlt {
     static constexpr bool full = pivoting == Pivoting::full;
     static constexpr bool ordered = pivoting == Pivoting::fixed;
 
-    /// What the choice of a pivot looks at.
+    /// Input of the pivot search, for the row of this thread.
     template <class T>
     struct State {
         int n;
         int s;
         T tau;
-        bool live;     ///< Whether the row of this thread is left.
-        bool waiting;  ///< Whether this team has the second step of a 2 x 2 pivot to do.
-        T diagonal;    ///< Of this row.
-        T largest;     ///< Magnitude in this row; full pivoting.
-        int position;  ///< Of this row.
+        bool live;         ///< Not yet eliminated.
+        bool second_step;  ///< Of a 2 x 2 pivot of this team.
+        T diagonal;
+        T largest;  ///< Magnitude in the row; full pivoting.
+        int position;
 
-        /// Whether a pivot that needs no partner is at hand, from the two sizes looked at.
-        __device__ __forceinline__ bool single(T diagonal_size, T other) const {
-            return waiting || s + 1 >= n || !(diagonal_size < batched::pivot_alpha<T> * other) ||
+        /// Whether the pivot is 1 x 1, by the magnitudes of the diagonal and off-diagonal
+        /// candidate.
+        __device__ __forceinline__ bool is_1x1(T diagonal_size, T other) const {
+            return second_step || s + 1 >= n ||
+                   !(diagonal_size < batched::pivot_alpha<T> * other) ||
                    fmax(diagonal_size, other) < tau || !(other > largest_without_reciprocal<T>);
         }
     };
@@ -56,60 +58,60 @@ struct Ldlt {
         T size;
         int row;
     };
-    /// The largest of `mine` in the rows that are left, but for row `j`.
+    /// The largest |mine| in the remaining rows other than j.
     template <class T, class Team>
     static __device__ __forceinline__ Largest<T> off_diagonal(const Team& team, bool live, T mine,
                                                               int j) {
-        const bool counts = live && team.lane() != j;
-        const T size = counts ? size_of(mine) : T(0);
-        const T most = team.max_size(size);
-        const int row = team.first(counts && size == most);
-        return {most, row < Team::threads ? row : j};
+        const bool candidate = live && team.lane() != j;
+        const T size = candidate ? magnitude(mine) : T(0);
+        const T largest = team.max_magnitude(size);
+        const int row = team.first(candidate && size == largest);
+        return {largest, row < Team::threads ? row : j};
     }
 
-    /// Bunch-Parlett: the largest diagonal element, or the largest of all. (The largest of all,
-    /// diagonal elements too, serves as well as the largest off the diagonal.)
+    /// Bunch-Parlett: the largest diagonal element, or a 2 x 2 pivot with the largest of all. (If a
+    /// 2 x 2 pivot is chosen, the largest of all is off the diagonal.)
     template <class T, class Team, class Rows>
     static __device__ __forceinline__ PivotColumns<T> choose_complete(const Team& team, Rows& rows,
                                                                       const State<T>& state,
                                                                       T* stage) {
-        const T size = state.live ? size_of(state.diagonal) : T(0);
-        const T mu1 = team.max_size(size);
-        const T most = team.max_size(state.live ? state.largest : T(0));
+        const T size = state.live ? magnitude(state.diagonal) : T(0);
+        const T mu1 = team.max_magnitude(size);
+        const T mu0 = team.max_magnitude(state.live ? state.largest : T(0));
         PivotColumns<T> pivot;
         pivot.p = team.first(state.live && size == mu1) % Team::threads;
-        const bool pair = !state.single(mu1, most);
-        if (team.anywhere(pair)) {
-            const int r = team.first(state.live && state.largest == most) % Team::threads;
-            rows.publish(team, r, stage);
+        const bool pair = !state.is_1x1(mu1, mu0);
+        if (team.any(pair)) {
+            const int r = team.first(state.live && state.largest == mu0) % Team::threads;
+            rows.broadcast(team, r, stage);
             team.sync();
             const T entry = stage[team.lane()];
-            const int c = team.first(state.live && team.lane() != r && fabs(entry) == most);
+            const int c = team.first(state.live && team.lane() != r && fabs(entry) == mu0);
             team.sync();
             if (pair && c < Team::threads) {
                 pivot.p = r < c ? r : c;
                 pivot.q = r < c ? c : r;
             }
         }
-        pivot.of_p = rows.take(state.waiting ? -1 : pivot.p);
-        if (team.anywhere(pivot.is_pair())) pivot.of_q = rows.take(pivot.q);
+        pivot.column_p = rows.extract(state.second_step ? -1 : pivot.p);
+        if (team.any(pivot.is_pair())) pivot.column_q = rows.extract(pivot.q);
         return pivot;
     }
 
-    /// Bunch-Kaufman and rook, from the row in position s on.
+    /// Bunch-Kaufman and rook pivoting; the search starts at the row in position s.
     template <class T, class Team, class Rows>
     static __device__ __forceinline__ PivotColumns<T> choose_by_search(const Team& team, Rows& rows,
                                                                        const State<T>& state) {
         PivotColumns<T> pivot;
         pivot.p = team.first(state.live && state.position == state.s) % Team::threads;
-        pivot.of_p = rows.column(pivot.p);
-        Largest<T> found = off_diagonal(team, state.live, pivot.of_p, pivot.p);
+        pivot.column_p = rows.entry(pivot.p);
+        Largest<T> found = off_diagonal(team, state.live, pivot.column_p, pivot.p);
         const T w = fabs(team.from(state.diagonal, pivot.p));
-        bool searching = !state.single(w, found.size);
-        while (team.anywhere(searching)) {
+        bool searching = !state.is_1x1(w, found.size);
+        while (team.any(searching)) {
             const int r = found.row;
-            const T of_r = rows.column(r);
-            const Largest<T> next = off_diagonal(team, state.live, of_r, r);
+            const T column_r = rows.entry(r);
+            const Largest<T> next = off_diagonal(team, state.live, column_r, r);
             const T size = fabs(team.from(state.diagonal, r));
             if (!searching) continue;
             const T lambda = found.size;
@@ -117,15 +119,15 @@ struct Ldlt {
             constexpr bool rook = pivoting == Pivoting::rook;
             searching = false;
             if (!rook && w >= batched::pivot_alpha<T> * lambda * (lambda / sigma)) continue;
-            const bool single = !(size < batched::pivot_alpha<T> * sigma);
-            if (!single && (!rook || !(sigma > lambda))) {
+            const bool is_1x1 = !(size < batched::pivot_alpha<T> * sigma);
+            if (!is_1x1 && (!rook || !(sigma > lambda))) {
                 pivot.q = r;
-                pivot.of_q = of_r;
+                pivot.column_q = column_r;
                 continue;
             }
             pivot.p = r;
-            pivot.of_p = of_r;
-            if (single) continue;
+            pivot.column_p = column_r;
+            if (is_1x1) continue;
             found = next;
             searching = true;
         }
@@ -138,14 +140,14 @@ struct Ldlt {
         const int s = state.s;
         PivotColumns<T> pivot;
         pivot.p = s;
-        pivot.of_p = rows.column(s);
-        const T below = off_diagonal(team, state.live, pivot.of_p, s).size;
+        pivot.column_p = rows.entry(s);
+        const T below = off_diagonal(team, state.live, pivot.column_p, s).size;
         const int next = s + 1 < state.n ? s + 1 : s;
-        const PivotPair<T> e{team.from(state.diagonal, s), team.from(pivot.of_p, next),
+        const PivotPair<T> e{team.from(state.diagonal, s), team.from(pivot.column_p, next),
                              team.from(state.diagonal, next)};
         const bool small = fmax(fabs(e.e11), below) < state.tau;
-        if (!state.waiting && next > s && !small && is_pair_pivot(e, below)) pivot.q = next;
-        if (team.anywhere(pivot.is_pair())) pivot.of_q = rows.column(next);
+        if (!state.second_step && next > s && !small && is_pair_pivot(e, below)) pivot.q = next;
+        if (team.any(pivot.is_pair())) pivot.column_q = rows.entry(next);
         return pivot;
     }
 
@@ -153,16 +155,16 @@ struct Ldlt {
     static __device__ __forceinline__ void eliminate(const Team& team, Rows& rows,
                                                      const TeamMemory<T>& memory, int n, T tau) {
         const int lane = team.lane();
-        Place place(lane, memory.rows);
+        PivotOrder order(lane, memory.rows);
         State<T> state{
             n, 0, tau, lane < n, false, rows.diagonal(lane), full ? rows.largest() : T(0), lane};
-        T second_l = T(0);  // What the second step of a pair takes.
+        T second_l = T(0);  // For the second step of a 2 x 2 pivot.
         T second_mine = T(0);
         team.sync();
 #pragma unroll 1
         for (int s = 0; s < n; ++s) {
             state.s = s;
-            state.position = place.position;
+            state.position = order.position;
             PivotColumns<T> pivot;
             if constexpr (full) {
                 pivot = choose_complete(team, rows, state, memory.stage);
@@ -171,23 +173,23 @@ struct Ldlt {
             } else {
                 pivot = choose_by_search(team, rows, state);
             }
-            const bool first = !state.waiting;
+            const bool first = !state.second_step;
             const int p = pivot.p;
             const int q = pivot.is_pair() ? pivot.q : p;
             PivotPair<T> e{team.from(state.diagonal, p), T(0), team.from(state.diagonal, q)};
-            if (team.anywhere(pivot.is_pair())) {
-                const T low = team.from(pivot.of_p, q);
-                const T high = team.from(pivot.of_q, p);
+            if (team.any(pivot.is_pair())) {
+                const T low = team.from(pivot.column_p, q);
+                const T high = team.from(pivot.column_q, p);
                 if (pivot.is_pair()) e.e21 = fabs(high) > fabs(low) ? high : low;
             }
             if (first && (lane == p || lane == q)) state.live = false;
             T l = second_l;
             T mine = second_mine;
             if (first) {
-                mine = state.live ? pivot.of_p : T(0);
+                mine = state.live ? pivot.column_p : T(0);
                 if (pivot.is_pair()) {
-                    second_mine = state.live ? pivot.of_q : T(0);
-                    const PivotPair<T> used = raised(e, tau);
+                    second_mine = state.live ? pivot.column_q : T(0);
+                    const PivotPair<T> used = with_threshold(e, tau);
                     const PivotPair<T> g = used.e21 == T(0) ? inverse(used) : pair_inverse(used);
                     l = state.live ? g.e11 * mine + g.e21 * second_mine : T(0);
                     second_l = state.live ? g.e21 * mine + g.e22 * second_mine : T(0);
@@ -203,7 +205,7 @@ struct Ldlt {
                         memory.raw_pair[s + 1] = T(0);
                     }
                 } else {
-                    const Divisor<T> divisor(raised(e.e11, tau));
+                    const Divisor<T> divisor(with_threshold(e.e11, tau));
                     l = state.live ? divisor.quotient(mine) : T(0);
                     if (lane < n) memory.at(lane, p) = lane == p ? divisor.d : l;
                     if (lane == p) {
@@ -214,10 +216,10 @@ struct Ldlt {
                 memory.stage[lane] = mine;
             }
             if constexpr (!ordered) {
-                place.exchange(team, s, p, first);
+                order.exchange(team, s, p, first);
                 team.sync();
-                if (team.anywhere(pivot.is_pair())) {
-                    place.exchange(team, s + 1, q, pivot.is_pair());
+                if (team.any(pivot.is_pair())) {
+                    order.exchange(team, s + 1, q, pivot.is_pair());
                 }
             }
             team.sync();
@@ -226,7 +228,7 @@ struct Ldlt {
             state.diagonal = fma(-l, mine, state.diagonal);
             state.largest = rows.template update<full>(-l, state.live, row, s + (again ? 2 : 1),
                                                        ordered ? nullptr : memory.rows);
-            state.waiting = again;
+            state.second_step = again;
             team.sync();
         }
     }

@@ -7,34 +7,35 @@ namespace tessera::cuda {
 
 namespace {
 
-/// A k x k matrix by a whole warp, for the shortest time until it is done where there is no second
-/// one to hide it behind: lane r + k g has row r of the columns from g `columns` on.
+/// LDL^T with complete pivoting of one k x k matrix by a whole warp, for the shortest latency: lane
+/// r + k g has row r of the columns from g * columns on.
 template <class T, int k>
-class SpreadMatrix {
+class WarpLdlt {
   public:
     static constexpr int columns = k * k > 32 ? k* k / 32 : 1;
-    static constexpr int lanes = k * (k / columns);  ///< That have a part.
+    static constexpr int lanes = k * (k / columns);  ///< Lanes that have entries.
     static_assert(k % columns == 0 && lanes <= 32);
 
-    /// element(row, column): of the matrix, symmetric.
+    /// element(row, column) of the symmetric matrix.
     template <class Element>
-    __device__ __forceinline__ explicit SpreadMatrix(Element&& element) {
+    __device__ __forceinline__ explicit WarpLdlt(Element&& element) {
         const int lane = team_.lane();
-        here_ = lane < lanes;
+        active_ = lane < lanes;
         row_ = lane % k;
-        first_ = here_ ? lane / k * columns : 0;
+        first_ = active_ ? lane / k * columns : 0;
 #pragma unroll
-        for (int e = 0; e < columns; ++e) a_[e] = here_ ? element(row_, first_ + e) : T(0);
-        diagonal_ = here_ ? element(row_, row_) : T(0);
+        for (int e = 0; e < columns; ++e) a_[e] = active_ ? element(row_, first_ + e) : T(0);
+        diagonal_ = active_ ? element(row_, row_) : T(0);
     }
 
-    /// What Ldlt<Pivoting::full>::eliminate leaves in the memory of its team, bit for bit: the same
-    /// sums in the same order. Eliminated rows and columns are zero.
+    /// Writes what Ldlt<Pivoting::full>::eliminate writes, equal in every bit. Eliminated rows and
+    /// columns are set to zero.
     __device__ __forceinline__ void eliminate(const TeamMemory<T>& memory, T tau) {
 #pragma unroll 1
         for (int s = 0; s < k;) {
-            // Of each row, while the pivot is searched for.
-            const Divisor<T> divisor(here_ && is_left(row_) ? raised(diagonal_, tau) : T(1));
+            // For each row, to overlap with the pivot search.
+            const Divisor<T> divisor(active_ && is_remaining(row_) ? with_threshold(diagonal_, tau)
+                                                                   : T(1));
             const Pivot pivot = choose(s, tau);
             const int p = pivot.p, q = pivot.q;
             if (q < 0) {
@@ -54,29 +55,29 @@ class SpreadMatrix {
         int q = -1;
     };
 
-    __device__ __forceinline__ bool is_left(int i) const { return (left_ >> i & 1) != 0; }
+    __device__ __forceinline__ bool is_remaining(int i) const { return (remaining_ >> i & 1) != 0; }
 
-    /// Bunch-Parlett; the first of equals, as teams with a row a lane choose.
+    /// Bunch-Parlett; of equal candidates the first.
     __device__ __forceinline__ Pivot choose(int s, T tau) const {
-        const bool live = here_ && is_left(row_);
+        const bool live = active_ && is_remaining(row_);
         T largest = T(0);
 #pragma unroll
         for (int e = 0; e < columns; ++e) {
             largest = fabs(a_[e]) > largest ? fabs(a_[e]) : largest;
         }
         if (!live) largest = T(0);
-        const T size = live ? size_of(diagonal_) : T(0);
-        const T mu1 = team_.max_size(size);
-        const T most = team_.max_size(largest);
+        const T size = live ? magnitude(diagonal_) : T(0);
+        const T mu1 = team_.max_magnitude(size);
+        const T mu0 = team_.max_magnitude(largest);
         Pivot pivot{team_.first(live && size == mu1)};
-        const bool single = s + 1 >= k || !(mu1 < batched::pivot_alpha<T> * most) || most < tau ||
-                            !(most > largest_without_reciprocal<T>);
+        const bool single = s + 1 >= k || !(mu1 < batched::pivot_alpha<T> * mu0) || mu0 < tau ||
+                            !(mu0 > largest_without_reciprocal<T>);
         if (single) return pivot;
-        // Bit r + k g of a vote stands for row r and column g columns + e.
+        // Bit r + k g of votes[e]: row r, column g columns + e.
         unsigned votes[columns], rows = 0;
 #pragma unroll
         for (int e = 0; e < columns; ++e) {
-            const bool equal = live && fabs(a_[e]) == most && is_left(first_ + e);
+            const bool equal = live && fabs(a_[e]) == mu0 && is_remaining(first_ + e);
             votes[e] = __ballot_sync(full_warp, equal);
             rows |= votes[e];
         }
@@ -98,8 +99,8 @@ class SpreadMatrix {
         return {r < c ? r : c, r < c ? c : r};
     }
 
-    /// Column p: its element in row i of this lane's part, for the lane (i, p).
-    __device__ __forceinline__ T part_of(int p) const {
+    /// This lane's entry in column p, valid in the lanes that have column p.
+    __device__ __forceinline__ T part_of_column(int p) const {
         T value = a_[0];
 #pragma unroll
         for (int e = 1; e < columns; ++e) value = select_register(p % columns == e, a_[e], value);
@@ -109,31 +110,31 @@ class SpreadMatrix {
         return team_.from(part, p / columns * k + i);
     }
     __device__ __forceinline__ void remove(int p) {
-        left_ &= ~(1u << p);
+        remaining_ &= ~(1u << p);
 #pragma unroll
         for (int e = 0; e < columns; ++e) a_[e] = row_ == p || first_ + e == p ? T(0) : a_[e];
     }
-    /// A -= l m^T; `part` is the column that m is.
+    /// A -= l m^T, where m is column p.
     __device__ __forceinline__ void subtract(T l, T mine, T part, int p) {
 #pragma unroll
         for (int e = 0; e < columns; ++e) {
             const T across = from(part, p, first_ + e);
-            if (is_left(first_ + e)) a_[e] = fma(-l, across, a_[e]);
+            if (is_remaining(first_ + e)) a_[e] = fma(-l, across, a_[e]);
         }
         diagonal_ = fma(-l, mine, diagonal_);
     }
 
     __device__ __forceinline__ void single_step(const TeamMemory<T>& memory, int s, int p,
                                                 Divisor<T> divisor) {
-        const T part = part_of(p);
-        const T of_p = from(part, p, row_);
+        const T part = part_of_column(p);
+        const T column_p = from(part, p, row_);
         const T e11 = team_.from(diagonal_, p);
         divisor.d = team_.from(divisor.d, p);
         divisor.reciprocal = team_.from(divisor.reciprocal, p);
-        divisor.plain = team_.from(int(divisor.plain), p) != 0;
+        divisor.in_range = team_.from(int(divisor.in_range), p) != 0;
         remove(p);
-        const bool live = is_left(row_);
-        const T mine = live ? of_p : T(0);
+        const bool live = is_remaining(row_);
+        const T mine = live ? column_p : T(0);
         const T l = live ? divisor.quotient(mine) : T(0);
         if (team_.lane() < k) memory.at(row_, p) = row_ == p ? divisor.d : l;
         if (team_.lane() == p) {
@@ -146,17 +147,17 @@ class SpreadMatrix {
 
     __device__ __forceinline__ void pair_step(const TeamMemory<T>& memory, int s, int p, int q,
                                               T tau) {
-        const T part_p = part_of(p), part_q = part_of(q);
-        const T of_p = from(part_p, p, row_), of_q = from(part_q, q, row_);
+        const T part_p = part_of_column(p), part_q = part_of_column(q);
+        const T column_p = from(part_p, p, row_), column_q = from(part_q, q, row_);
         PivotPair<T> e{team_.from(diagonal_, p), T(0), team_.from(diagonal_, q)};
         const T low = from(part_p, p, q), high = from(part_q, q, p);
         e.e21 = fabs(high) > fabs(low) ? high : low;
-        const PivotPair<T> used = raised(e, tau);
+        const PivotPair<T> used = with_threshold(e, tau);
         const PivotPair<T> g = used.e21 == T(0) ? inverse(used) : pair_inverse(used);
         remove(p);
         remove(q);
-        const bool live = is_left(row_);
-        const T mine = live ? of_p : T(0), second_mine = live ? of_q : T(0);
+        const bool live = is_remaining(row_);
+        const T mine = live ? column_p : T(0), second_mine = live ? column_q : T(0);
         const T l = live ? g.e11 * mine + g.e21 * second_mine : T(0);
         const T second_l = live ? g.e21 * mine + g.e22 * second_mine : T(0);
         if (team_.lane() < k) {
@@ -178,9 +179,9 @@ class SpreadMatrix {
     WarpTeam<32> team_;
     T a_[columns];
     T diagonal_;  ///< Of the row.
-    bool here_;
+    bool active_;
     int row_, first_;
-    unsigned left_ = ~0u;  ///< Bit i: row and column i are left.
+    unsigned remaining_ = ~0u;  ///< Bit i: row and column i are not eliminated.
 };
 
 }  // namespace

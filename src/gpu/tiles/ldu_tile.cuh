@@ -7,8 +7,8 @@ namespace tessera::cuda {
 
 namespace {
 
-/// A(p, q) = L D U by a team of threads. Neither rows nor columns are moved: the pivot row goes
-/// through shared memory to all threads, the factors go to where their elements came from.
+/// Right-looking LDU with implicit pivoting: neither rows nor columns are moved, the pivot row is
+/// broadcast through shared memory.
 template <Pivoting pivoting>
 struct Ldu {
     static constexpr Factorisation kind = Factorisation::ldu;
@@ -24,8 +24,8 @@ struct Ldu {
         bool column_live = live;
         T* const row_of_f = memory.f + lane;
         T* const column_of_f = memory.f + lane * memory.pitch;
-        Place row_place(lane, memory.rows);
-        Place column_place(lane, memory.columns);
+        PivotOrder row_order(lane, memory.rows);
+        PivotOrder column_order(lane, memory.columns);
         T largest = full ? rows.largest() : T(0);
         team.sync();
 #pragma unroll 1
@@ -34,46 +34,46 @@ struct Ldu {
             T mine;   // Entry of this row in the pivot column.
             T above;  // Entry of this column in the pivot row.
             if constexpr (full) {
-                const T most = team.max_size(live ? largest : T(0));
-                r = team.first(live && largest == most);
-                rows.publish(team, r, memory.stage);
+                const T pivot_size = team.max_magnitude(live ? largest : T(0));
+                r = team.first(live && largest == pivot_size);
+                rows.broadcast(team, r, memory.stage);
                 team.sync();
                 above = memory.stage[lane];
-                c = team.first(column_live && fabs(above) == most);
+                c = team.first(column_live && fabs(above) == pivot_size);
                 const int any = team.first(column_live);
                 if (c == Team::threads) c = any;
-                mine = rows.take(c);
+                mine = rows.extract(c);
                 team.sync();
-                if (lane == c) memory.stage[lane] = T(0);  // Stays out of the update.
+                if (lane == c) memory.stage[lane] = T(0);  // Excluded from the update.
             } else {
-                mine = rows.column(s);
+                mine = rows.entry(s);
                 if constexpr (pivoting == Pivoting::partial) {
-                    const T size = size_of(mine);
-                    const T most = team.max_size(live ? size : T(0));
-                    r = team.first(live && size == most);
+                    const T size = magnitude(mine);
+                    const T pivot_size = team.max_magnitude(live ? size : T(0));
+                    r = team.first(live && size == pivot_size);
                 }
-                rows.publish(team, r, memory.stage);
+                rows.broadcast(team, r, memory.stage);
                 team.sync();
                 above = memory.stage[lane];
             }
             const T raw = team.from(mine, r);
-            const Divisor<T> divisor(raised(raw, tau));
+            const Divisor<T> divisor(with_threshold(raw, tau));
             const bool pivot_row = lane == r;
             if (pivot_row) live = false;
             if (lane == c) column_live = false;
-            T l = divisor.plain_quotient(mine);
-            T u = divisor.plain_quotient(above);
-            if (!divisor.plain) {
-                l = divisor.odd_quotient(mine);
-                u = divisor.odd_quotient(above);
+            T l = divisor.fast_quotient(mine);
+            T u = divisor.fast_quotient(above);
+            if (!divisor.in_range) {
+                l = divisor.ieee_quotient(mine);
+                u = divisor.ieee_quotient(above);
             }
             if (!live) l = T(0);
             if (live || pivot_row) row_of_f[c * memory.pitch] = pivot_row ? divisor.d : l;
             if (column_live) column_of_f[r] = u;
             if (pivot_row) memory.raw[s] = raw;
-            if constexpr (pivoting != Pivoting::fixed) row_place.exchange(team, s, r);
+            if constexpr (pivoting != Pivoting::fixed) row_order.exchange(team, s, r);
             if constexpr (full) {
-                column_place.exchange(team, s, c);
+                column_order.exchange(team, s, c);
                 team.sync();
             }
             largest = rows.template update<full>(-l, live, memory.stage, s + 1,
@@ -82,8 +82,8 @@ struct Ldu {
         }
     }
 
-    /// The same with the same bits for static and partial pivoting, two rows or more a lane; U
-    /// stays unscaled.
+    /// The same, equal in every bit, for static and partial pivoting with two or more rows per
+    /// lane; rows of U are divided by the pivots later (see write_outputs).
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,
                                                      RotatingRows<T, Lanes, Rows>& rows,
@@ -95,16 +95,16 @@ struct Ldu {
             int r = s;
             if constexpr (pivoting == Pivoting::partial) {
                 T size[Rows];
-                T most = T(0);
+                T pivot_size = T(0);
 #pragma unroll
                 for (int i = 0; i < Rows; ++i) {
-                    size[i] = rows.live[i] ? size_of(rows.a[i][0]) : T(0);
-                    most = size[i] > most ? size[i] : most;
+                    size[i] = rows.live[i] ? magnitude(rows.a[i][0]) : T(0);
+                    pivot_size = size[i] > pivot_size ? size[i] : pivot_size;
                 }
-                most = team.max_size(most);
+                pivot_size = team.max_magnitude(pivot_size);
 #pragma unroll
                 for (int i = Rows - 1; i >= 0; --i) {
-                    const int found = team.first(rows.live[i] && size[i] == most);
+                    const int found = team.first(rows.live[i] && size[i] == pivot_size);
                     if (found < Lanes) r = found + Lanes * i;
                 }
             }
@@ -116,21 +116,21 @@ struct Ldu {
                 return team.from(value, r % Lanes);
             };
             const T raw = pivot_entry(0);
-            const Divisor<T> divisor(raised(raw, tau));
+            const Divisor<T> divisor(with_threshold(raw, tau));
             T l[Rows];
 #pragma unroll
-            for (int i = 0; i < Rows; ++i) l[i] = divisor.plain_quotient(rows.a[i][0]);
-            if (!divisor.plain) {
+            for (int i = 0; i < Rows; ++i) l[i] = divisor.fast_quotient(rows.a[i][0]);
+            if (!divisor.in_range) {
 #pragma unroll
-                for (int i = 0; i < Rows; ++i) l[i] = divisor.odd_quotient(rows.a[i][0]);
+                for (int i = 0; i < Rows; ++i) l[i] = divisor.ieee_quotient(rows.a[i][0]);
             }
             T* const column = memory.f + s * memory.pitch;
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
                 const bool chosen = rows.row(i) == r;
                 if (chosen) rows.live[i] = false;
-                const T kept = rows.live[i] ? l[i] : chosen ? divisor.d : rows.a[i][0];
-                if (rows.row(i) < n) column[rows.row(i)] = kept;
+                const T value = rows.live[i] ? l[i] : chosen ? divisor.d : rows.a[i][0];
+                if (rows.row(i) < n) column[rows.row(i)] = value;
                 if (!rows.live[i]) l[i] = T(0);
             }
             if (lane == 0) {

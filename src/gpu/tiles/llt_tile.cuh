@@ -7,7 +7,7 @@ namespace tessera::cuda {
 
 namespace {
 
-/// A(p, p) = L L^T by a team of threads; nothing is moved.
+/// Right-looking Cholesky factorisation with implicit pivoting: rows are not moved.
 template <Pivoting pivoting>
 struct Llt {
     static constexpr Factorisation kind = Factorisation::llt;
@@ -20,7 +20,7 @@ struct Llt {
                                                      const TeamMemory<T>& memory, int n, T tau) {
         const int lane = team.lane();
         bool live = lane < n;
-        Place place(lane, memory.rows);
+        PivotOrder order(lane, memory.rows);
         T diagonal = rows.diagonal(lane);
         team.sync();
 #pragma unroll 1
@@ -29,10 +29,10 @@ struct Llt {
             if constexpr (full) {
                 const T lowest = -std::numeric_limits<T>::infinity();
                 const T candidate = live && diagonal > lowest ? diagonal : lowest;
-                const T most = team.max(candidate);
-                r = team.first(live && candidate == most);
+                const T largest = team.max(candidate);
+                r = team.first(live && candidate == largest);
             }
-            const T mine = rows.column(r);
+            const T mine = rows.entry(r);
             const T raw = team.from(diagonal, r);
             const T root = sqrt(used(raw, tau));
             const Divisor<T> divisor(root);
@@ -43,7 +43,7 @@ struct Llt {
             if (pivot_row) memory.raw[s] = raw;
             memory.stage[lane] = l;
             diagonal = fma(-l, l, diagonal);
-            if constexpr (full) place.exchange(team, s, r);
+            if constexpr (full) order.exchange(team, s, r);
             team.sync();
             rows.template update<false>(-l, live, memory.stage, s + 1,
                                         full ? memory.rows : nullptr);
@@ -51,8 +51,8 @@ struct Llt {
         }
     }
 
-    /// The same with the same bits for static pivoting, two rows or more a lane. L goes through
-    /// shared memory: that of row r, step s to place r - s, where the column of r is.
+    /// The same, equal in every bit, for static pivoting with two or more rows per lane. Column s
+    /// of L is broadcast through shared memory, row r at r - s, the register of column r.
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,
                                                      RotatingRows<T, Lanes, Rows>& rows,
@@ -103,7 +103,7 @@ struct Llt {
     }
 
   private:
-    /// The pivot after the threshold; 0 where it is of no use.
+    /// The pivot after the threshold; 0 where it is not positive or has no finite reciprocal.
     template <class T>
     static __device__ __forceinline__ T used(T raw, T tau) {
         const T d = raw < tau ? tau : raw;

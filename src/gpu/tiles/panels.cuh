@@ -3,18 +3,18 @@
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "gpu/warp.cuh"
 
-/// Gauss-Jordan inversion of one matrix a warp: panels of four columns are eliminated with a row a
-/// lane, and all other columns updated by tensor instructions of rank four in FP64.
+/// Blocked Gauss-Jordan inversion of one FP64 matrix per warp: panels of four columns are
+/// eliminated with one row per lane, all other columns updated by rank-4 tensor instructions.
 namespace tessera::cuda {
 
-/// c += m p for a tile c of 8 x 8, of which lane 4 q + i holds the entries (q, 2 i) and
-/// (q, 2 i + 1), m of 8 x 4, of which it holds (q, i), and p of 4 x 8, of which it holds (i, q).
+/// c += m p. Lane 4 q + i holds the entries (q, 2 i) and (q, 2 i + 1) of the 8 x 8 tile c, (q, i)
+/// of the 8 x 4 matrix m and (i, q) of the 4 x 8 matrix p.
 __device__ __forceinline__ void add_rank_four(double (&c)[2], double m, double p) {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
         : "+d"(c[0]), "+d"(c[1])
         : "d"(m), "d"(p));
 }
-/// The same for two tiles, one below the other.
+/// The same for two tiles, one below the other (m16n8k4).
 __device__ __forceinline__ void add_rank_four(double (&upper)[2], double (&lower)[2], double m0,
                                               double m1, double p) {
 #if __CUDA_ARCH__ >= 900
@@ -28,18 +28,19 @@ __device__ __forceinline__ void add_rank_four(double (&upper)[2], double (&lower
 #endif
 }
 
-/// Two values to shared memory where `wanted`, in one predicated store.
-__device__ __forceinline__ void store_pair(bool wanted, unsigned to, double first, double second) {
+/// Stores two values to shared memory if `condition`, in one predicated instruction.
+__device__ __forceinline__ void store_pair(bool condition, unsigned to, double first,
+                                           double second) {
     asm volatile(
         "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.shared.v2.f64 [%0], {%1, %2}; }" ::"r"(to),
-        "d"(first), "d"(second), "r"(int(wanted))
+        "d"(first), "d"(second), "r"(int(condition))
         : "memory");
 }
 
-/// Eight values to shared memory, their pairs 64 bytes apart, from the lanes with `mine`, if
-/// `wanted`, which is equal in all lanes. In C++ the compiler would choose among registers by their
-/// address, and so keep them in memory; predicates alone would leave many idle stores to issue.
-__device__ __forceinline__ void store_row(bool wanted, bool mine, unsigned to,
+/// Stores eight values, pairs 64 bytes apart, to shared memory from the lanes with `mine` if
+/// `condition`, which is warp-uniform. In C++ the compiler would index the registers and so spill
+/// them to local memory; predicates without the branch would issue many idle stores.
+__device__ __forceinline__ void store_row(bool condition, bool mine, unsigned to,
                                           const double (&c)[4][2]) {
     asm volatile(
         "{\n.reg .pred p, q;\n"
@@ -52,25 +53,25 @@ __device__ __forceinline__ void store_row(bool wanted, bool mine, unsigned to,
         "@q st.shared.v2.f64 [%0 + 192], {%7, %8};\n"
         "DONE:\n}" ::"r"(to),
         "d"(c[0][0]), "d"(c[0][1]), "d"(c[1][0]), "d"(c[1][1]), "d"(c[2][0]), "d"(c[2][1]),
-        "d"(c[3][0]), "d"(c[3][1]), "r"(int(wanted)), "r"(int(mine))
+        "d"(c[3][0]), "d"(c[3][1]), "r"(int(condition)), "r"(int(mine))
         : "memory");
 }
 
-/// Shared memory of a warp while panels are eliminated; pitches keep lanes off each other's banks.
+/// Shared memory of a warp during the elimination of panels; the pitches avoid bank conflicts.
 struct alignas(16) PanelMemory {
     double panel[4][36];        ///< [column][row]
     double pivot_rows[4][36];   ///< [pivot][8 t + 2 i + e]: c[.][t][e] of lane 4 q + i.
-    double panel_pivots[4][4];  ///< [pivot]: its row of the panel when it was chosen.
+    double panel_pivots[4][4];  ///< [pivot][column of the panel]: the pivot row when chosen.
 };
 
-/// What lane r knows of row r and of column r.
+/// Per lane r: state of row r and of column r.
 struct PanelPivots {
-    unsigned candidate;     ///< magnitude_bits until row r is chosen.
-    int column = 0;         ///< Whose pivot is in row r.
+    unsigned candidate;     ///< magnitude_bits until row r is chosen, then 0.
+    int column = 0;         ///< The column whose pivot is in row r.
     double reciprocal = 1;  ///< Of that pivot.
-    int row = 0;            ///< In which the pivot of column r is.
+    int row = 0;            ///< The row of the pivot of column r.
     int info = 0;           ///< Equal in all lanes.
-    double largest = 0;     ///< Magnitude right of a pivot when it is chosen, of some columns.
+    double max_u = 0;       ///< Largest |u_kj| of some columns.
 };
 
 /// An n x n matrix of doubles in the registers of a warp, 24 < n <= 32.
@@ -83,32 +84,32 @@ class PanelTile {
     double c[tiles][tiles][2];
 
     static __device__ __forceinline__ int column(int t, int i, int e) { return 8 * t + 4 * e + i; }
-    /// The tile of columns that c[.][t] holds after `invert`, which rotates them.
-    static constexpr int tile_after(int t) { return (t + n / 8) % tiles; }
+    /// The tile of columns in c[.][t] after `invert`, which rotates them.
+    static constexpr int rotated_tile(int t) { return (t + n / 8) % tiles; }
 
-    /// Gauss-Jordan elimination; see gauss_jordan, also for `info` and what it means if not
-    /// `careful`. Leaves D but for the entries (row of the pivot of column k, k), to which 1 is to
-    /// be added yet: X(column of the pivot in row r, row of the pivot of column k) =
-    /// D(r, k) / (pivot in row r).
-    /// The sums of a panel's four steps are taken at once, so that the bits are not those of
-    /// gauss_jordan. Equal rows still cancel to exact zeros: all that is done to them is equal, and
-    /// their multipliers are exact. `growth`: whether `largest` is wanted.
-    template <bool careful, bool growth>
+    /// Gauss-Jordan elimination; `info` and `checked` as in gauss_jordan. Computes D, except that 1
+    /// has still to be added to the entries (row of the pivot of column k, k):
+    ///     X(column of the pivot in row r, row of the pivot of column k) = D(r, k) / (pivot in row
+    ///     r).
+    /// The four steps of a panel are summed at once, so that the bits differ from gauss_jordan.
+    /// Equal rows still cancel to exact zeros: they see equal operations, and their multipliers are
+    /// exact. `growth`: whether `max_u` is computed.
+    template <bool checked, bool growth>
     __device__ __forceinline__ PanelPivots invert(PanelMemory& memory) {
         PanelPivots pivots;
         pivots.candidate = int(threadIdx.x) % 32 < n ? magnitude_bits : 0u;
 #pragma unroll 1
         for (int k = 0; k < n / 8 * 8; k += 8) {
-            eliminate<careful, growth, 0, 4>(memory, pivots, k);
-            eliminate<careful, growth, 1, 4>(memory, pivots, k + 4);
+            eliminate<checked, growth, 0, 4>(memory, pivots, k);
+            eliminate<checked, growth, 1, 4>(memory, pivots, k + 4);
             rotate();
         }
         constexpr int left = n % 8;
         if constexpr (left > 0) {
-            eliminate<careful, growth, 0, (left < 4 ? left : 4)>(memory, pivots, n - left);
+            eliminate<checked, growth, 0, (left < 4 ? left : 4)>(memory, pivots, n - left);
         }
         if constexpr (left > 4)
-            eliminate<careful, growth, 1, left - 4>(memory, pivots, n - left + 4);
+            eliminate<checked, growth, 1, left - 4>(memory, pivots, n - left + 4);
         return pivots;
     }
 
@@ -126,8 +127,8 @@ class PanelTile {
         }
     }
 
-    /// The columns k .. k + width - 1, which are c[.][0][e].
-    template <bool careful, bool growth, int e, int width>
+    /// Eliminates the panel of columns k .. k + width - 1, held in c[.][0][e].
+    template <bool checked, bool growth, int e, int width>
     __device__ __forceinline__ void eliminate(PanelMemory& memory, PanelPivots& pivots, int k) {
         const int lane = int(threadIdx.x) % 32;
         const int q = lane / 4;
@@ -140,13 +141,13 @@ class PanelTile {
         for (int s = 0; s < width; ++s) a[s] = memory.panel[s][lane];
         int chosen[width];
 #pragma unroll
-        for (int s = 0; s < width; ++s) chosen[s] = step<careful>(a, s, memory, pivots, k + s);
+        for (int s = 0; s < width; ++s) chosen[s] = step<checked>(a, s, memory, pivots, k + s);
 #pragma unroll
-        for (int s = 0; s < width; ++s) keep_row(memory, chosen[s], s);
+        for (int s = 0; s < width; ++s) save_pivot_row(memory, chosen[s], s);
 #pragma unroll
         for (int s = 0; s < width; ++s) memory.panel[s][lane] = a[s];
         __syncwarp();
-        if constexpr (growth) look_right<width>(memory, pivots, k);
+        if constexpr (growth) update_max_u<width>(memory, pivots, k);
         double m[tiles];
 #pragma unroll
         for (int u = 0; u < tiles; ++u) m[u] = i < width ? memory.panel[i][8 * u + q] : 0.0;
@@ -161,28 +162,29 @@ class PanelTile {
         __syncwarp();
     }
 
-    /// The rows of the panel's pivots when these were chosen, in the column of this lane.
+    /// Updates max_u by the pivot rows of the panel, as they were when chosen, in this lane's
+    /// column.
     template <int width>
-    __device__ __forceinline__ void look_right(const PanelMemory& memory, PanelPivots& pivots,
-                                               int k) {
-        const int place = int(threadIdx.x) % 32;
-        const int of_column = column((place / 8 + k / 8) % tiles, place % 8 / 2, place % 2);
+    __device__ __forceinline__ void update_max_u(const PanelMemory& memory, PanelPivots& pivots,
+                                                 int k) {
+        const int lane = int(threadIdx.x) % 32;
+        const int of_column = column((lane / 8 + k / 8) % tiles, lane % 8 / 2, lane % 2);
 #pragma unroll
         for (int s = 0; s < width; ++s) {
-            double entry = memory.pivot_rows[s][place];
+            double entry = memory.pivot_rows[s][lane];
 #pragma unroll
             for (int j = 0; j < s; ++j) {
-                entry = fma(memory.panel_pivots[s][j], memory.pivot_rows[j][place], entry);
+                entry = fma(memory.panel_pivots[s][j], memory.pivot_rows[j][lane], entry);
             }
             if (of_column > k + s && of_column < n) {
-                pivots.largest = fmax(pivots.largest, fabs(entry));
+                pivots.max_u = fmax(pivots.max_u, fabs(entry));
             }
         }
     }
 
-    /// One step of the elimination of the panel, in which lane r holds row r and whose column s is
-    /// the pivot column; returns the row that was chosen. The entry 1 of the pivot row is left out.
-    template <bool careful, int width>
+    /// One step within the panel, of which lane r holds row r; column s is the pivot column.
+    /// Returns the pivot row. The entry 1 of the pivot row is left out.
+    template <bool checked, int width>
     __device__ __forceinline__ int step(double (&a)[width], int s, PanelMemory& memory,
                                         PanelPivots& pivots, int k) {
         const int lane = int(threadIdx.x) % 32;
@@ -200,15 +202,15 @@ class PanelTile {
 #pragma unroll
         for (int j = 0; j < width; ++j) pivot_row[j] = memory.panel_pivots[s][j];
 
-        const bool plain = key - fast_range_low<double> < fast_range_span<double>;
+        const bool fast = key - fast_range_low<double> < fast_range_span<double>;
         double scale = 1;
-        if (careful && !plain) scale = key < fast_range_low<double> ? 0x1p200 : 0x1p-200;
+        if (checked && !fast) scale = key < fast_range_low<double> ? 0x1p200 : 0x1p-200;
         double multiplier;
         double reciprocal = quotient(a[s] * scale, pivot_row[s] * scale, multiplier) * scale;
-        if constexpr (careful) {
+        if constexpr (checked) {
             const bool usable = key >= 32u && isfinite(pivot_row[s]) && isfinite(reciprocal);
             if (pivots.info == 0 && !usable) pivots.info = k + 1;
-        } else if (!plain) {
+        } else if (!fast) {
             pivots.info = 1;
         }
         if (lane == chosen) {
@@ -227,8 +229,8 @@ class PanelTile {
         return chosen;
     }
 
-    /// minus_a_over_d = -a / d as minus_quotient gives it, in fewer steps one after the other;
-    /// returns 1 / d as fast_reciprocal does.
+    /// Same results as minus_quotient (minus_a_over_d = -a / d) and fast_reciprocal (returned),
+    /// with a shorter dependency chain.
     static __device__ __forceinline__ double quotient(double a, double d, double& minus_a_over_d) {
         double r;
         asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(d));
@@ -241,8 +243,8 @@ class PanelTile {
         return fma(fma(-d, r, 1.0), r, r);
     }
 
-    /// Keeps row `row` as it was before the panel, for its pivot s.
-    __device__ __forceinline__ void keep_row(PanelMemory& memory, int row, int s) {
+    /// Saves row `row`, as it was before the panel, as pivot row s.
+    __device__ __forceinline__ void save_pivot_row(PanelMemory& memory, int row, int s) {
         const int lane = int(threadIdx.x) % 32;
         const bool mine = lane / 4 == row % 8;
         const unsigned to = shared_address(&memory.pivot_rows[s][2 * (lane % 4)]);

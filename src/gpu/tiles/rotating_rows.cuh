@@ -5,26 +5,27 @@
 
 namespace tessera::cuda {
 
-/// A matrix of up to Lanes Rows rows whose columns are eliminated in their order, lane l of a team
-/// with the rows l + Lanes i. Registers rotate: a step writes column j to register j - 1, so that
-/// the pivot column is always register 0 and a rolled loop serves many steps; four such loops, each
-/// with fewer columns left, save the work on columns that are gone. (Two rows a lane take half as
-/// many shuffles a matrix as one.)
+/// A matrix of up to Lanes * Rows rows in registers; lane l of a team has the rows l + Lanes i.
+/// Columns are eliminated in their order and registers rotate: a step writes column j to register
+/// j - 1, so that the pivot column is always register 0 and the loop over steps need not be
+/// unrolled. Four such loops with fewer and fewer columns skip eliminated columns. (Two rows per
+/// lane need half as many shuffles per matrix as one.)
 template <class T, int Lanes, int Rows>
 struct RotatingRows {
     static constexpr int width = Lanes * Rows;
     static constexpr int phase = width / 4;  ///< Steps of each loop.
 
     T a[Rows][width];
-    bool live[Rows];  ///< Whether the row is not eliminated.
+    bool live[Rows];  ///< Whether the row is not yet eliminated.
     int lane;
 
     __device__ __forceinline__ int row(int i) const { return lane + Lanes * i; }
 
-    /// lower: only the lower triangle is read.
+    /// Loads the matrix at `from` with leading dimension `line`, or its lower triangle; zeros
+    /// unless `active`.
     template <bool lower>
     __device__ __forceinline__ void load(const WarpTeam<Lanes>& team, const T* from, Offset line,
-                                         bool given, int n) {
+                                         bool active, int n) {
         lane = team.lane();
 #pragma unroll
         for (int i = 0; i < Rows; ++i) live[i] = row(i) < n;
@@ -33,8 +34,8 @@ struct RotatingRows {
         for (int j = 0; j < width; ++j) {
 #pragma unroll
             for (int i = 0; i < Rows; ++i) {
-                const bool wanted = given && live[i] && j < n && (!lower || j <= row(i));
-                a[i][j] = load_coherent_if(wanted, from + Lanes * i, T(0));
+                const bool condition = active && live[i] && j < n && (!lower || j <= row(i));
+                a[i][j] = load_coherent_if(condition, from + Lanes * i, T(0));
             }
             from += line;
         }
@@ -48,8 +49,8 @@ struct RotatingRows {
         }
         return best;
     }
-    /// step(std::integral_constant<int, active>(), s) for s = 0 .. n - 1: the columns that are left
-    /// are in the registers below `active`.
+    /// step(std::integral_constant<int, active>(), s) for s = 0 .. n - 1: the remaining columns are
+    /// in the registers below `active`.
     template <class Step>
     __device__ __forceinline__ static void for_steps(int n, Step&& step) {
         int s = 0;

@@ -7,15 +7,15 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int vectors_at_once = 4;  ///< But for a single one.
+constexpr int vectors_per_pass = 4;  ///< If there are several.
 
-/// The factors of a matrix in the shared memory of a team, element (i, j) at f[j pitch + i]; thread
-/// s has element s of each vector. Transposed: of ldu, for the transpose of A.
+/// The factors of a matrix in the shared memory of a team; thread s has element s of each vector.
+/// transposed: of ldu, to solve with the transpose of A.
 template <Factorisation kind, bool transposed, class T, class Team>
 class StagedFactors {
   public:
     using Value = T;
-    /// The factors must be there.
+    /// The factors must be in shared memory.
     __device__ __forceinline__ StagedFactors(const Team& team, const TeamMemory<T>& memory, int n)
         : team_(team), memory_(memory), n_(n) {
         const int s = team.lane();
@@ -60,7 +60,7 @@ class StagedFactors {
         }
         if constexpr (kind != Factorisation::llt) {
 #pragma unroll
-            for (int v = 0; v < Vectors; ++v) y[v] = divided(y[v]);
+            for (int v = 0; v < Vectors; ++v) y[v] = divide_by_d(y[v]);
         }
         for (int j = n_ - 1; j >= 0; --j) {  // U, or L^T.
             const T entry = s < j ? (kind == Factorisation::ldu ? at(s, j) : at(j, s)) : T(0);
@@ -78,7 +78,7 @@ class StagedFactors {
         return transposed ? memory_.at(j, i) : memory_.at(i, j);
     }
     /// Element s of D^-1 y.
-    __device__ __forceinline__ T divided(T y) const {
+    __device__ __forceinline__ T divide_by_d(T y) const {
         if constexpr (kind != Factorisation::ldlt) return quotients_.of(y);
         const int s = team_.lane();
         team_.sync();
@@ -94,8 +94,8 @@ class StagedFactors {
     const TeamMemory<T> memory_;
     int n_;
     T reciprocal_ = T(1);           ///< Of the diagonal of llt.
-    bool pair_ = false;             ///< Whether this thread has a row of a 2 x 2 pivot,
-    bool second_ = false;           ///< its second one.
+    bool pair_ = false;             ///< This thread has a row of a 2 x 2 pivot,
+    bool second_ = false;           ///< the second one.
     T f1_ = T(1), f2_ = T(2);       ///< Its diagonal over e21.
     Quotients<T> quotients_{T(1)};  ///< By the diagonal, or e21,
     Quotients<T> last_{T(1)};       ///< and by f1 f2 - 1.
@@ -114,20 +114,20 @@ __device__ __forceinline__ void stage_factors(const Team& team, const T* from, O
     team.sync();
 }
 
-/// put(row, column, value) for the columns first .. first + together - 1 of an inverse below n (of
-/// symmetric matrices for their lower triangle and its mirror image), by a team whose thread
-/// `inside` has row `to` of the inverse and column `from` of the unit matrix.
-template <Factorisation kind, int together, class Factors, class Put>
+/// put(row, column, value) for the columns first .. first + per_pass - 1, below n, of an inverse
+/// (of a symmetric one for the lower triangle and its mirror image). The thread, if `inside`, has
+/// row `to` of the inverse and column `from` of the identity.
+template <Factorisation kind, int per_pass, class Factors, class Put>
 __device__ __forceinline__ void inverse_columns(const Factors& factors, bool inside, int from,
                                                 int to, int n, int first, Put&& put) {
-    typename Factors::Value y[together];
+    typename Factors::Value y[per_pass];
 #pragma unroll
-    for (int v = 0; v < together; ++v) {
+    for (int v = 0; v < per_pass; ++v) {
         y[v] = typename Factors::Value(inside && from == first + v ? 1 : 0);
     }
     factors.solve(y);
 #pragma unroll
-    for (int v = 0; v < together; ++v) {
+    for (int v = 0; v < per_pass; ++v) {
         const int column = first + v;
         if (!inside || column >= n) continue;
         if (kind == Factorisation::ldu || to >= column) put(to, column, y[v]);

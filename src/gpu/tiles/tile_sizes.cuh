@@ -7,16 +7,16 @@ namespace tessera::cuda {
 /// Whether the small-block kernels are compiled for this register width (CMake: TESSERA_TILES,
 /// whose width w is bit w/2 of the mask).
 constexpr bool tile_compiled(int width) { return (TESSERA_TILE_MASK >> (width / 2) & 1) != 0; }
-static_assert(tile_compiled(32), "TESSERA_TILES must hold 32, the largest block");
+static_assert(tile_compiled(32), "TESSERA_TILES must contain 32, the largest block");
 
-/// Whether there is a kernel for matrices of exactly n rows.
-constexpr bool exact_compiled(int n) { return tile_compiled(n + n % 2); }
+/// Whether there is a kernel for matrices of n rows only.
+constexpr bool size_compiled(int n) { return tile_compiled(n + n % 2); }
 
-/// f(std::integral_constant<int, n>()) for n = Last, Last - 1, ..., First that have kernels.
+/// f(std::integral_constant<int, n>()) for the compiled n among Last, Last - 1, ..., First.
 template <int First, int Last, class F>
-void for_exact_sizes(F&& f) {
-    if constexpr (exact_compiled(Last)) f(std::integral_constant<int, Last>());
-    if constexpr (First < Last) for_exact_sizes<First, Last - 1>(f);
+void for_compiled_sizes(F&& f) {
+    if constexpr (size_compiled(Last)) f(std::integral_constant<int, Last>());
+    if constexpr (First < Last) for_compiled_sizes<First, Last - 1>(f);
 }
 
 /// f(std::integral_constant<int, width>()) with the smallest width that holds n rows, n at most 32,

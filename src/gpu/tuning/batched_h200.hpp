@@ -11,33 +11,33 @@ namespace tessera::cuda {
 
 // Inversion (batched/invert).
 
-inline constexpr int small_warps = 4;      ///< invert_small_kernel.
-inline constexpr int empty_threads = 256;  ///< empty_kernel.
-inline constexpr int lane_warps = 4;       ///< invert_lanes_kernel.
-inline constexpr int panel_warps = 4;      ///< invert_panels_kernel.
-inline constexpr int panel_blocks = 4;     ///< As many as registers allow.
+inline constexpr int small_warps = 4;       ///< invert_small_kernel.
+inline constexpr int empty_threads = 256;   ///< empty_kernel.
+inline constexpr int per_thread_warps = 4;  ///< invert_per_thread_kernel.
+inline constexpr int panel_warps = 4;       ///< invert_panels_kernel.
+inline constexpr int panel_blocks = 4;      ///< As many as registers allow.
 
 /// invert_kernel, for more than 32 rows: rows of the tile of a thread; thread blocks whose
-/// registers hold tiles of `columns` columns and some 56 others a thread.
+/// registers hold tiles of `columns` columns and some 56 others per thread.
 inline constexpr int large_tile_rows = 8;
 template <class T>
 constexpr int large_blocks(int columns) {
     return 65536 / (32 * columns * (large_tile_rows * columns * int(sizeof(T)) / 4 + 56));
 }
 
-/// How matrices of one size, or of one register width, are spread over a warp.
+/// Mapping of matrices of one size, or of one register width, to a warp.
 struct SmallShape {
-    int lanes;          ///< A matrix, a power of two.
-    int rows;           ///< A lane.
-    int thread_blocks;  ///< Of four warps, a multiprocessor, that registers are limited for.
-    /// Whether each step looks at its pivot at once; if not, the warp repeats its matrices when one
-    /// was not well inside the range.
-    bool careful;
+    int lanes;          ///< Per matrix, a power of two.
+    int rows;           ///< Per lane.
+    int thread_blocks;  ///< Of four warps, per multiprocessor (launch bound).
+    /// Whether each step checks its pivot; if not, the warp repeats its matrices with checks when a
+    /// pivot was outside the fast range.
+    bool checked;
 };
 
-/// The fastest ones; double, float. Written by bench/tune_kernels.py from measurements on an H200;
-/// see docs/decisions/batched-inversion-gpu.md. Those of doubles from 25 rows on are for lists of
-/// TESSERA_TILES that leave out the size; else invert_panels.cuh does it.
+/// The fastest shapes; double, float. Written by bench/tune_kernels.py from measurements on an
+/// H200; see docs/decisions/batched-inversion-gpu.md. Doubles from 25 rows on use invert_panels.cuh
+/// unless TESSERA_TILES leaves out the size.
 template <class T, int Tile>
 constexpr SmallShape small_shape() {
     // clang-format off
@@ -79,26 +79,26 @@ constexpr SmallShape small_shape() {
     return table[Tile - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
-/// Rows of the largest matrices that may be inverted by one thread each.
-inline constexpr int most_lane_rows = 10;
+/// Rows of the largest matrices that may be inverted by one thread per matrix.
+inline constexpr int max_per_thread_rows = 10;
 
-/// Thread blocks of four warps a multiprocessor, that registers are limited for, of the kernel that
-/// inverts matrices of n rows by one thread each; 0 where the one of small_shape is faster. Double,
-/// float. Written by bench/tune_kernels.py, too.
+/// Launch bound (thread blocks of four warps per multiprocessor) of invert_per_thread_kernel for n
+/// rows; 0 where invert_small_kernel is faster. Double, float. Written by bench/tune_kernels.py,
+/// too.
 template <class T, int n>
-constexpr int lane_thread_blocks() {
+constexpr int per_thread_blocks() {
     // clang-format off
-    constexpr int lane_table[most_lane_rows][2] = {{5, 5}, {4, 12}, {4, 4}, {4, 4}, {3, 4}, {3, 4}, {3, 3}, {2, 3}, {0, 3}, {0, 3}};
+    constexpr int per_thread_table[max_per_thread_rows][2] = {{5, 5}, {4, 12}, {4, 4}, {4, 4}, {3, 4}, {3, 4}, {3, 3}, {2, 3}, {0, 3}, {0, 3}};
     // clang-format on
-    return n > most_lane_rows ? 0 : lane_table[n - 1][sizeof(T) == 8 ? 0 : 1];
+    return n > max_per_thread_rows ? 0 : per_thread_table[n - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
 // Factorisations and solves (batched/factor, batched/solve).
 
 inline constexpr int factor_threads = 128;
-inline constexpr int factor_large_blocks = 1;  ///< Of more than 32 rows, one a thread block.
+inline constexpr int factor_large_blocks = 1;  ///< More than 32 rows, one matrix per thread block.
 
-/// Whether matrices of up to `width` rows are better kept in shared memory than in registers.
+/// Whether matrices of up to `width` rows are faster in shared memory than in registers.
 template <class Method, class T>
 constexpr bool shared_is_faster(int width) {
     if (sizeof(T) == 4 || Method::kind == batched::Factorisation::llt) return false;
@@ -107,16 +107,16 @@ constexpr bool shared_is_faster(int width) {
     return width == 8 && ldlt && (Method::full || Method::ordered);
 }
 
-/// Rows of a matrix of up to `width` that a lane has in registers.
+/// Rows per lane, in registers, of matrices of up to `width` rows.
 template <class Method>
-constexpr int rows_a_lane(int width) {
+constexpr int rows_per_lane(int width) {
     if (!Method::ordered || Method::kind == batched::Factorisation::ldlt || width < 8) return 1;
     return width < 32 ? 4 : 2;
 }
 
 /// Blocks of factor_kernel with rows in shared memory,
 inline constexpr int factor_shared_blocks = 8;
-/// with a row a lane in registers,
+/// with one row per lane in registers,
 constexpr int factor_blocks(int row_bytes) { return row_bytes > 128 ? 4 : row_bytes > 64 ? 6 : 8; }
 /// and of factor_rotating_kernel.
 template <class T>
@@ -125,20 +125,20 @@ constexpr int factor_rotating_blocks(int width) {
     return width * int(sizeof(T)) >= 128 ? 3 : width * int(sizeof(T)) == 64 ? 4 : 8;
 }
 
-/// factor_groups_kernel: lanes of a matrix of 16 rows, and blocks for those of 8 and of 16 rows.
-struct GroupTuning {
+/// factor_unrolled_kernel: lanes of a matrix of 16 rows, and blocks for those of 8 and of 16 rows.
+struct UnrolledTuning {
     int lanes;
     int blocks_of_8;
     int blocks_of_16;
 };
 template <class T>
-constexpr GroupTuning group_tuning(batched::Factorisation kind, batched::Pivoting pivoting) {
+constexpr UnrolledTuning unrolled_tuning(batched::Factorisation kind, batched::Pivoting pivoting) {
     const bool is_double = sizeof(T) == 8;
     if (kind == batched::Factorisation::llt) {
-        return is_double ? GroupTuning{4, 2, 3} : GroupTuning{2, 6, 3};
+        return is_double ? UnrolledTuning{4, 2, 3} : UnrolledTuning{2, 6, 3};
     }
     if (is_double) return {8, 2, 4};
-    return pivoting == batched::Pivoting::partial ? GroupTuning{4, 4, 4} : GroupTuning{2, 4, 3};
+    return pivoting == batched::Pivoting::partial ? UnrolledTuning{4, 4, 4} : UnrolledTuning{2, 4, 3};
 }
 
 inline constexpr int compaction_warps = 2;  ///< factor_compact_kernel.
@@ -146,8 +146,8 @@ inline constexpr int compaction_blocks = 6;
 
 // Norms and products (gpu/matrix_pipeline.cuh, gpu/staged_batch.cuh).
 
-/// Lanes that share a matrix of n rows; double, float. Few, so that tiles are 4 to 16 KiB, but
-/// where they meet in few banks of shared memory.
+/// Lanes per matrix of n rows; double, float. Few, so that tiles are 4 to 16 KiB, but with few bank
+/// conflicts.
 inline constexpr int pipeline_lanes[32][2] = {
     {1, 1},  {1, 1},  {1, 1},  {2, 1},  {1, 1},  {1, 1},  {1, 1},  {4, 2},
     {2, 1},  {2, 1},  {2, 1},  {8, 2},  {4, 2},  {4, 2},  {4, 2},  {8, 4},
@@ -155,20 +155,20 @@ inline constexpr int pipeline_lanes[32][2] = {
     {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8}, {16, 8},
 };
 
-/// Stages of a warp, each of so many bytes.
+/// Stages per warp.
 constexpr int pipeline_stages(int stage_bytes) { return stage_bytes < 3500 ? 4 : 2; }
-/// Warps of a thread block, which takes at most some 40 KiB: five or six fill a multiprocessor.
+/// Warps per thread block of at most some 40 KiB: five or six fill a multiprocessor.
 constexpr int pipeline_warps(int warp_bytes) { return std::clamp(40 * 1024 / warp_bytes, 1, 4); }
-inline constexpr int pipeline_sm_warps = 20;  ///< A multiprocessor, that registers are limited to.
+inline constexpr int pipeline_sm_warps = 20;  ///< Warps per multiprocessor (launch bound).
 
-inline constexpr int vectors_together = 4;        ///< Whose sums a thread holds, of several.
-inline constexpr int staged_threads = 128;        ///< Of a thread block of warps.
-inline constexpr int staged_block_threads = 256;  ///< Of a thread block that is one team.
+inline constexpr int vectors_per_pass = 4;        ///< Right-hand sides per pass of multiply_kernel.
+inline constexpr int staged_threads = 128;        ///< Teams of one warp.
+inline constexpr int staged_block_threads = 256;  ///< One team per thread block.
 constexpr int staged_blocks(int team) { return team == 32 ? 8 : 4; }
 
 // Plans (batched/plan).
 
 inline constexpr int sort_warps = 8;
-inline constexpr int sort_rounds = 8;  ///< Of 32 consecutive sizes a warp.
+inline constexpr int sort_rounds = 8;  ///< Rounds of 32 consecutive sizes per warp.
 
 }  // namespace tessera::cuda

@@ -4,11 +4,11 @@
 /// block-jacobi-apply.md).
 namespace tessera::cuda {
 
-/// How a setup kernel spreads diagonal blocks over lanes.
+/// How a setup kernel maps diagonal blocks to lanes.
 struct SetupShape {
-    int lanes;          ///< A block; 0: no kernel.
-    int warps;          ///< A thread block.
-    int thread_blocks;  ///< A multiprocessor that registers are limited for.
+    int lanes;          ///< Of a block; 0: no kernel.
+    int warps;          ///< Of a thread block.
+    int thread_blocks;  ///< Of a multiprocessor, which limits registers.
 };
 
 /// Blocks of any sizes up to `tile`, a multiple of 4. With more thread blocks a multiprocessor
@@ -41,27 +41,33 @@ constexpr SetupShape fixed_size_shape(int n) {
     return shapes[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
 }
 
+/// Blocks of up to `tile` rows or, where `exact`, of `tile` rows each.
+template <class T>
+constexpr SetupShape setup_shape(int tile, bool exact) {
+    return exact ? fixed_size_shape<T>(tile) : any_size_shape<T>(tile);
+}
+
 /// Warps a thread block of the setup of larger blocks; threads of the replacement of singular
 /// blocks (a warp) and of the kernels that choose and write formats.
 inline constexpr int large_setup_warps = 4;
 inline constexpr int singular_threads = 32;
 inline constexpr int store_threads = 256;
 
-/// What is known of stored blocks.
+/// Known regularity of stored blocks.
 enum class BlockLayout {
     any,       ///< Nothing.
     one_size,  ///< All but the last have one size.
     uniform,   ///< And all have one format.
 };
 
-/// How warps take stored blocks: in chunks of `groups` groups of up to 32 rows, through `stages`
+/// How warps read stored blocks: in chunks of `groups` groups of up to 32 rows, through `stages`
 /// stages of shared memory, for `vectors` vectors at once.
 struct ApplyShape {
     BlockLayout layout;
     int groups;  ///< 0: no kernel.
     int stages;
     int vectors;
-    int thread_blocks;  ///< A multiprocessor that registers are limited for.
+    int thread_blocks;  ///< Of a multiprocessor, which limits registers.
     bool transposed = false;
 };
 
@@ -106,41 +112,41 @@ constexpr ApplyShape apply_shape(ApplyKernel kernel) {
     return shapes[int(kernel)];
 }
 
-/// A kernel and its thread blocks: `rounds` times as many as the GPU holds at once, or as many as
-/// have work, if that is less. Even: the largest power of two below, in the place of a last round
-/// of a few thread blocks; from 8 times on as many as have work.
+/// A kernel and its grid: at most `waves` full waves of thread blocks, or as many thread blocks as
+/// have work. power_of_two: the waves are rounded down to a power of two, so that none is nearly
+/// empty; from 8 waves on as many thread blocks as have work.
 struct ApplyLaunch {
     ApplyKernel kernel;
-    unsigned rounds = 1;
-    bool even = false;
+    unsigned waves = 1;
+    bool power_of_two = false;
 };
-inline constexpr unsigned all_rounds = 1u << 16;  ///< More than are ever made.
+inline constexpr unsigned all_waves = 1u << 16;  ///< No limit.
 
 /// Blocks of one size n and one format of `value_bytes` bytes, with `bytes` bytes of values and
-/// vectors. A chunk is worth its instructions from some bytes on, and two or four groups fill lanes
-/// that one leaves idle. Thread blocks that end after a chunk share the memory best; small chunks
-/// are not worth starting one.
+/// vectors. Small blocks take two or four groups a chunk, which amortises the instructions and
+/// fills lanes that one group leaves idle. One chunk a thread block gives the best bandwidth,
+/// unless chunks are small.
 template <class T>
 ApplyLaunch uniform_apply_launch(int n, int value_bytes, double bytes, int vectors) {
     using enum ApplyKernel;
     constexpr bool wide = sizeof(T) == 8;
     if (vectors > 1) {
-        const bool thirds = 64 / n == 3;  // Of two groups.
-        if (wide && (thirds || n <= 12)) return {uniform_vectors_two_groups, all_rounds};
-        if (thirds) return {uniform_vectors_two_groups};
+        const bool three_blocks = 64 / n == 3;  // Of two groups.
+        if (wide && (three_blocks || n <= 12)) return {uniform_vectors_two_groups, all_waves};
+        if (three_blocks) return {uniform_vectors_two_groups};
         return {uniform_vectors, 4};
     }
     if (value_bytes == 8) {
         const ApplyKernel kernel = n <= 3   ? uniform_four_groups
                                    : n <= 6 ? uniform_two_groups
                                             : uniform_one_group;
-        return {kernel, all_rounds, true};
+        return {kernel, all_waves, true};
     }
     if (value_bytes == 4) {
-        if (n <= 7) return {uniform_four_groups, n <= 4 ? 1 : all_rounds, true};
-        return {n <= 20 ? uniform_two_groups : uniform_one_group, all_rounds, true};
+        if (n <= 7) return {uniform_four_groups, n <= 4 ? 1 : all_waves, true};
+        return {n <= 20 ? uniform_two_groups : uniform_one_group, all_waves, true};
     }
-    // More than the second-level cache keeps from one application to the next.
+    // More than stays in the L2 cache from one application to the next.
     const bool streams = bytes > (n >= 12 && n <= 23 ? 3e7 : 4e7);
     if (wide && streams) return {uniform_two_stages};
     if (n <= (wide ? 23 : 26)) return {uniform_four_groups, n <= 11 ? 1u : 4u, true};
@@ -167,8 +173,7 @@ ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes,
     return {any_one_group, mixed ? 1u : 4u};
 }
 
-/// Warps a thread block of these kernels, and threads a thread block, and a group of up to 64 rows,
-/// of those for blocks of more than 32 rows.
+/// Warps a thread block of these kernels; threads a thread block of the one for larger blocks.
 inline constexpr int apply_warps = 4;
 inline constexpr int large_apply_threads = 128;
 

@@ -5,13 +5,15 @@
 namespace tessera::cuda {
 
 inline constexpr int scan_threads = 256;
-inline constexpr int scan_items = 4;            ///< Consecutive items of a thread.
-inline constexpr int scan_sums_threads = 1024;  ///< Of the one block that scans the sums of tiles.
+inline constexpr int scan_items = 4;  ///< Consecutive items per thread.
+inline constexpr int scan_sums_threads = 1024;  ///< The block that scans the sums of tiles.
 
 inline constexpr int sum_threads = 256;
-inline constexpr int sum_loads = 8;  ///< Of a thread at a time.
+inline constexpr int sum_loads = 8;  ///< Loads in flight per thread.
 
 inline constexpr int for_each_threads = 128;
-inline constexpr int for_each_items = 4;  ///< Of a thread.
+/// Items per thread; `work`: about how many numbers an item reads.
+template <int work>
+inline constexpr int for_each_items = work > 100 ? 1 : 4;
 
 }  // namespace tessera::cuda

@@ -154,13 +154,13 @@ TEST(idr, replacements_do_not_depend_on_the_check_interval) {
     const CsrMatrix<double> matrix = spiky(100);
     const auto b = random_vector<double>(random, 100);
     for (const std::string solver : {"idr:4", "idr:4,smoothing"}) {
-        for (const Side side : {Side::right, Side::left}) {
+        for (const bool left : {false, true}) {
             for (const bool preconditioned : {false, true}) {
                 SCOPED_TRACE(solver);
                 const auto m = preconditioned ? inverse_diagonal(matrix) : std::vector<double>();
                 SolveOptions options;
                 options.rtol = 1e-12;
-                options.side = side;
+                options.left_preconditioning = left;
                 options.check_interval = 1;
                 const auto first = run(where, solver, matrix, b, options, {}, m);
                 for (const int interval : {3, 16, 256}) {

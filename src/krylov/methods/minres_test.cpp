@@ -226,7 +226,7 @@ TEST(minres, iterations_are_close_to_those_of_full_gmres) {
 
 TEST(minres, refuses_left_preconditioning) {
     SolveOptions options;
-    options.side = Side::left;
+    options.left_preconditioning = true;
     const std::vector<double> b(5, 1.0);
     EXPECT_THROW(run(context(), "minres", easy<double>(5), b, options), InvalidArgument);
     EXPECT_THROW(run(context(), "sqmr", easy<double>(5), b, options), InvalidArgument);

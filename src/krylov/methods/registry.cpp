@@ -12,9 +12,9 @@ namespace tessera {
 namespace {
 
 /// A solver that can be named. A Config is made of a Spec, of which it reads everything
-/// (Spec::finish), and has `left` (whether Side::left applies), a function method<T> that makes the
-/// Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the options, or a
-/// space, and what the solver is for.
+/// (Spec::finish), and has `left` (whether left preconditioning applies), a function method<T> that
+/// makes the Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the
+/// options, or a space, and what the solver is for.
 struct Entry {
     std::string name;
     const char* help;
@@ -42,7 +42,7 @@ class Registered final : public SolverConfig {
     SolveReport run(const Context& context, const Operator<T>& matrix,
                     const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                     const SolveOptions& options) const {
-        require(Config::left || options.side == Side::right,
+        require(Config::left || !options.left_preconditioning,
                 "this solver's preconditioner has no side; leave side at right, or take gmres, idr "
                 "or bicgstab for preconditioning from the left");
         return drive<T>(context, matrix, preconditioner, b, x, options,

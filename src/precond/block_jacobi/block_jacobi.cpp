@@ -5,9 +5,15 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
+#include "precond/block_jacobi/storage/format_steps.hpp"
 #include "tessera/detail/blocks.hpp"
 
 namespace tessera {
+
+const char* to_string(SingularPolicy policy) {
+    static constexpr const char* names[] = {"stop", "identity", "shift", "generalised"};
+    return names[int(policy)];
+}
 
 const char* to_string(BlockPrecision precision) {
     static constexpr const char* names[] = {"f64", "f32", "bf16", "f16", "working", "adaptive"};
@@ -22,16 +28,16 @@ constexpr BlockPrecision working_precision = sizeof(T) == 8 ? BlockPrecision::f6
 
 template <class T>
 void check_options(const BlockPartition& blocks, const BlockJacobiOptions& options) {
-    require(blocks.largest <= largest_stored_block, "block Jacobi: a block has more than 64 rows");
+    require(blocks.largest <= max_block_rows, "block Jacobi: a block has more than 64 rows");
     require(sizeof(T) == 8 || options.precision != BlockPrecision::f64,
             "block Jacobi: precision f64 needs a matrix in f64");
     require(options.accuracy > 0 && std::isfinite(options.accuracy),
             "block Jacobi: the accuracy must be positive");
 }
 
-/// Whether all blocks but the last have `largest` rows. Of all blocks with as many rows together,
-/// those of which at most one is smaller have the largest sum of squares: it remains to look where
-/// the last one starts. May wait.
+/// Whether all blocks but the last have `largest` rows. For a given number of rows, the sum of
+/// squares is largest where at most one block is smaller: then the start of the last one decides.
+/// May wait.
 bool have_one_size(const Context& context, const BlockPartition& blocks) {
     if (blocks.count == 0) return true;
     const Offset full = Offset(blocks.count - 1) * blocks.largest;
@@ -59,8 +65,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
       shifts(where, blocks.count),
       reciprocal_condition(where, blocks.count),
       summary(where, 1) {
-    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, summary.data(),
-                                                             sizeof(SetupSummary));
+    TESSERA_RUN(clear, where, summary.data(), sizeof(SetupSummary));
     block_entry_offsets(where, blocks, entry_offsets.view());
     if (!in_place()) scratch = Buffer<T>(where, blocks.entries);
     if (adaptive()) {
@@ -71,9 +76,9 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
         allocate(where, blocks.entries * bytes_of(format));
     }
     if (!where.on_gpu()) return;
-    groups = group_blocks(where, blocks, group_rows(blocks.largest));
+    groups = group_blocks(where, blocks, max_group_rows(blocks.largest));
     one_size = have_one_size(where, blocks);
-    if (blocks.largest <= largest_fused_block) return;
+    if (blocks.largest <= max_fused_rows) return;
     symmetric = Buffer<std::uint8_t>(where, blocks.count);
     if (blocks.entries == Offset(blocks.count) * blocks.largest * blocks.largest) return;
     std::vector<Index> rows = copy_to_host(where, blocks.block_offsets);
@@ -111,7 +116,7 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
     view.format = format;
     view.formats = mixed ? formats.data() : nullptr;
     view.bytes = bytes.data();
-    view.chunk_units = chunk_units;
+    view.max_chunk_units = max_chunk_units;
     if (!groups.empty()) {
         view.group_count = Index(groups.size() - 1);
         view.groups = groups.data();
@@ -120,96 +125,95 @@ StoredBlocks BlockJacobi<T>::State::stored() const {
 }
 
 template <class T>
-void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool in_formats,
-                                   bool counted, bool first) {
+void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matrix, bool reduced,
+                                   bool count_faults, bool first) {
     SetupJob<T> job;
     job.matrix = matrix;
     job.blocks = packed();
     job.inverses = inverses();
-    if (in_formats) job.reduced = {stored(), bytes.data(), summary.data()};
+    if (reduced) job.reduced = {stored(), bytes.data(), summary.data()};
     job.results = results();
-    if (counted) {
+    if (count_faults) {
         job.results.formats = first ? nullptr : formats.data();
         job.results.summary = summary.data();
     }
     job.sizes = sizes.data();
     job.plan = sizes.empty() ? nullptr : &plan;
     job.symmetric = symmetric.data();
-    select(where, &cpu::setup<T>, TESSERA_IF_CUDA(cuda::setup<T>))(where, job);
+    TESSERA_RUN(setup<T>, where, job);
 }
 
 template <class T>
 void BlockJacobi<T>::State::choose_formats(const Context& where) {
-    select(where, &cpu::choose_formats<T>, TESSERA_IF_CUDA(cuda::choose_formats<T>))(
-        where, results(), formats.data(), summary.data());
+    for_each_index(where, blocks.count,
+                   ChooseFormat<T>{results(), formats.data(), &summary.data()->formats});
     fetch_summary(where);
-    bytes = Buffer<std::byte>();  // Its memory may be taken again.
+    bytes = Buffer<std::byte>();  // Its memory may be reused.
     // Blocks of one format are packed without gaps, and faster to apply.
     mixed = std::popcount(found.formats) > 1;
     if (!mixed) {
         if (found.formats != 0) format = BlockPrecision(std::countr_zero(found.formats));
         return allocate(where, blocks.entries * bytes_of(format));
     }
-    select(where, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
-        where, blocks.count, blocks.block_offsets.data(), formats.data(),
-        chunk_blocks(blocks.largest), starts.data());
+    TESSERA_RUN(format_starts, where, blocks.count, blocks.block_offsets.data(), formats.data(),
+                blocks_per_chunk(blocks.largest), starts.data());
     Offset units[2];  // Of all blocks, and of a chunk.
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 2),
                  std::span<Offset>(units));
-    chunk_units = units[1];
+    max_chunk_units = units[1];
     allocate(where, units[0] * 8);
 }
 
 template <class T>
 void BlockJacobi<T>::State::allocate(const Context& where, Offset size) {
     bytes = Buffer<std::byte>(where, size + 16);
-    select(where, &cpu::clear, TESSERA_IF_CUDA(cuda::clear))(where, bytes.data() + size, 16);
+    TESSERA_RUN(clear, where, bytes.data() + size, 16);
 }
 
 template <class T>
 void BlockJacobi<T>::State::fetch_summary(const Context& where) {
-    found.add(select(where, &cpu::fetch_setup_summary, TESSERA_IF_CUDA(cuda::fetch_setup_summary))(
-        where, summary.data()));
+    found.add(TESSERA_RUN(fetch_setup_summary, where, summary.data()));
 }
 
 template <class T>
 void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
-    // The stored entries of the blocks are read on top of this; their number is not known.
+    // Without the stored entries of the blocks, whose number is not known.
     const double moved = double(blocks.rows) * sizeof(Offset) +
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
-    // Most updates fit the formats in use: the kernels write these before the host knows. Where no
-    // inverse had to be replaced the last time, none is stored as computed, either.
-    const bool ready = !in_place() && !(adaptive() && first);
-    const bool at_once =
-        ready && where.on_gpu() && found.singular == 0 && blocks.largest <= largest_fused_block;
-    invert(where, matrix, at_once, true, first);
-    if (ready && !at_once) store(where);
+    // Most updates fit the current formats, so the kernels write these at once; not where blocks
+    // were singular the last time, since replacements start from inverses in working precision.
+    const bool has_formats = !in_place() && !(adaptive() && first);
+    const bool direct =
+        has_formats && where.on_gpu() && found.singular == 0 && blocks.largest <= max_fused_rows;
+    invert(where, matrix, direct, true, first);
+    if (has_formats && !direct) store(where);
     found = {};
     fetch_summary(where);
-    const bool anew = adaptive() && (first || found.misfits > 0);
-    if (at_once && (anew || found.singular > 0)) invert(where, matrix, false, false, first);
+    const bool rebuild = adaptive() && (first || found.misfits > 0);
+    if (direct && (rebuild || found.singular > 0)) invert(where, matrix, false, false, first);
     if (found.singular > 0) {
-        select(where, &cpu::replace_singular<T>, TESSERA_IF_CUDA(cuda::replace_singular<T>))(
-            where, matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
-            summary.data());
+        TESSERA_RUN(replace_singular<T>, where,
+                    {matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
+                     summary.data()});
         fetch_summary(where);
     }
-    if (anew) {
+    if (rebuild) {
         if (!first) ++rebuilds;
         choose_formats(where);
     }
-    if (anew || (!in_place() && found.singular > 0)) {
+    if (rebuild || (!in_place() && found.singular > 0)) {
         store(where);
-        fetch_summary(where);  // What replaces inverses may overflow; apply does not wait.
+        fetch_summary(
+            where);  // Replacements may overflow; and apply does not wait for stored blocks.
     }
 }
 
 template <class T>
 void BlockJacobi<T>::State::store(const Context& where) {
-    select(where, &cpu::store_blocks<T>, TESSERA_IF_CUDA(cuda::store_blocks<T>))(
-        where, packed(), inverses(), stored(), bytes.data(), summary.data());
+    TESSERA_RUN(store_blocks<T>, where, packed(), inverses(), stored(), bytes.data(),
+                summary.data());
 }
 
 template <class T>
@@ -243,25 +247,25 @@ void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose,
                            std::span<const T> r, Offset r_leading, std::span<T> z,
                            Offset z_leading) const {
     require(vectors >= 0, "block Jacobi: the number of vectors is negative");
-    const auto holds = [&](std::size_t size, Offset leading) {
+    const auto fits = [&](std::size_t size, Offset leading) {
         return vectors == 0 ||
                (leading >= rows() && Offset(size) >= (vectors - 1) * leading + rows());
     };
-    require(holds(r.size(), r_leading) && holds(z.size(), z_leading),
+    require(fits(r.size(), r_leading) && fits(z.size(), z_leading),
             "block Jacobi: the vectors are shorter than the matrix has rows");
     const double bytes = double(state_->bytes.size() - 16) + 2.0 * vectors * rows() * sizeof(T) +
                          double(blocks().count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(context, "apply", bytes);
     if (vectors == 0 || rows() == 0) return;
-    select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, state_->stored(), transpose, vectors, r.data(), r_leading, z.data(), z_leading);
+    TESSERA_RUN(apply<T>, context, state_->stored(), transpose, vectors, r.data(), r_leading,
+                z.data(), z_leading);
 }
 
 template <class T>
 Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
     Buffer<T> values(context, state_->blocks.entries);
-    select(context, &cpu::expand<T>, TESSERA_IF_CUDA(cuda::expand<T>))(
-        context, state_->stored(), state_->entry_offsets.data(), values.data());
+    for_each_index(context, state_->blocks.count,
+                   ExpandBlock<T>{state_->stored(), state_->entry_offsets.data(), values.data()});
     return values;
 }
 
@@ -301,23 +305,10 @@ const BlockJacobiOptions& BlockJacobi<T>::options() const {
 }
 
 template <class T>
-std::span<const Offset> BlockJacobi<T>::inverse_offsets() const {
-    return std::as_const(state_->entry_offsets).view();
-}
-
-template <class T>
-std::span<const Index> BlockJacobi<T>::info() const {
-    return std::as_const(state_->info).view();
-}
-
-template <class T>
-std::span<const T> BlockJacobi<T>::reciprocal_conditions() const {
-    return std::as_const(state_->reciprocal_condition).view();
-}
-
-template <class T>
-std::span<const BlockPrecision> BlockJacobi<T>::formats() const {
-    return std::as_const(state_->formats).view();
+typename BlockJacobi<T>::Details BlockJacobi<T>::details() const {
+    const State& state = *state_;
+    return {state.entry_offsets.view(), state.info.view(), state.reciprocal_condition.view(),
+            state.formats.view()};
 }
 
 template class BlockJacobi<float>;

@@ -10,20 +10,20 @@ struct BlockJacobi<T>::State {
 
     /// Sets up for the values of `matrix`; `first` where no block has a format yet.
     void setup(const Context& where, const CsrView<T>& matrix, bool first);
-    /// Extraction and inversion; the inverses go to inverses(), or where `in_formats` only to
-    /// `bytes`. `counted`: singular blocks and misfits are counted.
-    void invert(const Context& where, const CsrView<T>& matrix, bool in_formats, bool counted,
+    /// Extraction and inversion; the inverses are written to inverses() or, where `reduced`, only
+    /// to `bytes`. count_faults: singular blocks and misfits are counted.
+    void invert(const Context& where, const CsrView<T>& matrix, bool reduced, bool count_faults,
                 bool first);
     /// Chooses the formats and allocates the memory of the stored blocks.
     void choose_formats(const Context& where);
-    /// Memory for stored values of `size` bytes, and 16 more that are read with the last of them.
+    /// Memory for stored values of `size` bytes, and 16 more that copies may read.
     void allocate(const Context& where, Offset size);
-    /// Waits, and adds to `found`.
+    /// Waits, and adds the summary to `found`.
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
-    /// Whether the inverses are stored as they are computed.
+    /// Whether the inverses are stored in working precision.
     bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }
     T* inverses() { return in_place() ? reinterpret_cast<T*>(bytes.data()) : scratch.data(); }
     PackedBlocks<T> packed() const;
@@ -39,15 +39,15 @@ struct BlockJacobi<T>::State {
     Buffer<Index> groups;   ///< GPU only, as is:
     bool one_size = false;  ///< See StoredBlocks.
 
-    // GPU, blocks of more than largest_fused_block rows only.
+    // GPU, blocks of more than max_fused_rows rows only.
     Buffer<Index> sizes;
     batched::Plan plan;
     Buffer<std::uint8_t> symmetric;
 
     Buffer<std::byte> bytes;
     Buffer<BlockPrecision> formats;  ///< Adaptive only, as are:
-    Buffer<Offset> starts;           ///< Where mixed: as format_starts leaves them.
-    Offset chunk_units = 0;          ///< The last of them.
+    Buffer<Offset> starts;           ///< Where mixed: of format_starts.
+    Offset max_chunk_units = 0;      ///< The last of them.
     Buffer<T> largest;               ///< Magnitude in each inverse.
     Buffer<T> scratch;               ///< Where not in place.
 

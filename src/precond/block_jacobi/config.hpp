@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/block_jacobi.hpp"
+#include "tessera/spec.hpp"
 
 namespace tessera {
 
@@ -13,15 +14,24 @@ struct BlockJacobiConfig {
         "                           BOUND 1..64 (32), FILE: sizes of blocks; precision: of the "
         "inverses\n";
     Index bound;
-    std::string blocks;  ///< supervariable, natural, uniform:K, or the name of a file.
+    std::string blocks;  ///< As named, and what that means: `blocking`, unless one of these is set.
+    Blocking blocking = Blocking::supervariable;
+    Index uniform = 0;           ///< Rows of each block.
+    std::vector<Index> offsets;  ///< First rows of the blocks of a file, and the end of the last.
     BlockJacobiOptions options;
 
     explicit BlockJacobiConfig(Spec spec);
     template <class T>
     std::unique_ptr<Preconditioner<T>> make(const Context& context,
                                             const CsrView<T>& matrix) const {
-        return std::make_unique<BlockJacobi<T>>(context, matrix, partition(context, matrix),
-                                                options);
+        BlockPartition partition = uniform > 0 ? uniform_blocks(context, matrix.rows, uniform)
+                                   : !offsets.empty()
+                                       ? file_blocks(context, matrix.rows)
+                                       : find_blocks(context, matrix, bound, blocking);
+        if (uniform > 0 || !offsets.empty()) {
+            partition.options = std::to_string(bound) + ",blocks=" + blocks;
+        }
+        return std::make_unique<BlockJacobi<T>>(context, matrix, std::move(partition), options);
     }
     /// Blocks count as full. Inverses in other formats are made from those in the type of the
     /// matrix.
@@ -31,9 +41,8 @@ struct BlockJacobiConfig {
     }
 
   private:
-    template <class T>
-    BlockPartition partition(const Context& context, const CsrView<T>& matrix) const;
-    BlockPartition read_blocks(const Context& context, Index rows) const;
+    void read_sizes();
+    BlockPartition file_blocks(const Context& context, Index rows) const;
 };
 
 }  // namespace tessera

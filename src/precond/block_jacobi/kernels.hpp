@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
+#include "base/dispatch.hpp"
 #include "precond/block_jacobi/storage/stored_blocks.hpp"
-#include "tessera/batched.hpp"
 
 namespace tessera {
 
 /// Rows of the largest block that can be set up.
-inline constexpr Index largest_stored_block = 64;
+inline constexpr Index max_block_rows = 64;
 
 /// Rows of the largest block that one kernel extracts, inverts and stores on a GPU.
-inline constexpr Index largest_fused_block = 32;
+inline constexpr Index max_fused_rows = 32;
 
 /// A block-diagonal matrix of packed column-major blocks; all arrays in the memory of a Context.
 template <class T>
@@ -23,13 +23,13 @@ struct PackedBlocks {
     const Offset* entry_offsets = nullptr;  ///< count + 1 positions in the values.
 };
 
-/// The outcome of a setup. The one in the memory of a Context gathers what the functions below
-/// find until fetch_setup_summary.
+/// The outcome of a setup. The functions below add to the one in the memory of a Context until
+/// fetch_setup_summary reads it.
 struct SetupSummary {
     Index singular = 0;          ///< Blocks whose info is not 0.
     Index misfits = 0;           ///< Blocks that do not fit the format that they are stored in.
     Index overflow = 0;          ///< Not 0 where a finite value is infinite in its format.
-    unsigned rows_from_end = 0;  ///< Rows after and with the first one with NaN or infinity.
+    unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity to the last.
     unsigned formats = 0;        ///< Bit f: a block was given BlockPrecision(f).
 
     void add(const SetupSummary& more) {
@@ -41,7 +41,7 @@ struct SetupSummary {
     }
 };
 
-/// What a setup finds about each of `count` blocks.
+/// Results of a setup, one per block.
 template <class T>
 struct SetupResults {
     Index count = 0;
@@ -49,15 +49,15 @@ struct SetupResults {
     T* reciprocal_condition = nullptr;
     T* largest = nullptr;  ///< The largest magnitude in each inverse; null: not requested.
     double accuracy = 0;   ///< As in BlockJacobiOptions.
-    const BlockPrecision* formats = nullptr;  ///< That the blocks are stored in; null: no misfits.
-    SetupSummary* summary = nullptr;          ///< Gathers singular and misfits; null: nothing does.
+    const BlockPrecision* formats = nullptr;  ///< Current formats of the blocks; null: none yet.
+    SetupSummary* summary = nullptr;          ///< Counts singular and misfits; null: not counted.
 };
 
-/// Where inverses go that are not stored as they are computed.
+/// Destination of inverses in reduced precision.
 struct ReducedStore {
     StoredBlocks blocks;
-    std::byte* bytes = nullptr;       ///< Those of the blocks, to be written; null: nowhere.
-    SetupSummary* summary = nullptr;  ///< Gathers `overflow`.
+    std::byte* bytes = nullptr;       ///< Of the blocks, to be written; null: none.
+    SetupSummary* summary = nullptr;  ///< Receives `overflow`.
 };
 
 /// Extraction and inversion of the diagonal blocks of `matrix`.
@@ -66,14 +66,26 @@ struct SetupJob {
     CsrView<T> matrix;
     PackedBlocks<T> blocks;
     T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
-    /// GPU, blocks of at most largest_fused_block rows: in their formats instead, if there is room.
+    /// GPU, blocks of at most max_fused_rows rows: the destination instead, unless it is null.
     ReducedStore reduced;
     SetupResults<T> results;
-    /// GPU, larger blocks: the rows of each and their plan, null where all have `largest`; room
-    /// for `count` flags.
+    /// GPU, larger blocks: the rows of each and their plan, null where all have `largest`; `count`
+    /// flags as workspace.
     const Index* sizes = nullptr;
     const batched::Plan* plan = nullptr;
     std::uint8_t* symmetric = nullptr;
+};
+
+/// Replacement of the inverses of all blocks whose info is not 0.
+template <class T>
+struct ReplaceJob {
+    CsrView<T> matrix;
+    PackedBlocks<T> blocks;
+    SingularPolicy policy;
+    const Index* info;
+    T* inverses;
+    std::int8_t* shifts;  ///< Receives the shift that was used, or -1, for every block.
+    SetupSummary* summary;
 };
 
 /// setup extracts the diagonal blocks, inverts each by Gauss-Jordan elimination with implicit
@@ -86,47 +98,35 @@ struct SetupJob {
 /// ||X B - I|| is below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or on
 /// threads. Asynchronous on a GPU.
 ///
-/// replace_singular writes what the policy says in the place of the inverses of all blocks whose
-/// info is not 0 (see SingularPolicy; a block with NaN or infinity stays NaN under every policy, a
-/// zero block counts as norm 1), and the shift that was used or -1 for every block. Finds
-/// rows_from_end.
+/// replace_singular writes what the policy says (see SingularPolicy; a block with NaN or infinity
+/// stays NaN under every policy, a zero block counts as norm 1) and sets rows_from_end.
 ///
-/// choose_formats: formats[b] = smallest_format of block b; finds `formats`.
-/// format_starts: where blocks of these formats start, in units of 8 bytes, count + 1 of them; and
-/// at starts[count + 1] the most units of `each` blocks from block 0 or a multiple of that on.
-/// store_blocks writes the blocks to `bytes` as `stored` says; finds `overflow`.
-/// fetch_setup_summary returns what was found since its last call; waits for all work before.
+/// format_starts writes the starts of blocks of these formats, in units of 8 bytes, count + 1 of
+/// them, and to starts[count + 1] the largest number of units of a chunk of `each` blocks.
+/// store_blocks writes the blocks to `bytes` in the formats of `stored`; sets `overflow`.
+/// fetch_setup_summary returns the summary since its last call; waits for all work before.
 /// clear writes zeros.
-#define TESSERA_DECLARE_SETUP                                                                      \
-    template <class T>                                                                             \
-    void setup(const Context& context, const SetupJob<T>& job);                                    \
-    template <class T>                                                                             \
-    void replace_singular(const Context& context, const CsrView<T>& matrix,                        \
-                          const PackedBlocks<T>& blocks, SingularPolicy policy, const Index* info, \
-                          T* inverses, std::int8_t* shifts, SetupSummary* summary);                \
-    template <class T>                                                                             \
-    void choose_formats(const Context& context, const SetupResults<T>& results,                    \
-                        BlockPrecision* formats, SetupSummary* summary);                           \
-    void format_starts(const Context& context, Index count, const Index* block_offsets,            \
-                       const BlockPrecision* formats, Index each, Offset* starts);                 \
-    template <class T>                                                                             \
-    void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,    \
-                      const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary);        \
-    SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);               \
-    void clear(const Context& context, void* memory, Offset bytes);
-namespace cpu {
-TESSERA_DECLARE_SETUP
-}
-namespace cuda {
-TESSERA_DECLARE_SETUP
+TESSERA_BACKENDS(
+    template <class T> void setup(const Context& context, const SetupJob<T>& job);
 
-/// The kernels of setup for blocks of at most largest_fused_block rows of any sizes, and where all
-/// have exactly `largest` rows (false: there is no kernel for these). Reduced: to job.reduced.
-template <class T, bool Reduced>
-void setup_any_size(const Context& context, const SetupJob<T>& job);
-template <class T, bool Reduced>
-bool setup_fixed_size(const Context& context, const SetupJob<T>& job);
+    template <class T> void replace_singular(const Context& context, const ReplaceJob<T>& job);
+
+    void format_starts(const Context& context, Index count, const Index* block_offsets,
+                       const BlockPrecision* formats, Index each, Offset* starts);
+
+    template <class T> void store_blocks(const Context& context, const PackedBlocks<T>& blocks,
+                                         const T* inverses, const StoredBlocks& stored,
+                                         std::byte* bytes, SetupSummary* summary);
+
+    SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);
+
+    void clear(const Context& context, void* memory, Offset bytes);)
+
+namespace cuda {
+/// setup for blocks of at most max_fused_rows rows, of any sizes or, where Exact, all of
+/// `largest` rows, for which there is a kernel. Reduced: to job.reduced.
+template <class T, bool Exact, bool Reduced>
+void setup_fused(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda
-#undef TESSERA_DECLARE_SETUP
 
 }  // namespace tessera

@@ -92,7 +92,7 @@ std::vector<T> to_host(const Context& context, std::span<const T> there) {
 template <class T>
 std::vector<std::vector<T>> inverses(const Context& context, const BlockJacobi<T>& jacobi) {
     const auto values = copy_to_host(context, jacobi.copy_inverses(context));
-    const auto offsets = to_host(context, jacobi.inverse_offsets());
+    const auto offsets = to_host(context, jacobi.details().offsets);
     std::vector<std::vector<T>> blocks;
     for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
         blocks.emplace_back(values.begin() + offsets[b], values.begin() + offsets[b + 1]);
@@ -143,7 +143,7 @@ void expect_all_inverted(const Context& context, const Case<T>& given,
                          const BlockJacobiOptions& options = {}) {
     const BlockJacobi<T> jacobi = invert(context, given, options);
     EXPECT_EQ(jacobi.singular_blocks(), 0);
-    const auto conditions = to_host(context, jacobi.reciprocal_conditions());
+    const auto conditions = to_host(context, jacobi.details().reciprocal_conditions);
     const auto found = inverses(context, jacobi);
     ASSERT_EQ(Index(found.size()), given.count());
     for (Index b = 0; b < given.count(); ++b) {

@@ -32,13 +32,13 @@ void check_options(const BlockLdltOptions& options) {
 
 namespace {
 
-/// Outer pivoting goes on so many times, and moves at most this share of the block rows.
+/// Outer pivoting: rounds, and the largest share of the block rows that a round may move.
 constexpr int max_rounds = 3;
-constexpr double largest_push = 0.6;
+constexpr double max_delayed_share = 0.6;
 
-/// The scaling of a matching in the type of the matrix.
+/// The scaling of a matching, rounded to T and clamped to its range.
 template <class T>
-std::vector<T> narrowed(const std::vector<double>& scaling) {
+std::vector<T> scaling_in(const std::vector<double>& scaling) {
     constexpr double smallest = double(std::numeric_limits<T>::min());
     constexpr double largest = double(std::numeric_limits<T>::max());
     std::vector<T> narrow(scaling.size());
@@ -47,8 +47,8 @@ std::vector<T> narrowed(const std::vector<double>& scaling) {
     return narrow;
 }
 
-/// A factor of `matrix`, which is in host memory, in a grid. Throws OutOfMemory where the memory of
-/// the Context has no place for it.
+/// Symbolic factorisation of `matrix`, which is in host memory, and buffers for the numeric one.
+/// Throws OutOfMemory if the Context has not the memory.
 template <class T>
 block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Grid grid,
                                          const CsrView<T>& matrix,
@@ -67,20 +67,20 @@ block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Gri
 
 }  // namespace
 
-/// Block rows with pivots that are too small are ordered after the others, those most often found
-/// so last, and the factor is computed anew.
+/// Outer pivoting: block rows with small pivots are ordered after the others, those that most
+/// rounds found last, and the factor is computed again.
 template <class T>
-void BlockLdlt<T>::State::order_bad_rows_last(const Context& context, const block_ldlt::Grid& grid,
-                                              const CsrView<T>& matrix, const CsrView<T>& on_host) {
+void BlockLdlt<T>::State::delay_bad_rows(const Context& context, const block_ldlt::Grid& grid,
+                                         const CsrView<T>& matrix, const CsrView<T>& host_matrix) {
     const auto k = std::size_t(grid.k);
     std::vector<int> found(std::size_t(grid.block_rows), 0);
     std::vector<Index> order(found.size());
     std::iota(order.begin(), order.end(), 0);
     for (int round = 0; round < max_rounds; ++round) {
-        // What a block that was moved takes from those now before it is there one sweep later.
-        run_first(context, round + 1);
+        // An update passes one more moved block with each sweep.
+        compute_for_pivots(context, round + 1);
         const std::vector<Index> bad = factor.bad_block_rows(context, options.outer_threshold);
-        if (bad.empty() || double(bad.size()) > largest_push * grid.block_rows) return;
+        if (bad.empty() || double(bad.size()) > max_delayed_share * grid.block_rows) return;
         for (const Index block : bad) {
             auto slot = factor.grid().slots.begin() + Offset(block) * grid.k;
             while (*slot < 0) ++slot;
@@ -92,10 +92,10 @@ void BlockLdlt<T>::State::order_bad_rows_last(const Context& context, const bloc
             const auto first = grid.slots.begin() + Offset(block) * grid.k;
             slots.insert(slots.end(), first, first + grid.k);
         }
-        report.pushed += Index(bad.size());
+        report.delayed += Index(bad.size());
         factor = {};
         factor = make_factor<T>(context, block_ldlt::make_grid(grid.k, grid.rows, std::move(slots)),
-                                on_host, options);
+                                host_matrix, options);
         load(context, matrix);
     }
 }
@@ -105,7 +105,7 @@ void BlockLdlt<T>::State::describe_pattern() {
     report.block_rows = factor.grid().block_rows;
     report.levels = factor.levels();
     report.stored_blocks = factor.view().blocks + report.block_rows;
-    report.triples = factor.symbolic().triples;
+    report.updates = factor.symbolic().updates;
     report.bytes = factor.symbolic().bytes;
     const double square = double(options.block) * options.block;
     const double dense = double(factor.grid().rows) * factor.grid().rows;
@@ -119,14 +119,14 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     const Phase phase(context, "setup", 0);
     const double start = now();
     check_symmetry(context, matrix, "block_ldlt");
-    // Matching, ordering and the lists are made on the host, from a copy of a matrix on a GPU.
+    // Matching, ordering and symbolic factorisation run on the host.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
-    const CsrView<T> on_host = context.on_gpu() ? copied.view() : matrix;
+    const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
     BlockLdltReport report;
     SymmetricMatching matching;
     if (options.matching) {
-        matching = match_symmetric(host, on_host);
+        matching = match_symmetric(host, host_matrix);
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
@@ -136,23 +136,23 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         options.ordering.value_or(options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd);
     const auto grid = block_ldlt::make_grid(
         options.block, matrix.rows,
-        order_blocks<T>(host, on_host, matching.partner, options.block, report.ordering));
+        order_blocks<T>(host, host_matrix, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
 
     state_ =
         std::unique_ptr<State>(new State{options,
                                          report,
-                                         copy_to_buffer(context, narrowed<T>(matching.scaling)),
+                                         copy_to_buffer(context, scaling_in<T>(matching.scaling)),
                                          plan_spmv(context, matrix),
-                                         make_factor<T>(context, grid, on_host, options),
+                                         make_factor<T>(context, grid, host_matrix, options),
                                          {}});
     state_->load(context, matrix);
     state_->report.symbolic_seconds = now() - start;
-    if (options.outer) state_->order_bad_rows_last(context, grid, matrix, on_host);
+    if (options.outer) state_->delay_bad_rows(context, grid, matrix, host_matrix);
     state_->solver.emplace(context, state_->factor.symbolic());
     state_->describe_pattern();
-    state_->choose(context, matrix);
-    state_->finish(context);
+    state_->choose_stage(context, matrix);
+    state_->apply_sign_option(context);
 }
 
 template <class T>
@@ -190,8 +190,8 @@ void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
             "block_ldlt: update needs the pattern that it was set up with");
     check_symmetry(context, matrix, "block_ldlt");
     state_->load(context, matrix);
-    state_->run(context, matrix, state_->stage);
-    state_->finish(context);
+    state_->compute_stage(context, matrix, state_->stage);
+    state_->apply_sign_option(context);
 }
 
 template <class T>

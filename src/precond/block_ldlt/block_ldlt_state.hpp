@@ -17,24 +17,23 @@ struct BlockLdlt<T>::State {
     void load(const Context& context, const CsrView<T>& matrix) {
         factor.load(context, std::as_const(scale).view(), matrix, options.epsilon_unit);
     }
-    /// z = M^-1 r with the stage.
+    /// z = M^-1 r.
     void apply(const Context& context, const T* r, T* z) const;
-    /// Computes what the stage applies from the loaded values of `matrix`; false where its
-    /// reconstruction error is too large to go on with.
-    bool run(const Context& context, const CsrView<T>& matrix, BlockLdltStage next);
-    bool run_sweeps(const Context& context, const CsrView<T>& matrix);
+    /// Computes the factor of a stage from the loaded values of `matrix`; false if its
+    /// reconstruction error is too large.
+    bool compute_stage(const Context& context, const CsrView<T>& matrix, BlockLdltStage next);
+    bool compute_sweeps(const Context& context, const CsrView<T>& matrix);
     double reconstruction_error(const Context& context, const CsrView<T>& matrix) const;
-    /// Makes of what run computed what the options ask for. Probes come before: with |D| they
-    /// would tell as little as half as many steps with D do.
-    void finish(const Context& context);
-    /// So many sweeps, or the level factor.
-    void run_first(const Context& context, int sweeps);
-    /// Outer pivoting; `grid` is the first one.
-    void order_bad_rows_last(const Context& context, const block_ldlt::Grid& grid,
-                             const CsrView<T>& matrix, const CsrView<T>& on_host);
+    /// Replaces D by |D| if requested; after the probes, which need the signs of D.
+    void apply_sign_option(const Context& context);
+    /// Runs `sweeps` sweeps, or the level factorisation, for outer pivoting.
+    void compute_for_pivots(const Context& context, int sweeps);
+    /// Outer pivoting; `grid`: before any block row was moved.
+    void delay_bad_rows(const Context& context, const block_ldlt::Grid& grid,
+                        const CsrView<T>& matrix, const CsrView<T>& host_matrix);
     void describe_pattern();
-    /// The stage of the options and, with the safeguard, those that it gives way to.
-    void choose(const Context& context, const CsrView<T>& matrix);
+    /// Chooses the stage: that of the options or, with the safeguard, the best one probed.
+    void choose_stage(const Context& context, const CsrView<T>& matrix);
 };
 
 }  // namespace tessera

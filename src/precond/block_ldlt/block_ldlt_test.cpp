@@ -63,9 +63,9 @@ SolveReport solve_with(const Context& context, const CsrMatrix<double>& matrix,
 /// z = M^-1 r.
 std::vector<double> apply(const Context& context, const Operator<double>& ldlt,
                           const std::vector<double>& r) {
-    const auto there = copy_to_buffer(context, r);
-    Buffer<double> z(context, there.size());
-    ldlt.apply(context, there.view(), z.view());
+    const auto device = copy_to_buffer(context, r);
+    Buffer<double> z(context, device.size());
+    ldlt.apply(context, device.view(), z.view());
     return copy_to_host(context, z);
 }
 
@@ -87,14 +87,14 @@ std::string message(const std::function<void()>& f) {
 
 TEST(block_ldlt, solves_an_optimisation_system) {
     auto random = generator();
-    const Context there = context();
-    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
-    const auto b = right_hand_side(there, matrix, random);
+    const Context device = context();
+    const auto matrix = copy_to(device, optimisation_system(random, 600, 300).view());
+    const auto b = right_hand_side(device, matrix, random);
     for (const char* text : {":8,method=level", ":8", ":16", ":4,fill=1", ":4,fill=2,ordering=rcm",
                              ":32,ordering=natural", ":8,epsilon_unit=block,pivoting=rook",
                              ":8,fill=1,solve_sweeps=200"}) {
-        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
-        const auto report = solve_with(there, matrix, &ldlt, b);
+        const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
+        const auto report = solve_with(device, matrix, &ldlt, b);
         EXPECT_EQ(report.status, Status::converged)
             << text << ": " << report.true_relative_residual << "; " << ldlt.report().outcome;
     }
@@ -102,12 +102,12 @@ TEST(block_ldlt, solves_an_optimisation_system) {
 
 TEST(block_ldlt, matching_gains_three_digits) {
     auto random = generator();
-    const Context there = context();
-    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
-    const auto b = right_hand_side(there, matrix, random);
+    const Context device = context();
+    const auto matrix = copy_to(device, optimisation_system(random, 600, 300).view());
+    const auto b = right_hand_side(device, matrix, random);
     const auto residual = [&](const std::string& text) {
-        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text + ",safeguard=off"));
-        return solve_with(there, matrix, &ldlt, b, 1e-14).true_relative_residual;
+        const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text + ",safeguard=off"));
+        return solve_with(device, matrix, &ldlt, b, 1e-14).true_relative_residual;
     };
     for (const std::string method : {",method=level,epsilon=1e-8", ",method=jacobi"}) {
         EXPECT_LT(1000 * residual(":8" + method), residual(":8,matching=off" + method)) << method;
@@ -116,35 +116,35 @@ TEST(block_ldlt, matching_gains_three_digits) {
 
 TEST(block_ldlt, sweeps_come_close_to_the_level_factor) {
     auto random = generator();
-    const Context there = context();
-    const auto matrix = copy_to(there, optimisation_system(random, 1000, 500).view());
-    const auto b = right_hand_side(there, matrix, random);
-    const BlockLdlt<double> jacobi(there, matrix.view(), options_of(":8"));
-    const BlockLdlt<double> level(there, matrix.view(), options_of(":8,method=level"));
+    const Context device = context();
+    const auto matrix = copy_to(device, optimisation_system(random, 1000, 500).view());
+    const auto b = right_hand_side(device, matrix, random);
+    const BlockLdlt<double> jacobi(device, matrix.view(), options_of(":8"));
+    const BlockLdlt<double> level(device, matrix.view(), options_of(":8,method=level"));
     EXPECT_EQ(jacobi.report().stage, BlockLdltStage::jacobi) << jacobi.report().outcome;
     EXPECT_GT(level.report().levels, jacobi.report().sweeps);
-    const double by_sweeps = solve_with(there, matrix, &jacobi, b).true_relative_residual;
-    const double by_levels = solve_with(there, matrix, &level, b).true_relative_residual;
+    const double by_sweeps = solve_with(device, matrix, &jacobi, b).true_relative_residual;
+    const double by_levels = solve_with(device, matrix, &level, b).true_relative_residual;
     EXPECT_LT(std::max(by_sweeps, 1e-8), 10 * std::max(by_levels, 1e-8));
 }
 
 TEST(block_ldlt, is_never_worse_than_none) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     // Indefinite and wave-like: sweeps diverge, and without fill no factor is of any use.
     int left_out = 0;
     for (const double shift : {0.36, 0.8, 3.9}) {
-        const auto matrix = copy_to(there, shifted_laplacian(36, shift).view());
-        const auto b = right_hand_side(there, matrix, random);
-        const double none = solve_with(there, matrix, nullptr, b).true_relative_residual;
+        const auto matrix = copy_to(device, shifted_laplacian(36, shift).view());
+        const auto b = right_hand_side(device, matrix, random);
+        const double none = solve_with(device, matrix, nullptr, b).true_relative_residual;
         for (const char* text : {":8", ":8,method=level", ":32,fill=1"}) {
-            const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
-            const double with = solve_with(there, matrix, &ldlt, b).true_relative_residual;
+            const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
+            const double with = solve_with(device, matrix, &ldlt, b).true_relative_residual;
             // Within a third of a digit: a probe sees a quarter of the steps.
             EXPECT_LE(with, 2 * none) << text << ": " << ldlt.report().outcome;
         }
         for (const char* text : {":8", ":8,ordering=amd"}) {
-            const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
+            const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
             // What is left out without a probe is so after the last restart.
             left_out += ldlt.report().probe[0] < 0;
             EXPECT_TRUE(ldlt.report().probe[0] >= 0 || ldlt.report().restarts == 2) << text;
@@ -156,13 +156,13 @@ TEST(block_ldlt, is_never_worse_than_none) {
 
 TEST(block_ldlt, complete_fill_is_a_direct_solver) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const char* text : {":4", ":8,pivoting=bunch_kaufman", ":16,pivoting=rook", ":1"}) {
-        const auto matrix = copy_to(there, shifted_laplacian(20, 0.5).view());
-        const auto b = right_hand_side(there, matrix, random);
-        const BlockLdlt<double> ldlt(there, matrix.view(),
+        const auto matrix = copy_to(device, shifted_laplacian(20, 0.5).view());
+        const auto b = right_hand_side(device, matrix, random);
+        const BlockLdlt<double> ldlt(device, matrix.view(),
                                      options_of(text + std::string(",fill=1000,method=level")));
-        const auto report = solve_with(there, matrix, &ldlt, b);
+        const auto report = solve_with(device, matrix, &ldlt, b);
         EXPECT_EQ(report.status, Status::converged) << text;
         EXPECT_LE(report.iterations, 3) << text << ": " << ldlt.report().outcome;
     }
@@ -170,7 +170,7 @@ TEST(block_ldlt, complete_fill_is_a_direct_solver) {
 
 TEST(block_ldlt, matrices_of_all_kinds) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const auto random_matrix = [&](Index rows) { return random_indefinite(random, rows, 2); };
     SymmetricEntries diagonal, dense_row, tiny = random_matrix(30), huge = random_matrix(30);
     for (Index i = 0; i < 30; ++i) {
@@ -194,18 +194,18 @@ TEST(block_ldlt, matrices_of_all_kinds) {
         for (const char* text : {":4", ":1,method=level", ":32,fill=1", ":8,matching=off"}) {
             SCOPED_TRACE("case " + std::to_string(c) + ' ' + text);
             const auto matrix =
-                copy_to(there, symmetric_csr<double>(cases[c].first, cases[c].second).view());
-            const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
+                copy_to(device, symmetric_csr<double>(cases[c].first, cases[c].second).view());
+            const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
             EXPECT_EQ(ldlt.rows(), cases[c].first);
             const std::vector<double> r(std::size_t(ldlt.rows()), 1);
-            for (const double number : apply(there, ldlt, r)) {
+            for (const double number : apply(device, ldlt, r)) {
                 EXPECT_TRUE(std::isfinite(number));
             }
         }
     }
-    const auto matrix = copy_to(there, symmetric_csr<double>(30, diagonal).view());
-    const BlockLdlt<double> exact(there, matrix.view(), options_of(":4"));
-    const auto z = apply(there, exact, std::vector<double>(30, 1));
+    const auto matrix = copy_to(device, symmetric_csr<double>(30, diagonal).view());
+    const BlockLdlt<double> exact(device, matrix.view(), options_of(":4"));
+    const auto z = apply(device, exact, std::vector<double>(30, 1));
     for (std::size_t i = 0; i < 30; ++i) {
         const double expected = i % 2 == 0 ? 1.0 / 3 : -4;
         EXPECT_LE(std::abs(z[i] - expected), gamma<double>(20) * std::abs(expected));
@@ -214,18 +214,19 @@ TEST(block_ldlt, matrices_of_all_kinds) {
 
 TEST(block_ldlt, serves_minres_and_sqmr) {
     auto random = generator();
-    const Context there = context();
-    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
-    const auto b = right_hand_side(there, matrix, random);
+    const Context device = context();
+    const auto matrix = copy_to(device, optimisation_system(random, 600, 300).view());
+    const auto b = right_hand_side(device, matrix, random);
     SolveOptions options;
     options.max_iterations = 400;
     for (const auto& [solver, text] :
-         {std::pair("sqmr", ":8"), std::pair("minres", ":8,fill=1,method=level,absolute")}) {
-        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
-        Buffer<double> x(there, b.size());
-        fill(there, 0.0, x.view());
+         {std::pair("sqmr", ":8"),
+          std::pair("minres", ":8,fill=1,method=level,positive_definite")}) {
+        const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
+        Buffer<double> x(device, b.size());
+        fill(device, 0.0, x.view());
         const auto report =
-            solve<double>(there, Spec(solver), CsrOperator<double>(there, matrix.view()), &ldlt,
+            solve<double>(device, Spec(solver), CsrOperator<double>(device, matrix.view()), &ldlt,
                           b.view(), x.view(), options);
         EXPECT_EQ(report.status, Status::converged)
             << solver << ' ' << text << ": " << report.true_relative_residual << "; "
@@ -235,20 +236,20 @@ TEST(block_ldlt, serves_minres_and_sqmr) {
 
 TEST(block_ldlt, probes_see_signed_pivots) {
     auto random = generator();
-    const Context there = context();
-    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
-    const BlockLdlt<double> plain(there, matrix.view(), options_of(":8"));
-    const BlockLdlt<double> absolute(there, matrix.view(), options_of(":8,absolute"));
+    const Context device = context();
+    const auto matrix = copy_to(device, optimisation_system(random, 600, 300).view());
+    const BlockLdlt<double> plain(device, matrix.view(), options_of(":8"));
+    const BlockLdlt<double> absolute(device, matrix.view(), options_of(":8,positive_definite"));
     EXPECT_EQ(plain.report().outcome, absolute.report().outcome);
     EXPECT_NE(absolute.report().stage, BlockLdltStage::none) << absolute.report().outcome;
     // What it applies is positive definite none the less, also after an update.
-    BlockLdlt<double> updated(there, matrix.view(), options_of(":8,absolute"));
-    updated.update(there, matrix.view());
+    BlockLdlt<double> updated(device, matrix.view(), options_of(":8,positive_definite"));
+    updated.update(device, matrix.view());
     bool negative = false;
     for (int vector = 0; vector < 50; ++vector) {
         const auto r = random_vector<double>(random, 900);
         const auto form = [&](const BlockLdlt<double>& ldlt) {
-            const auto z = apply(there, ldlt, r);
+            const auto z = apply(device, ldlt, r);
             return std::inner_product(r.begin(), r.end(), z.begin(), 0.0);
         };
         EXPECT_GT(form(absolute), 0);
@@ -260,87 +261,88 @@ TEST(block_ldlt, probes_see_signed_pivots) {
 
 TEST(block_ldlt, single_precision) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const auto matrix =
-        copy_to(there, symmetric_csr<float>(300, random_indefinite(random, 300, 1, 0)).view());
-    const auto b = right_hand_side(there, matrix, random);
-    Buffer<float> x(there, b.size());
-    fill(there, 0.0f, x.view());
-    const BlockLdlt<float> ldlt(there, matrix.view(), options_of(":8,fill=1000,method=level"));
+        copy_to(device, symmetric_csr<float>(300, random_indefinite(random, 300, 1, 0)).view());
+    const auto b = right_hand_side(device, matrix, random);
+    Buffer<float> x(device, b.size());
+    fill(device, 0.0f, x.view());
+    const BlockLdlt<float> ldlt(device, matrix.view(), options_of(":8,fill=1000,method=level"));
     SolveOptions options;
     options.rtol = 1e-4;
     options.max_iterations = 25;
-    const auto report = solve<float>(there, "gmres:25", CsrOperator<float>(there, matrix.view()),
+    const auto report = solve<float>(device, "gmres:25", CsrOperator<float>(device, matrix.view()),
                                      &ldlt, b.view(), x.view(), options);
     EXPECT_EQ(report.status, Status::converged) << ldlt.report().outcome;
 }
 
 TEST(block_ldlt, update_takes_new_values) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     auto matrix = optimisation_system(random, 120, 60);
     const auto r = random_vector<double>(random, 180);
-    BlockLdlt<double> ldlt(there, copy_to(there, matrix.view()).view(), options_of(":8"));
-    const auto before = apply(there, ldlt, r);
+    BlockLdlt<double> ldlt(device, copy_to(device, matrix.view()).view(), options_of(":8"));
+    const auto before = apply(device, ldlt, r);
     for (double& value : matrix.values().view()) value *= 2;
-    ldlt.update(there, copy_to(there, matrix.view()).view());
-    const auto after = apply(there, ldlt, r);
+    ldlt.update(device, copy_to(device, matrix.view()).view());
+    const auto after = apply(device, ldlt, r);
     // A power of two goes through every sum, but the threshold's unit scales as well.
     for (std::size_t i = 0; i < r.size(); ++i) EXPECT_EQ(after[i], before[i] / 2);
     for (double& value : matrix.values().view()) value /= 2;
-    ldlt.update(there, copy_to(there, matrix.view()).view());
-    EXPECT_EQ(apply(there, ldlt, r), before);
+    ldlt.update(device, copy_to(device, matrix.view()).view());
+    EXPECT_EQ(apply(device, ldlt, r), before);
 }
 
-TEST(block_ldlt, update_refuses_other_patterns_and_unsymmetric_values) {
+TEST(block_ldlt, update_rejects_other_patterns_and_unsymmetric_values) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const auto matrix = symmetric_csr<double>(
         40, {{{0, 0}, 1.0}, {{1, 1}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{30, 20}, 2.0}});
     const auto r = random_vector<double>(random, 40);
-    BlockLdlt<double> ldlt(there, copy_to(there, matrix.view()).view(), options_of(":4"));
-    const auto before = apply(there, ldlt, r);
-    const auto refusal = [&](const CsrMatrix<double>& other) {
+    BlockLdlt<double> ldlt(device, copy_to(device, matrix.view()).view(), options_of(":4"));
+    const auto before = apply(device, ldlt, r);
+    const auto error_message = [&](const CsrMatrix<double>& other) {
         return message<InvalidArgument>(
-            [&] { ldlt.update(there, copy_to(there, other.view()).view()); });
+            [&] { ldlt.update(device, copy_to(device, other.view()).view()); });
     };
-    // As many entries in other places: in another row, in another column, as many in each row.
+    // As many entries in other positions: in another row, in another column, as many in each row.
     for (const SymmetricEntries& other : std::vector<SymmetricEntries>{
              {{{0, 0}, 1.0}, {{2, 2}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{30, 20}, 2.0}},
              {{{0, 0}, 1.0}, {{1, 1}, 2.0}, {{3, 1}, 1.0}, {{39, 20}, -1.0}, {{31, 20}, 2.0}},
              {{{1, 0}, 1.0}, {{1, 1}, 2.0}, {{3, 3}, 1.0}, {{39, 20}, -1.0}, {{30, 20}, 2.0}},
              {{{0, 0}, 1.0}, {{1, 1}, 2.0}}}) {
-        EXPECT_NE(refusal(symmetric_csr<double>(40, other)).find("pattern"), std::string::npos);
+        EXPECT_NE(error_message(symmetric_csr<double>(40, other)).find("pattern"),
+                  std::string::npos);
     }
     auto unsymmetric = copy_to(host(), matrix.view());
     unsymmetric.values().data()[unsymmetric.nonzeros() - 1] += 1e-6;
-    EXPECT_NE(refusal(unsymmetric).find("not symmetric"), std::string::npos);
-    EXPECT_EQ(apply(there, ldlt, r), before);
-    EXPECT_EQ(refusal(matrix), "nothing thrown");
+    EXPECT_NE(error_message(unsymmetric).find("not symmetric"), std::string::npos);
+    EXPECT_EQ(apply(device, ldlt, r), before);
+    EXPECT_EQ(error_message(matrix), "nothing thrown");
 }
 
 TEST(block_ldlt, applies_inside_a_graph) {
     auto random = generator();
-    const Context there = context();
-    const auto matrix = copy_to(there, optimisation_system(random, 600, 300).view());
+    const Context device = context();
+    const auto matrix = copy_to(device, optimisation_system(random, 600, 300).view());
     for (const char* text : {":8", ":8,solve_sweeps=3"}) {
-        const BlockLdlt<double> ldlt(there, matrix.view(), options_of(text));
-        const auto r = right_hand_side(there, matrix, random);
-        Buffer<double> z(there, r.size());
-        const auto expected = apply(there, ldlt, copy_to_host(there, r));
-        const auto graph = there.capture([&] { ldlt.apply(there, r.view(), z.view()); });
+        const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
+        const auto r = right_hand_side(device, matrix, random);
+        Buffer<double> z(device, r.size());
+        const auto expected = apply(device, ldlt, copy_to_host(device, r));
+        const auto graph = device.capture([&] { ldlt.apply(device, r.view(), z.view()); });
         for (int run = 0; run < 2; ++run) {
             graph();
-            EXPECT_EQ(copy_to_host(there, z), expected) << text;
+            EXPECT_EQ(copy_to_host(device, z), expected) << text;
         }
     }
 }
 
-TEST(block_ldlt, refuses_with_a_reason) {
-    const Context there = context();
+TEST(block_ldlt, rejects_with_a_reason) {
+    const Context device = context();
     const auto says = [&](const CsrMatrix<double>& matrix, const char* text, const char* what) {
         const std::string found = message<InvalidArgument>([&] {
-            BlockLdlt<double>(there, copy_to(there, matrix.view()).view(), options_of(text));
+            BlockLdlt<double>(device, copy_to(device, matrix.view()).view(), options_of(text));
         });
         EXPECT_NE(found.find(what), std::string::npos) << found;
     };
@@ -355,11 +357,11 @@ TEST(block_ldlt, refuses_with_a_reason) {
     for (Index i = 0; i < 96; ++i) {
         for (Index j = 0; j <= i; ++j) entries[{i, j}] = 1.0 / (1 + i + j);
     }
-    const auto dense = copy_to(there, symmetric_csr<double>(96, entries).view());
+    const auto dense = copy_to(device, symmetric_csr<double>(96, entries).view());
     // 96 rows cannot exhaust a memory; that the bytes are stated is seen in the report.
-    const BlockLdlt<double> ldlt(there, dense.view(), options_of(":8,fill=1000"));
+    const BlockLdlt<double> ldlt(device, dense.view(), options_of(":8,fill=1000"));
     EXPECT_EQ(ldlt.report().stored_blocks, 12 * 13 / 2);
-    EXPECT_EQ(ldlt.report().triples, 12 * 11 * 10 / 6);
+    EXPECT_EQ(ldlt.report().updates, 12 * 11 * 10 / 6);
     EXPECT_GT(ldlt.report().bytes, ldlt.report().stored_blocks * 64 * 5 * 8);
 }
 

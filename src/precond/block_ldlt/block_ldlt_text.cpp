@@ -11,7 +11,7 @@ namespace {
 
 using batched::Pivoting;
 
-/// The names of an option's values, that of the default first.
+/// The values of an option and their names, the default first.
 template <class Choice, std::size_t count>
 using Names = std::array<std::pair<Choice, const char*>, count>;
 
@@ -71,7 +71,7 @@ BlockLdltOptions parse_block_ldlt(Spec spec) {
     options.outer_threshold = spec.real("outer_threshold", options.outer_threshold, 0, 1);
     options.safeguard = on(spec, "safeguard", options.safeguard);
     options.solve_sweeps = int(spec.integer("solve_sweeps", options.solve_sweeps, 0, 1000));
-    options.absolute = spec.flag("absolute", options.absolute);
+    options.positive_definite = spec.flag("positive_definite", options.positive_definite);
     spec.finish();
     return options;
 }
@@ -90,7 +90,7 @@ std::string BlockLdlt<T>::describe() const {
     if (o.outer) text << ",outer=on,outer_threshold=" << o.outer_threshold;
     if (!o.safeguard) text << ",safeguard=off";
     if (o.solve_sweeps > 0) text << ",solve_sweeps=" << o.solve_sweeps;
-    if (o.absolute) text << ",absolute";
+    if (o.positive_definite) text << ",positive_definite";
     return text.str();
 }
 
@@ -114,9 +114,9 @@ PreconditionerReport BlockLdlt<T>::make_report() const {
                                          {"levels", found.levels},
                                          {"stored_blocks", found.stored_blocks},
                                          {"stored_share", found.stored_share},
-                                         {"triples", found.triples},
+                                         {"updates", found.updates},
                                          {"bytes", found.bytes},
-                                         {"pushed", found.pushed},
+                                         {"delayed", found.delayed},
                                          {"stage", to_string(found.stage)},
                                          {"sweeps", found.sweeps},
                                          {"best_sweep", found.best_sweep},

@@ -9,7 +9,7 @@ struct BlockSize {
     static constexpr Index value = k;
 };
 
-/// f(BlockSize<k>()) for the block sizes with kernels of their own.
+/// f(BlockSize<k>()): makes the rows of a block a compile-time constant.
 template <class F>
 void with_block_size(Index k, F&& f) {
     if (k == 1) f(BlockSize<1>());

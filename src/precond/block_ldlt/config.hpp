@@ -13,12 +13,12 @@ struct BlockLdltConfig {
         R"([:K][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=E][,delta=0.95]
               [,epsilon_unit=max|norm1|block][,pivoting=complete|rook|bunch_kaufman|static]
               [,matching=on|off][,ordering=auto|amd|rcm|natural][,outer=on|off]
-              [,outer_threshold=0.01][,safeguard=on|off][,solve_sweeps=0][,absolute]
+              [,outer_threshold=0.01][,safeguard=on|off][,solve_sweeps=0][,positive_definite]
                            incomplete LDL^T of a symmetric, possibly indefinite matrix, for
-                           gmres, sqmr, with absolute for minres; K 1, 4, 8, 16 or 32 (8): rows of
-                           a block; ordering=auto: rcm for fill=0, else amd; epsilon (0.1 for
-                           jacobi): lower bound of pivots; solve_sweeps: iterations in place of
-                           triangular solves
+                           gmres, sqmr, with positive_definite for minres; K 1, 4, 8, 16 or 32 (8):
+                           rows of a block; ordering=auto: rcm for fill=0, else amd; epsilon (0.1
+                           for jacobi): lower bound of pivots; solve_sweeps: iterations in place
+                           of triangular solves
 )";
     BlockLdltOptions options;
 
@@ -29,7 +29,7 @@ struct BlockLdltConfig {
     auto make(const Context& context, const CsrView<T>& matrix) const {
         return std::make_unique<BlockLdlt<T>>(context, matrix, options);
     }
-    /// The constructor states its need once it knows the pattern.
+    /// Unknown before the symbolic factorisation; the constructor checks.
     Offset bytes(Index, Offset, Offset) const { return 0; }
 };
 

@@ -40,32 +40,32 @@ std::pair<Dense, Dense> difference(const CsrMatrix<T>& matrix, const BlockLdltFa
 
 TEST(factor_copy, is_the_factor_of_the_scaled_matrix) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index k : {1, 4, 8}) {
         const Index rows = 12 * k - 1;
         auto entries = random_indefinite(random, rows, 1.5 / k, 0);
         for (Index i = 0; i < rows; ++i) entries[{i, i}] *= 4;
         const auto matrix = symmetric_csr<double>(rows, entries);
-        const auto placed = copy_to(there, matrix.view());
+        const auto placed = copy_to(device, matrix.view());
         for (const char* method : {",method=level", ",sweeps=100"}) {
             const BlockLdlt<double> ldlt(
-                there, placed.view(),
+                device, placed.view(),
                 parse_block_ldlt(Spec("block_ldlt:" + std::to_string(k) + ",fill=1000" + method +
                                       ",epsilon=1e-300,safeguard=off")));
             // With all fill and no pivot raised only rounding is left.
             ASSERT_EQ(ldlt.report().perturbed, 0);
-            const auto [error, size] = difference(matrix, ldlt.factor(there), std::size_t(k));
+            const auto [error, size] = difference(matrix, ldlt.factor(device), std::size_t(k));
             EXPECT_LE(largest(error), 100 * gamma<double>(rows) * largest(size)) << k << method;
         }
     }
 }
 
 TEST(factor_copy, without_a_factor_is_empty) {
-    const Context there = context();
-    const auto empty = copy_to(there, CsrMatrix<double>(host(), 0, 0, 0).view());
-    const BlockLdlt<double> none(there, empty.view(),
+    const Context device = context();
+    const auto empty = copy_to(device, CsrMatrix<double>(host(), 0, 0, 0).view());
+    const BlockLdlt<double> none(device, empty.view(),
                                  parse_block_ldlt("block_ldlt:4,safeguard=off"));
-    EXPECT_TRUE(none.factor(there).row_of_slot.empty());
+    EXPECT_TRUE(none.factor(device).row_of_slot.empty());
 }
 
 }  // namespace tessera::test

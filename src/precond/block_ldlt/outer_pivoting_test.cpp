@@ -29,39 +29,39 @@ CsrMatrix<double> zero_blocks_first(std::mt19937_64& random, Index zeros) {
 
 TEST(outer_pivoting, saves_zero_blocks) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index zeros : {60, 100}) {
         const auto matrix = zero_blocks_first(random, zeros);
-        const auto placed = copy_to(there, matrix.view());
+        const auto placed = copy_to(device, matrix.view());
         const auto x =
-            copy_to_buffer(there, random_vector<double>(random, std::size_t(matrix.rows())));
-        Buffer<double> b(there, x.size());
-        const CsrOperator<double> product(there, placed.view());
-        product.apply(there, x.view(), b.view());
+            copy_to_buffer(device, random_vector<double>(random, std::size_t(matrix.rows())));
+        Buffer<double> b(device, x.size());
+        const CsrOperator<double> product(device, placed.view());
+        product.apply(device, x.view(), b.view());
         for (const char* method : {",method=level", ",method=jacobi"}) {
             const auto solve = [&](const char* outer) {
                 const BlockLdlt<double> ldlt(
-                    there, placed.view(),
+                    device, placed.view(),
                     parse_block_ldlt(
                         Spec(std::string("block_ldlt:4,epsilon=1e-6,matching=off,ordering=natural,"
                                          "safeguard=off") +
                              method + outer)));
-                Buffer<double> y(there, b.size());
-                fill(there, 0.0, y.view());
+                Buffer<double> y(device, b.size());
+                fill(device, 0.0, y.view());
                 SolveOptions options;
                 options.rtol = 1e-8;
                 options.max_iterations = 100;
-                const auto report = tessera::solve<double>(there, "gmres:25", product, &ldlt,
+                const auto report = tessera::solve<double>(device, "gmres:25", product, &ldlt,
                                                            b.view(), y.view(), options);
                 return std::pair(report, ldlt.report());
             };
             const auto [without, none] = solve(",outer=off");
             EXPECT_NE(without.status, Status::converged) << method;
-            EXPECT_EQ(none.pushed, 0);
+            EXPECT_EQ(none.delayed, 0);
             const auto [with, some] = solve(",outer=on");
             EXPECT_EQ(with.status, Status::converged)
                 << method << ' ' << with.true_relative_residual;
-            EXPECT_EQ(some.pushed, zeros);
+            EXPECT_EQ(some.delayed, zeros);
         }
     }
 }

@@ -11,12 +11,15 @@ namespace {
 
 constexpr std::uint64_t seed = 25;
 
-/// Whether more steps would tell nothing new beside the residuals of another probe.
-bool decided(const std::vector<double>& residuals, std::span<const double> leader, double same) {
+/// Whether the residuals are so close to, or so much larger than, those of an earlier probe that
+/// more steps change no decision.
+bool is_decided(const std::vector<double>& residuals, std::span<const double> best_residuals,
+                double tolerance) {
     const std::size_t step = residuals.size() - 1;
-    if (residuals.size() < fewest_steps || step >= leader.size()) return false;
-    const bool close = std::abs(residuals[step] - leader[step]) < same * leader[step];
-    return (close && leader[step] <= 0.5) || residuals[step] >= 3 * leader[step];
+    if (residuals.size() < min_probe_steps || step >= best_residuals.size()) return false;
+    const bool close =
+        std::abs(residuals[step] - best_residuals[step]) < tolerance * best_residuals[step];
+    return (close && best_residuals[step] <= 0.5) || residuals[step] >= 3 * best_residuals[step];
 }
 
 template <class T>
@@ -28,13 +31,13 @@ double dot_product(const Context& context, std::span<const T> x, std::span<const
 
 }  // namespace
 
-/// Orthonormal vectors q_j span A M^-1 of the Krylov space, so that the residual of GMRES is b
-/// without its components along them (H. F. Walker, L. Zhou, "A simpler GMRES", Numer. Linear
-/// Algebra Appl. 1, 1994).
+/// Simpler GMRES (H. F. Walker, L. Zhou, Numer. Linear Algebra Appl. 1, 1994): orthonormal vectors
+/// q_j span A M^-1 K, K the Krylov space, and the residual is b minus its projection on them.
 template <class T>
 std::vector<double> probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           const std::function<void(const T*, T*)>& precondition, double target,
-                          std::span<const double> leader, double same, Offset& products) {
+                          std::span<const double> best_residuals, double tolerance,
+                          Offset& products) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto n = std::size_t(matrix.rows);
     Buffer<T> basis(context, Offset(n) * probe_steps), r(context, Offset(n)), z(context, Offset(n));
@@ -47,16 +50,16 @@ std::vector<double> probe(const Context& context, const CsrView<T>& matrix, cons
     if (length == 0) return {0.0};
     std::vector<double> residuals;
     for (int step = 0; step < probe_steps; ++step) {
-        const auto before = basis.view().first(std::size_t(step) * n);
-        const auto q = basis.view().subspan(before.size(), n);
+        const auto basis_so_far = basis.view().first(std::size_t(step) * n);
+        const auto q = basis.view().subspan(basis_so_far.size(), n);
         precondition(step == 0 ? r.data() : q.data() - n, z.data());
         multiply(context, matrix, plan, T(1), std::as_const(z).view(), T(0), q);
         ++products;
-        const auto known = components.view().first(std::size_t(step));
+        const auto projection = components.view().first(std::size_t(step));
         for (int pass = 0; pass < 2 && step > 0; ++pass) {
-            dots<T>(context, step, before, q, known.data());
-            axpby<T>(context, T(0), known, T(-1), known);
-            combine<T>(context, step, before, known.data(), T(1), q);
+            dots<T>(context, step, basis_so_far, q, projection.data());
+            axpby<T>(context, T(0), projection, T(-1), projection);
+            combine<T>(context, step, basis_so_far, projection.data(), T(1), q);
         }
         const double size = norm(q);
         if (size != 0) axpby<T>(context, T(0), q, T(1 / size), q);
@@ -65,7 +68,7 @@ std::vector<double> probe(const Context& context, const CsrView<T>& matrix, cons
         if (!std::isfinite(size) || !std::isfinite(relative)) relative = infinity;
         residuals.push_back(relative);
         if (relative == infinity || relative <= target || size == 0) break;
-        if (decided(residuals, leader, same)) break;
+        if (is_decided(residuals, best_residuals, tolerance)) break;
     }
     return residuals;
 }

@@ -8,21 +8,20 @@
 
 namespace tessera::block_ldlt {
 
-/// Steps of GMRES that tell whether a preconditioner is any good, and those after which one that
-/// follows another may be given up.
+/// Steps of GMRES of a probe, at most, and the fewest before it may stop early.
 constexpr int probe_steps = 25;
-constexpr int fewest_steps = 10;
+constexpr int min_probe_steps = 10;
 
 /// The relative residuals ||b - A x|| / ||b||, from the recursion, after each of at most
 /// probe_steps steps of right-preconditioned GMRES from x = 0 with a random b (standard normal);
-/// the last one counts. Ends earlier at `target`, and from fewest_steps on where it is three times
-/// `leader`, the residuals of an earlier probe, or cannot be told from it: where those are below a
-/// half and it is within `same` times them. Ends with infinity where a number is not finite; { 0 }
-/// for b = 0.
-/// `precondition(r, z)` is z = M^-1 r. `products` grows by the steps. Allocates; waits.
+/// the last one counts. Stops at `target`, and from min_probe_steps on if the residual is three
+/// times `best_residuals`, those of an earlier probe, or within `tolerance` times these where they
+/// are below 0.5. Ends with infinity if a number is not finite; { 0 } for b = 0. `precondition(r,
+/// z)` is z = M^-1 r. `products` grows by the steps. Allocates; waits.
 template <class T>
 std::vector<double> probe(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           const std::function<void(const T*, T*)>& precondition, double target,
-                          std::span<const double> leader, double same, Offset& products);
+                          std::span<const double> best_residuals, double tolerance,
+                          Offset& products);
 
 }  // namespace tessera::block_ldlt

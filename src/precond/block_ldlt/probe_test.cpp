@@ -15,24 +15,25 @@ namespace {
 class Probes {
   public:
     explicit Probes(const char* problem)
-        : there_(context()),
-          matrix_(copy_to(there_, problems::generate<double>(host(), Spec(problem)).matrix.view())),
-          plan_(plan_spmv(there_, std::as_const(matrix_).view())) {}
+        : device_(context()),
+          matrix_(
+              copy_to(device_, problems::generate<double>(host(), Spec(problem)).matrix.view())),
+          plan_(plan_spmv(device_, std::as_const(matrix_).view())) {}
 
-    std::vector<double> run(double target, std::span<const double> leader, Offset& products,
+    std::vector<double> run(double target, std::span<const double> best_residuals, Offset& products,
                             double same = 0.01, double factor = 1) const {
         const auto rows = std::size_t(matrix_.rows());
         const auto identity = [&](const double* r, double* z) {
             const std::span<double> to(z, rows);
-            copy(there_, std::span<const double>(r, rows), to);
-            if (factor != 1) axpby<double>(there_, 0.0, to, factor, to);
+            copy(device_, std::span<const double>(r, rows), to);
+            if (factor != 1) axpby<double>(device_, 0.0, to, factor, to);
         };
-        return block_ldlt::probe<double>(there_, matrix_.view(), plan_, identity, target, leader,
-                                         same, products);
+        return block_ldlt::probe<double>(device_, matrix_.view(), plan_, identity, target,
+                                         best_residuals, same, products);
     }
 
   private:
-    Context there_;
+    Context device_;
     CsrMatrix<double> matrix_;
     SpmvPlan plan_;
 };
@@ -71,16 +72,16 @@ TEST(probe, ends_where_it_is_decided) {
     const Probes probes("poisson3d:8");
     Offset products = 0;
     const auto residuals = probes.run(0, {}, products);
-    ASSERT_LT(residuals[block_ldlt::fewest_steps - 1], 0.1);
-    const auto steps_beside = [&](const std::vector<double>& leader) {
+    ASSERT_LT(residuals[block_ldlt::min_probe_steps - 1], 0.1);
+    const auto steps_beside = [&](const std::vector<double>& best_residuals) {
         Offset steps = 0;
-        const auto found = probes.run(0, leader, steps);
+        const auto found = probes.run(0, best_residuals, steps);
         EXPECT_TRUE(std::equal(found.begin(), found.end(), residuals.begin()));
         EXPECT_EQ(Offset(found.size()), steps);
         return steps;
     };
-    EXPECT_EQ(steps_beside(residuals), block_ldlt::fewest_steps);
-    EXPECT_EQ(steps_beside(times(1 / 3.1, residuals)), block_ldlt::fewest_steps);
+    EXPECT_EQ(steps_beside(residuals), block_ldlt::min_probe_steps);
+    EXPECT_EQ(steps_beside(times(1 / 3.1, residuals)), block_ldlt::min_probe_steps);
     // Where only what is worse may end.
     Offset all = 0;
     probes.run(0, residuals, all, 0);
@@ -88,7 +89,7 @@ TEST(probe, ends_where_it_is_decided) {
     // Better, or not much worse: all steps.
     EXPECT_EQ(steps_beside(times(1.1, residuals)), block_ldlt::probe_steps);
     EXPECT_EQ(steps_beside(times(1 / 2.5, residuals)), block_ldlt::probe_steps);
-    // Nothing is known of a leader that stopped earlier.
+    // No comparison where the earlier probe stopped before this step.
     EXPECT_EQ(steps_beside({residuals[0], residuals[1]}), block_ldlt::probe_steps);
 }
 

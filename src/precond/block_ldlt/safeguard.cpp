@@ -10,13 +10,13 @@ namespace tessera {
 namespace {
 
 constexpr double default_epsilon = 0.1;
-constexpr double growth = 2;            ///< Of the reconstruction error, that ends the sweeps.
-constexpr double largest_error = 0.5;   ///< Above it sweeps start again with
-constexpr double raise_epsilon = 3;     ///< a larger epsilon,
-constexpr int most_restarts = 2;        ///< so many times.
-constexpr double good_probe = 1e-3;     ///< A preconditioner that gets there is taken.
-constexpr double same_residual = 0.01;  ///< Two stages this close to each other are not told apart.
-constexpr double clearly_better = 0.9;  ///< A later stage's residual over an earlier one's.
+constexpr double max_error_growth = 2;      ///< Of the reconstruction error: ends the sweeps.
+constexpr double max_error = 0.5;           ///< Reconstruction error above which sweeps start
+constexpr double epsilon_growth = 3;        ///< again with this times the epsilon,
+constexpr int max_restarts = 2;             ///< at most so often.
+constexpr double accepted_residual = 1e-3;  ///< Residual at which a stage is accepted.
+constexpr double equal_residual = 0.01;     ///< Relative difference of equal stages.
+constexpr double required_reduction = 0.9;  ///< A later stage must reduce the residual so.
 
 std::string short_number(double number) {
     char text[32];
@@ -24,14 +24,14 @@ std::string short_number(double number) {
     return text;
 }
 
-/// Of the level factor where none is asked for.
+/// Default epsilon of the level method.
 template <class T>
 double level_epsilon() {
     return std::sqrt(double(std::numeric_limits<T>::epsilon()) / 2);
 }
 
 template <class T>
-double first_epsilon(const BlockLdltOptions& options) {
+double initial_epsilon(const BlockLdltOptions& options) {
     if (options.epsilon >= 0) return options.epsilon;
     return options.method == BlockLdltStage::level ? level_epsilon<T>() : default_epsilon;
 }
@@ -45,16 +45,16 @@ double BlockLdlt<T>::State::reconstruction_error(const Context& context,
 }
 
 template <class T>
-bool BlockLdlt<T>::State::run_sweeps(const Context& context, const CsrView<T>& matrix) {
-    double epsilon = first_epsilon<T>(options);
-    for (report.restarts = 0;; ++report.restarts, epsilon *= raise_epsilon) {
-        double best = std::numeric_limits<double>::infinity(), now = epsilon;
+bool BlockLdlt<T>::State::compute_sweeps(const Context& context, const CsrView<T>& matrix) {
+    double epsilon = initial_epsilon<T>(options);
+    for (report.restarts = 0;; ++report.restarts, epsilon *= epsilon_growth) {
+        double best = std::numeric_limits<double>::infinity(), current_epsilon = epsilon;
         report.reconstruction.clear();
         report.best_sweep = 1;
         factor.start_sweeps();
-        for (report.sweeps = 1;; ++report.sweeps, now *= options.delta) {
-            report.epsilon = now;
-            factor.set_threshold(context, now);
+        for (report.sweeps = 1;; ++report.sweeps, current_epsilon *= options.delta) {
+            report.epsilon = current_epsilon;
+            factor.set_threshold(context, current_epsilon);
             factor.sweep(context);
             const bool last = report.sweeps == options.sweeps;
             if (!options.safeguard && !last) continue;
@@ -63,19 +63,19 @@ bool BlockLdlt<T>::State::run_sweeps(const Context& context, const CsrView<T>& m
             if (error < best || !options.safeguard) {
                 best = error;
                 report.best_sweep = report.sweeps;
-                factor.keep();
+                factor.mark_best();
             }
-            if (last || !(error <= growth * best)) break;
+            if (last || !(error <= max_error_growth * best)) break;
         }
-        factor.take_kept();
-        if (best <= largest_error || !options.safeguard) return true;
-        if (report.restarts == most_restarts) return false;
+        factor.restore_best();
+        if (best <= max_error || !options.safeguard) return true;
+        if (report.restarts == max_restarts) return false;
     }
 }
 
 template <class T>
-void BlockLdlt<T>::State::run_first(const Context& context, int sweeps) {
-    const double epsilon = first_epsilon<T>(options);
+void BlockLdlt<T>::State::compute_for_pivots(const Context& context, int sweeps) {
+    const double epsilon = initial_epsilon<T>(options);
     factor.set_threshold(context, epsilon);
     if (options.method == BlockLdltStage::level) {
         factor.factor_by_levels(context);
@@ -86,15 +86,15 @@ void BlockLdlt<T>::State::run_first(const Context& context, int sweeps) {
 }
 
 template <class T>
-bool BlockLdlt<T>::State::run(const Context& context, const CsrView<T>& matrix,
-                              BlockLdltStage next) {
+bool BlockLdlt<T>::State::compute_stage(const Context& context, const CsrView<T>& matrix,
+                                        BlockLdltStage next) {
     stage = report.stage = next;
     report.perturbed = 0;
     bool good = true;
     if (stage == BlockLdltStage::jacobi) {
-        good = run_sweeps(context, matrix);
+        good = compute_sweeps(context, matrix);
     } else if (stage != BlockLdltStage::none) {
-        report.epsilon = options.method == BlockLdltStage::level ? first_epsilon<T>(options)
+        report.epsilon = options.method == BlockLdltStage::level ? initial_epsilon<T>(options)
                                                                  : level_epsilon<T>();
         factor.set_threshold(context, report.epsilon);
         if (stage == BlockLdltStage::level) factor.factor_by_levels(context);
@@ -110,48 +110,49 @@ bool BlockLdlt<T>::State::run(const Context& context, const CsrView<T>& matrix,
 }
 
 template <class T>
-void BlockLdlt<T>::State::finish(const Context& context) {
-    if (options.absolute && stage != BlockLdltStage::none) factor.take_absolute(context);
+void BlockLdlt<T>::State::apply_sign_option(const Context& context) {
+    if (options.positive_definite && stage != BlockLdltStage::none)
+        factor.make_positive_definite(context);
 }
 
 template <class T>
-void BlockLdlt<T>::State::choose(const Context& context, const CsrView<T>& matrix) {
+void BlockLdlt<T>::State::choose_stage(const Context& context, const CsrView<T>& matrix) {
     const bool jacobi = options.method == BlockLdltStage::jacobi;
     const auto first = jacobi ? BlockLdltStage::jacobi : BlockLdltStage::level;
     report.probe_products = 0;
     report.sweeps = report.best_sweep = report.restarts = 0;
     for (double& residual : report.probe) residual = -1;
     if (!options.safeguard) {
-        run(context, matrix, first);
+        compute_stage(context, matrix, first);
         report.outcome = "no safeguard";
         return;
     }
     const auto apply_stage = [&](const T* r, T* z) { apply(context, r, z); };
     BlockLdltStage best = BlockLdltStage::none;
     double smallest = std::numeric_limits<double>::infinity();
-    std::vector<double> leader;  // The residuals of the best one.
+    std::vector<double> best_residuals;
     for (int s = int(first); s <= int(BlockLdltStage::none); ++s) {
         const auto next = BlockLdltStage(s);
-        if (!run(context, matrix, next)) {
+        if (!compute_stage(context, matrix, next)) {
             report.outcome += std::string(to_string(next)) + " left out (reconstruction error " +
                               short_number(report.reconstruction.back()) + "), ";
             continue;
         }
         const bool last = next == BlockLdltStage::none;
         const std::vector<double> residuals =
-            block_ldlt::probe<T>(context, matrix, plan, apply_stage, good_probe, leader,
-                                 last ? 0 : same_residual, report.probe_products);
+            block_ldlt::probe<T>(context, matrix, plan, apply_stage, accepted_residual,
+                                 best_residuals, last ? 0 : equal_residual, report.probe_products);
         const double residual = report.probe[s] = residuals.back();
         report.outcome += std::string(to_string(next)) + " " + short_number(residual) + ", ";
-        if (residual < (last ? 1 : clearly_better) * smallest) {
+        if (residual < (last ? 1 : required_reduction) * smallest) {
             smallest = residual;
-            leader = residuals;
+            best_residuals = residuals;
             best = next;
         }
-        if (residual <= good_probe) break;
+        if (residual <= accepted_residual) break;
     }
-    if (stage != best) run(context, matrix, best);
-    report.outcome = "residuals of probes: " + report.outcome + "taken: " + to_string(best);
+    if (stage != best) compute_stage(context, matrix, best);
+    report.outcome = "residuals of probes: " + report.outcome + "used: " + to_string(best);
 }
 
 template struct BlockLdlt<float>::State;

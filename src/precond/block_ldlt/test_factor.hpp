@@ -180,10 +180,10 @@ double reconstruction_error(const Context& context, const block_ldlt::NumericFac
 template <class T>
 std::vector<T> solve(const Context& context, const block_ldlt::NumericFactor<T>& factor,
                      const std::vector<T>& scale, int sweeps, const std::vector<T>& r) {
-    const auto there = copy_to_buffer(context, r), scales = copy_to_buffer(context, scale);
-    Buffer<T> z(context, there.size());
+    const auto device = copy_to_buffer(context, r), scales = copy_to_buffer(context, scale);
+    Buffer<T> z(context, device.size());
     block_ldlt::FactorSolver<T>(context, factor.symbolic())
-        .solve(context, factor, scales.view(), sweeps, there.data(), z.data());
+        .solve(context, factor, scales.view(), sweeps, device.data(), z.data());
     return copy_to_host(context, z);
 }
 

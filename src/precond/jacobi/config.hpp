@@ -1,5 +1,6 @@
 #pragma once
 
+#include "precond/jacobi/jacobi.hpp"
 #include "precond/singular_policy.hpp"
 
 namespace tessera {

@@ -1,3 +1,5 @@
+#include "precond/jacobi/jacobi.hpp"
+
 #include "support/blocks.hpp"
 
 namespace tessera::test {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/polynomial.hpp"
+#include "precond/polynomial/polynomial.hpp"
 
 namespace tessera {
 

@@ -8,7 +8,7 @@
 #include "precond/polynomial/config.hpp"
 #include "precond/polynomial/matrix_polynomial.hpp"
 #include "precond/polynomial/scaling.hpp"
-#include "tessera/spectrum.hpp"
+#include "tessera/detail/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -37,7 +37,7 @@ class Inner {
     /// Takes the values that the matrix has now.
     template <class S>
     void refresh(const Context& context, const Source<S>& from) {
-        if (sliced_ != nullptr) sliced_->matrix().update(context, from.matrix, from.scaling);
+        if (sliced_ != nullptr) sliced_->update(context, from.matrix, from.scaling);
     }
 
     /// Sets the ends and the terms; waits.
@@ -80,7 +80,7 @@ class Inner {
                 return make_operator<C>(context, from.matrix, format);
             }
         }
-        auto sliced = std::make_unique<SlicedOperator<C>>(
+        auto sliced = std::make_unique<SlicedMatrix<C>>(
             SlicedMatrix<C>::from_csr(context, from.matrix, format, from.scaling));
         sliced_ = sliced.get();
         return sliced;
@@ -105,7 +105,7 @@ class Inner {
 
     double gershgorin_ = 0;  ///< The bound of the largest eigenvalue.
     double smallest_ritz_ = 0;
-    SlicedOperator<C>* sliced_ = nullptr;  ///< Null with csr.
+    SlicedMatrix<C>* sliced_ = nullptr;  ///< Null with csr.
     std::unique_ptr<Operator<C>> operator_;
     MatrixPolynomial<C> polynomial_;
 };
@@ -172,8 +172,8 @@ struct PolynomialPreconditioner<T>::State {
             narrow_in = Buffer<float>(where, rows);
             narrow_out = Buffer<float>(where, rows);
         }
-        if (scaling && (by_blocks() || !single)) scaled = Buffer<T>(where, rows);
-        if (by_blocks() && !single) result = Buffer<T>(where, rows);
+        if (scaling) scaled = Buffer<T>(where, rows);
+        if (by_blocks()) result = Buffer<T>(where, rows);
         prepare(where, from);
     }
 
@@ -183,7 +183,9 @@ struct PolynomialPreconditioner<T>::State {
     /// from a copy, which it keeps.
     Source<T> source(const CsrView<T>& matrix) const {
         if (by_blocks()) return {scaling->matrix(), {}};
-        if (options.format.format != MatrixFormat::csr) return {matrix, point_scaling()};
+        if (options.format.format != MatrixFormat::csr) {
+            return {matrix, scaling ? scaling->diagonal() : std::span<const T>()};
+        }
         return {scaling ? scaling->matrix() : single ? matrix : own.view(), {}};
     }
 
@@ -221,35 +223,19 @@ struct PolynomialPreconditioner<T>::State {
         prepare(where, from);
     }
 
-    std::span<const T> point_scaling() const {
-        return scaling ? scaling->diagonal() : std::span<const T>();
-    }
-
     void apply(const Context& where, std::span<const T> r, std::span<T> z) {
-        std::span<const T> x = r;
-        if (scaling && (by_blocks() || !single)) {
-            scaling->apply(where, r, scaled.view());
-            x = std::as_const(scaled).view();
-        }
+        if (scaling) scaling->apply(where, r, scaled.view());
+        const std::span<const T> x = scaling ? scaled.view() : r;
+        const std::span<T> to = by_blocks() ? result.view() : z;
         if (!single) {
-            const std::span<T> to = by_blocks() ? result.view() : z;
             inner->apply(where, x, to);
-            if (scaling) scaling->apply_transposed(where, to, z);
-            return;
-        }
-        if constexpr (std::is_same_v<T, double>) {
-            const std::span<const T> diagonal = point_scaling();
-            if (diagonal.empty()) {
-                dot<T>(where, x, x, square.data());
-            } else {
-                scaled_square<T>(where, diagonal, r, square.data());
-            }
-            narrow<T, float>(where, diagonal, x, square.data(), narrow_in.view());
+        } else if constexpr (std::is_same_v<T, double>) {
+            dot<T>(where, x, x, square.data());
+            convert<T, float>(where, x, narrow_in.view(), square.data());
             inner_single->apply(where, narrow_in.view(), narrow_out.view());
-            widen<float, T>(where, diagonal, std::as_const(narrow_out).view(), square.data(),
-                            by_blocks() ? scaled.view() : z);
-            if (by_blocks()) scaling->apply_transposed(where, scaled.view(), z);
+            convert<float, T>(where, narrow_out.view(), to, square.data());
         }
+        if (scaling) scaling->apply_transposed(where, to, z);
     }
 
     PolynomialOptions options;
@@ -323,7 +309,7 @@ PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
     report.facts.push_back({"polynomial", std::vector<Fact>{{"degree", found.degree},
                                                             {"lower", found.lower},
                                                             {"upper", found.upper},
-                                                            {"mends", found.recoveries}}});
+                                                            {"recoveries", found.recoveries}}});
     return report;
 }
 

@@ -1,10 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
 #include "base/dispatch.hpp"
 #include "precond/choose.hpp"
-#include "tessera/polynomial.hpp"
+#include "precond/polynomial/polynomial.hpp"
 
 namespace tessera {
 
@@ -85,35 +86,23 @@ void read_format(Spec& spec, FormatOptions& format) {
     }
 }
 
-/// What read_format takes back.
+/// What read_format takes back: without the options after a comma.
 std::string format_text(const FormatOptions& format) {
+    const std::string full = to_string(format);
     std::string text;
-    if (format.format != MatrixFormat::csr) {
-        text += std::string(",format=") + to_string(format.format);
-        const bool blocks = format.format == MatrixFormat::sbell ||
-                            format.format == MatrixFormat::bell ||
-                            format.format == MatrixFormat::bcsr;
-        if (blocks && format.block > 0) text += ":" + std::to_string(format.block);
-        if (format.format == MatrixFormat::sell && format.slice_height > 0) {
-            text += ":" + std::to_string(format.slice_height);
-        }
-    }
-    if (format.values != ValueFormat::working)
-        text += std::string(",values=") + to_string(format.values);
-    return text;
+    if (format.format != MatrixFormat::csr) text = ",format=" + full.substr(0, full.find(','));
+    if (format.values == ValueFormat::working) return text;
+    return text + ",values=" + to_string(format.values);
 }
 
 }  // namespace
 
 PolynomialOptions parse_polynomial(Spec spec) {
     PolynomialOptions options;
-    bool known = false;
-    for (const PolynomialKind kind : kinds) {
-        if (spec.name() != to_string(kind)) continue;
-        options.kind = kind;
-        known = true;
-    }
-    require(known, "parse_polynomial: not the name of a polynomial");
+    const auto* const kind = std::ranges::find(
+        kinds, spec.name(), [](PolynomialKind one) { return std::string(to_string(one)); });
+    require(kind != kinds.end(), "parse_polynomial: not the name of a polynomial");
+    options.kind = *kind;
     options.degree = int(spec.integer(0, options.degree, 1, 16));
     read_ends(spec, options);
     read_scaling(spec, options);

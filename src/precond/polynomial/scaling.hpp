@@ -1,8 +1,8 @@
 #pragma once
 
-#include <memory>
-
+#include "precond/polynomial/scaling_rows.hpp"
 #include "tessera/blocks.hpp"
+#include "tessera/factor.hpp"
 
 namespace tessera {
 
@@ -24,25 +24,47 @@ class SymmetricScaling {
     /// InvalidArgument that names the first row where that is not so. Waits.
     SymmetricScaling(const Context& context, const CsrView<T>& matrix,
                      const BlockPartition& blocks);
-    ~SymmetricScaling();
     /// S A S^T with arrays of its own. No rows where it is not kept.
-    CsrView<T> matrix() const;
+    CsrView<T> matrix() const { return scaled_.view(); }
     /// New values on the same pattern; does not allocate. Waits.
     void update(const Context& context, const CsrView<T>& matrix);
     /// y = S x and y = S^T x; no overlap with block scaling.
-    void apply(const Context& context, std::span<const T> x, std::span<T> y) const;
-    void apply_transposed(const Context& context, std::span<const T> x, std::span<T> y) const;
+    void apply(const Context& context, std::span<const T> x, std::span<T> y) const {
+        multiply(context, false, x, y);
+    }
+    void apply_transposed(const Context& context, std::span<const T> x, std::span<T> y) const {
+        multiply(context, true, x, y);
+    }
     /// The diagonal of S with point scaling, else empty.
-    std::span<const T> diagonal() const;
+    std::span<const T> diagonal() const { return diagonal_.view(); }
     /// Rows whose pivot (with point scaling: diagonal entry) is missing, not positive, or not
     /// finite, so that A is not positive definite; S, and what it scales, is NaN there.
-    Index not_positive() const;
+    Index not_positive() const { return not_positive_; }
     /// The first of them, -1: none.
-    Index first_not_positive() const;
+    Index first_not_positive() const { return first_not_positive_; }
 
   private:
-    struct State;
-    std::unique_ptr<State> state_;
+    void copy_pattern(const Context& context, const CsrView<T>& matrix);
+    void make_blocks(const Context& context, const BlockPartition& blocks);
+    void multiply(const Context& context, bool transposed, std::span<const T> x,
+                  std::span<T> y) const;
+    void read_faults(const Context& context);
+    scaling::Blocks<T> blocks_of(Buffer<T>& values) const {
+        return {starts_.data(), block_of_row_.data(), offsets_.data(), values.data()};
+    }
+
+    Index rows_;
+    Offset nonzeros_;
+    CsrMatrix<T> scaled_;  ///< No rows: not kept.
+    Buffer<T> diagonal_;   ///< Of point scaling.
+    // Of block scaling: the blocks, and their Cholesky factors L_b with the inverses of these.
+    Buffer<Index> starts_, block_of_row_, sizes_, info_;
+    Buffer<Offset> offsets_;
+    mutable Buffer<T> factors_, inverses_;
+    batched::Plan plan_;
+    Buffer<scaling::Fault> row_faults_;
+    Buffer<int> any_fault_;
+    Index not_positive_ = 0, first_not_positive_ = -1;
 };
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "precond/polynomial/polynomial.hpp"
 #include "support/blocks.hpp"
 
 /// Systems and polynomials that are tested with.

@@ -15,10 +15,10 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Working columns of a Square, besides its n columns and one vector for each of them.
+/// Working columns of a Square, besides its n columns and one vector per column.
 inline constexpr Index square_work_columns = 3;
 
-/// An n x n matrix in columns of `rows` values, whole vectors, zeros behind n. Everything is
+/// An n x n matrix in columns of `rows` values, whole vectors padded with zeros. All arrays are
 /// aligned.
 template <class T>
 struct Square {
@@ -26,21 +26,21 @@ struct Square {
     Index rows;
     T* a;
     T* work;     ///< square_work_columns columns.
-    T* largest;  ///< One vector for each column.
+    T* largest;  ///< One vector per column.
 
     T* column(Index j) const { return a + j * rows; }
     T& at(Index i, Index j) const { return a[i + j * rows]; }
 };
 
 template <class D, class T>
-HWY_INLINE Square<T> square_in(D d, Index n, T* scratch) {
+HWY_INLINE Square<T> make_square(D d, Index n, T* scratch) {
     const Index lanes = Index(hn::Lanes(d));
     const Index rows = (n + lanes - 1) / lanes * lanes;
     T* const work = scratch + n * rows;
     return {n, rows, scratch, work, work + square_work_columns * rows};
 }
 
-/// Copies a matrix, or one of which the lower triangle is stored.
+/// Copies a matrix; if `symmetric`, from its lower triangle.
 template <class D, class T>
 HWY_INLINE void load_square(D d, const Square<T>& m, const T* from, Offset ld, bool symmetric) {
     const Index lanes = Index(hn::Lanes(d));
@@ -81,8 +81,8 @@ HWY_INLINE void swap_columns(D d, const Square<T>& m, Index s, Index r) {
     }
 }
 
-/// In each lane the largest |a_ij| of column j in rows from s on but `except`; NaN counts as less
-/// than nothing, and nothing as -1.
+/// Per lane the largest |a_ij| of column j in rows from s on except row `except`; -1 if there is
+/// none. NaN is ignored.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> largest_lanes(D d, const Square<T>& m, Index j, Index s, Index except) {
     const hn::RebindToSigned<D> di;
@@ -101,14 +101,14 @@ HWY_INLINE hn::Vec<D> largest_lanes(D d, const Square<T>& m, Index j, Index s, I
     return largest;
 }
 
-/// A magnitude, and the position of the element that has it.
+/// A magnitude and the position of its element.
 template <class T>
 struct LargestAt {
     T size;
     Index position;
 };
 
-/// The first of the largest_lanes in the order of `original`.
+/// The largest magnitude of a column, the first in the order of `original` among equals.
 template <class D, class T>
 HWY_INLINE LargestAt<T> largest_in_column(D d, const Square<T>& m, Index j, Index s, Index except,
                                           const Index* original) {
@@ -132,8 +132,8 @@ HWY_INLINE LargestAt<T> largest_in_column(D d, const Square<T>& m, Index j, Inde
     return found;
 }
 
-/// The largest element of all columns and rows from s on, without the diagonal on request:
-/// that of the smallest original row, then column, where there are several.
+/// The largest element of all columns and rows from s on, with or without the diagonal; among
+/// equals that of the smallest original row, then column.
 template <class T>
 struct LargestOfRest {
     T size;
@@ -167,7 +167,7 @@ HWY_INLINE LargestOfRest<T> largest_of_rest(D d, const Square<T>& m, Index s, bo
     return found;
 }
 
-/// l = c / pivot below row s and 0 down to it; 0 for a pivot of 0. c and l may be one.
+/// l = c / pivot below row s, 0 elsewhere; 0 for a zero pivot. c and l may be equal.
 template <class D, class T>
 HWY_INLINE void divide_column(D d, const Square<T>& m, Index s, T pivot, const T* c, T* l) {
     const hn::RebindToSigned<D> di;
@@ -183,7 +183,7 @@ HWY_INLINE void divide_column(D d, const Square<T>& m, Index s, T pivot, const T
     }
 }
 
-/// a_ij -= l_i u for column j and the rows of the vectors from that of row `first` on.
+/// a_ij -= l_i u for column j, from the vector that contains row `first` on.
 template <class D, class T>
 HWY_INLINE void update_column(D d, const Square<T>& m, Index j, Index first,
                               const T* HWY_RESTRICT l, T u) {
@@ -196,7 +196,7 @@ HWY_INLINE void update_column(D d, const Square<T>& m, Index j, Index first,
     }
 }
 
-/// Exchanges rows and columns s and r, and their original indices.
+/// Swaps rows and columns s and r, and their original indices.
 template <class D, class T>
 HWY_INLINE void swap_symmetric(D d, const Square<T>& m, Index s, Index r, Index* original) {
     if (s == r) return;
@@ -207,7 +207,7 @@ HWY_INLINE void swap_symmetric(D d, const Square<T>& m, Index s, Index r, Index*
     original[r] = index;
 }
 
-/// Puts an eliminated column in its place: l below its pivot; above it zeros, or what is there.
+/// Stores an eliminated column: the pivot, l below it, and above it zeros or the old values.
 template <class D, class T>
 HWY_INLINE void store_column(D d, const Square<T>& m, Index s, T pivot, const T* l,
                              bool keep_above) {

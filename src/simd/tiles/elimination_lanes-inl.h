@@ -15,20 +15,20 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Working vectors of ldu_interleaved for each row, besides the matrices.
+/// Working vectors of ldu_interleaved per row, besides the matrices.
 inline constexpr Index ldu_work_vectors = 2;
 
-/// What happened to the pivots of the matrices in the lanes; positions as T, 0 for none.
+/// Pivot records of the matrices in the lanes; positions as values of T, 0 for none.
 template <class V>
 struct LanePivots {
     V info, failed, perturbed, perturbation, smallest;
 };
 
-/// The pivots of step s to be used, with the thresholds tau; 0 where the reciprocal, which is
-/// returned in `reciprocal`, is not finite, or, for `positive` pivots, where they are not positive.
+/// Static pivot perturbation: the pivots of step s, raised to the thresholds tau. 0 where the
+/// reciprocal, returned in `reciprocal`, is not finite or a `positive` pivot is not positive.
 template <bool positive, class D, class V = hn::Vec<D>>
-HWY_INLINE V used_pivots(D d, V pivot, V tau, hn::TFromD<D> position, LanePivots<V>& record,
-                         V& reciprocal) {
+HWY_INLINE V perturb_pivots(D d, V pivot, V tau, hn::TFromD<D> position, LanePivots<V>& record,
+                            V& reciprocal) {
     using T = hn::TFromD<D>;
     const auto zero = hn::Zero(d);
     const auto one = hn::Set(d, T(1));
@@ -56,12 +56,12 @@ HWY_INLINE V used_pivots(D d, V pivot, V tau, hn::TFromD<D> position, LanePivots
 }
 
 /// Factors Lanes(d) matrices of n rows in place: element (i, j) of matrix l is
-/// a[(i + j n) lanes + l]. With `exchange` by partial pivoting.
+/// a[(i + j n) lanes + l]; `partial`: with partial pivoting.
 ///   work   ldu_work_vectors n vectors, aligned.
 ///   rows   n vectors, aligned: rows[s lanes + l] receives the row of matrix l in position s.
-/// Lanes never meet, so a matrix's bits do not depend on its neighbours. Rows are exchanged by
-/// masks while the update has them in registers.
-template <bool exchange, class D, class T = hn::TFromD<D>,
+/// Lanes are independent, so a matrix's bits do not depend on its neighbours. Rows are swapped by
+/// masks within the update.
+template <bool partial, class D, class T = hn::TFromD<D>,
           class TI = hn::TFromD<hn::RebindToSigned<D>>>
 HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRICT a, hn::Vec<D> tau,
                                                     T* HWY_RESTRICT work, TI* HWY_RESTRICT rows) {
@@ -69,14 +69,14 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
     const Index lanes = Index(hn::Lanes(d));
     const auto zero = hn::Zero(d);
     T* const m = work;                  // Multipliers.
-    T* const moved = work + n * lanes;  // All ones where row s goes, else zeros.
+    T* const moved = work + n * lanes;  // Masks of the destination of row s.
     LanePivots<hn::Vec<D>> record{zero, zero, zero, zero, hn::Inf(d)};
     for (Index i = 0; i < n; ++i) hn::Store(hn::Set(di, TI(i)), di, rows + i * lanes);
     for (Index s = 0; s < n; ++s) {
         T* const column = a + s * n * lanes;
         auto pivot = hn::Load(d, column + s * lanes);
         auto at = hn::Set(di, TI(s * lanes));  // The position of the pivot, times lanes.
-        if constexpr (exchange) {
+        if constexpr (partial) {
             auto largest = hn::Set(d, T(-1));
             auto original = hn::Load(di, rows + s * lanes);
             const auto first = original;
@@ -102,13 +102,13 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
             hn::Store(original, di, rows + s * lanes);
         }
         auto reciprocal = zero;
-        const auto used = used_pivots<false>(d, pivot, tau, T(s), record, reciprocal);
+        const auto used = perturb_pivots<false>(d, pivot, tau, T(s), record, reciprocal);
         const auto counts = hn::Ne(used, zero);
         const auto top = hn::Load(d, column + s * lanes);
         hn::Store(used, d, column + s * lanes);
         const auto below = [&](Index i, const T* from, auto old) HWY_ATTR {
             const auto v = hn::Load(d, from + i * lanes);
-            if constexpr (!exchange) return v;
+            if constexpr (!partial) return v;
             return hn::IfThenElse(hn::MaskFromVec(hn::Load(d, moved + i * lanes)), old, v);
         };
         for (Index i = s + 1; i < n; ++i) {
@@ -117,13 +117,13 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
             hn::Store(hn::IfThenElseZero(counts, v), d, m + i * lanes);
         }
         const auto index = hn::Add(at, hn::Iota(di, TI(0)));
-        for (Index j = exchange ? 0 : s + 1; j < n; ++j) {
+        for (Index j = partial ? 0 : s + 1; j < n; ++j) {
             if (j == s) continue;
             T* const other = a + j * n * lanes;
             const auto old = hn::Load(d, other + s * lanes);
             auto u = old;
-            if constexpr (exchange) u = hn::GatherIndex(d, other, index);
-            if (j < s) {  // L: only exchanged.
+            if constexpr (partial) u = hn::GatherIndex(d, other, index);
+            if (j < s) {  // L: rows are only swapped.
                 hn::Store(u, d, other + s * lanes);
                 for (Index i = s + 1; i < n; ++i) {
                     hn::Store(below(i, other, old), d, other + i * lanes);
@@ -142,8 +142,8 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
     return record;
 }
 
-/// Replaces the lower triangles of Lanes(d) matrices of n rows by their Cholesky factors, and what
-/// lies above by 0; element (i, j) of matrix l is a[(i + j n) lanes + l].
+/// Replaces the lower triangles of Lanes(d) matrices of n rows by their Cholesky factors, and the
+/// upper ones by 0; element (i, j) of matrix l is a[(i + j n) lanes + l].
 template <class D, class T = hn::TFromD<D>>
 HWY_NOINLINE LanePivots<hn::Vec<D>> llt_interleaved(D d, Index n, T* HWY_RESTRICT a,
                                                     hn::Vec<D> tau) {
@@ -154,7 +154,7 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> llt_interleaved(D d, Index n, T* HWY_RESTRIC
         T* const column = a + s * n * lanes;
         auto reciprocal = zero;
         const auto pivot = hn::Load(d, column + s * lanes);
-        const auto used = used_pivots<true>(d, pivot, tau, T(s), record, reciprocal);
+        const auto used = perturb_pivots<true>(d, pivot, tau, T(s), record, reciprocal);
         const auto counts = hn::Ne(used, zero);
         const auto root = hn::Sqrt(used);
         reciprocal = hn::Div(hn::Set(d, T(1)), root);

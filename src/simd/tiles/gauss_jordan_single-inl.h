@@ -16,12 +16,12 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Steps of elimination that reach the columns outside of their panel together.
+/// Columns of a panel, whose steps are applied to the other columns together.
 inline constexpr Index panel_width = 8;
 /// Columns that are updated together; divides panel_width.
 inline constexpr Index panel_columns = 4;
 
-/// Where one matrix of n rows is inverted. `rows` and `columns` are n, rounded up to whole vectors
+/// Storage of one matrix of n rows. `rows` and `columns` are n, rounded up to whole vectors
 /// and to a multiple of panel_columns; columns lie `rows` values apart and are padded with zeros.
 template <class T>
 struct SingleMatrix {
@@ -31,22 +31,21 @@ struct SingleMatrix {
     T* a;            ///< rows x columns values, aligned.
     T* multipliers;  ///< rows x panel_width values, aligned: -a_ik / d, and 1 / d in the pivot row.
     T* pivot_rows;   ///< columns x panel_width values, aligned: u_kj for each column j.
-    T* done;         ///< rows values: the sign bit is set in rows that were pivot rows.
-    T* keep;         ///< rows values: all ones, or zeros in the pivot row.
+    T* pivoted;      ///< rows values: the sign bit is set in rows that were pivot rows.
+    T* mask;         ///< rows values: all ones, or zeros in the pivot row.
 };
 
 /// Columns of `rows` values that SingleMatrix needs besides `a`.
 inline constexpr Index single_work_columns = 2 * panel_width + 2;
 
-/// The row with the first largest magnitude among those that are left, or -1 where nothing but
-/// zeros and NaN is.
+/// The row of the first largest magnitude among rows not yet pivoted, or -1 if all are zero or NaN.
 template <class D, class T>
 HWY_INLINE Index find_pivot(D d, const SingleMatrix<T>& m, const T* HWY_RESTRICT column) {
     const Index lanes = Index(hn::Lanes(d));
     auto largest = hn::Zero(d);
-    auto start = hn::Zero(d);  // Of the vector of rows in which a lane's largest was met.
+    auto start = hn::Zero(d);  // First row of the vector with a lane's largest value.
     for (Index i = 0; i < m.rows; i += lanes) {
-        const auto size = hn::Or(hn::Abs(hn::Load(d, column + i)), hn::Load(d, m.done + i));
+        const auto size = hn::Or(hn::Abs(hn::Load(d, column + i)), hn::Load(d, m.pivoted + i));
         const auto larger = hn::Gt(size, largest);
         largest = hn::IfThenElse(larger, size, largest);
         start = hn::IfThenElse(larger, hn::Set(d, T(i)), start);
@@ -60,7 +59,8 @@ HWY_INLINE Index find_pivot(D d, const SingleMatrix<T>& m, const T* HWY_RESTRICT
 }
 
 /// One step of elimination in the columns first .. last-1 of a panel, with the pivot row `row`.
-/// Single values are replaced in registers: a vector read after a write to one of its values waits.
+/// Single values are replaced in registers: a vector load after a store to one of its values
+/// stalls.
 template <class D, class T>
 HWY_INLINE void eliminate_in_panel(D d, const SingleMatrix<T>& m, Index first, Index last, Index k,
                                    Index row) {
@@ -79,15 +79,15 @@ HWY_INLINE void eliminate_in_panel(D d, const SingleMatrix<T>& m, Index first, I
         const auto multiplier = hn::IfThenElse(is_pivot, reciprocal, quotient);
         hn::Store(multiplier, d, multipliers + i);
         hn::Store(multiplier, d, column + i);
-        hn::Store(hn::IfThenZeroElse(is_pivot, ones), d, m.keep + i);
-        const auto done = hn::Load(d, m.done + i);
-        hn::Store(hn::IfThenElse(is_pivot, hn::Set(d, T(-0.0)), done), d, m.done + i);
+        hn::Store(hn::IfThenZeroElse(is_pivot, ones), d, m.mask + i);
+        const auto pivoted = hn::Load(d, m.pivoted + i);
+        hn::Store(hn::IfThenElse(is_pivot, hn::Set(d, T(-0.0)), pivoted), d, m.pivoted + i);
     }
     const auto eliminate = [&](Index j) HWY_ATTR {
         T* HWY_RESTRICT to = m.a + j * m.rows;
         const auto u = hn::Set(d, to[row]);
         for (Index i = 0; i < m.rows; i += lanes) {
-            const auto old = hn::And(hn::Load(d, m.keep + i), hn::Load(d, to + i));
+            const auto old = hn::And(hn::Load(d, m.mask + i), hn::Load(d, to + i));
             hn::Store(hn::MulAdd(hn::Load(d, multipliers + i), u, old), d, to + i);
         }
     };
@@ -95,12 +95,12 @@ HWY_INLINE void eliminate_in_panel(D d, const SingleMatrix<T>& m, Index first, I
     for (Index j = first; j < k; ++j) eliminate(j);
 }
 
-/// The pivot rows of a panel in all columns, each as it is when it is chosen; their places become
-/// zero outside of the panel, and what is said about columns of the panel has no meaning.
-/// chain[k panel_width + l] is the multiplier of step l in pivot row k.
+/// Gathers the pivot rows of a panel in all columns, each as it was when chosen, and sets them to
+/// zero in the matrix outside the panel. Results for columns of the panel are undefined.
+/// pivot_multipliers[k panel_width + l] is the multiplier of step l in pivot row k.
 template <class D, class T>
-HWY_INLINE void take_pivot_rows(D d, const SingleMatrix<T>& m, Index first, Index last,
-                                const Index* pivot_row, const T* chain) {
+HWY_INLINE void gather_pivot_rows(D d, const SingleMatrix<T>& m, Index first, Index last,
+                                  const Index* pivot_row, const T* pivot_multipliers) {
     const hn::RebindToSigned<D> di;
     using TI = hn::TFromD<decltype(di)>;
     const Index lanes = Index(hn::Lanes(d));
@@ -111,7 +111,7 @@ HWY_INLINE void take_pivot_rows(D d, const SingleMatrix<T>& m, Index first, Inde
             auto u = hn::GatherIndex(d, m.a + j * m.rows + pivot_row[k], column);
             for (Index l = 0; l < k; ++l) {
                 const auto u_l = hn::Load(d, m.pivot_rows + l * m.columns + j);
-                u = hn::MulAdd(hn::Set(d, chain[k * panel_width + l]), u_l, u);
+                u = hn::MulAdd(hn::Set(d, pivot_multipliers[k * panel_width + l]), u_l, u);
             }
             hn::Store(u, d, m.pivot_rows + k * m.columns + j);
         }
@@ -122,7 +122,7 @@ HWY_INLINE void take_pivot_rows(D d, const SingleMatrix<T>& m, Index first, Inde
     }
 }
 
-/// The largest magnitude in the pivot rows of a panel right of it.
+/// The largest magnitude right of the panel in its pivot rows.
 template <class D, class T>
 HWY_INLINE T largest_right_of_panel(D d, const SingleMatrix<T>& m, Index last, Index steps) {
     const Index lanes = Index(hn::Lanes(d));
@@ -138,10 +138,10 @@ HWY_INLINE T largest_right_of_panel(D d, const SingleMatrix<T>& m, Index last, I
     return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-/// Columns j .. j + panel_columns - 1 take all steps of a panel, in their order: `vectors` vectors
-/// of rows from row i on.
+/// Applies all steps of a panel, in order, to columns j .. j + panel_columns - 1 of `vectors`
+/// vectors of rows from row i on.
 template <Index vectors, class D, class T>
-HWY_INLINE void take_steps(D d, const SingleMatrix<T>& m, Index steps, Index i, Index j) {
+HWY_INLINE void apply_steps(D d, const SingleMatrix<T>& m, Index steps, Index i, Index j) {
     const Index lanes = Index(hn::Lanes(d));
     T* HWY_RESTRICT to = m.a + j * m.rows + i;
     hn::Vec<D> sum[vectors * panel_columns];
@@ -171,24 +171,24 @@ HWY_INLINE void take_steps(D d, const SingleMatrix<T>& m, Index steps, Index i, 
 }
 
 /// Inverts a matrix by Gauss-Jordan elimination with implicit partial pivoting among rows (Anzt et
-/// al., Fig. 2). Every element takes the same operations in the same order as in Fig. 2; they are
-/// put off, until a panel of columns is done, for the columns outside of it.
-///   steps        steps[k] receives the row p_k that was the pivot row in step k; the inverse is
-///                X(k, p_j) = A(p_k, j), A as left behind.
-///   largest_met  null, or receives the largest magnitude right of a pivot in its row when it was
-///                chosen.
+/// al., Fig. 2). Blocked, right-looking: every element sees the same operations in the same order
+/// as in Fig. 2, delayed until a panel is complete for the columns outside it.
+///   steps  steps[k] receives the pivot row p_k of step k; the inverse is X(k, p_j) = A(p_k, j)
+///   with
+///          the final A.
+///   max_u  null, or receives max |u_kj| of the factor U of Gaussian elimination.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite, or n
-/// where only an element of the inverse is not finite; A is then without meaning.
+/// where only an element of the inverse is not finite; A is then undefined.
 template <class D, class T = hn::TFromD<D>>
 HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTRICT steps,
-                                 T* largest_met) {
+                                 T* max_u) {
     const Index lanes = Index(hn::Lanes(d));
     const Index n = m.n;
-    for (Index i = 0; i < m.rows; ++i) m.done[i] = i < n ? T(0) : T(-0.0);
-    T met = T(0);
+    for (Index i = 0; i < m.rows; ++i) m.pivoted[i] = i < n ? T(0) : T(-0.0);
+    T max_so_far = T(0);
     for (Index first = 0; first < n; first += panel_width) {
         const Index last = first + panel_width < n ? first + panel_width : n;
-        T chain[panel_width * panel_width];
+        T pivot_multipliers[panel_width * panel_width];
         for (Index k = first; k < last; ++k) {
             const T* column = m.a + k * m.rows;
             const Index row = find_pivot(d, m, column);
@@ -196,36 +196,37 @@ HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTR
             const T pivot = column[row];
             if (!(pivot * T(0) == T(0)) || !(T(1) / pivot * T(0) == T(0))) return k + 1;
             steps[k] = row;
-            if (largest_met != nullptr) {
+            if (max_u != nullptr) {
                 for (Index j = k + 1; j < last; ++j) {
                     const T u = m.a[j * m.rows + row];
                     const T size = u < T(0) ? -u : u;
-                    if (size > met) met = size;
+                    if (size > max_so_far) max_so_far = size;
                 }
             }
             eliminate_in_panel(d, m, first, last, k, row);
         }
-        // Pivot row k starts again from zero in its own step: earlier steps leave zeros there.
+        // Pivot row k is recomputed from zero: earlier steps must not contribute.
         for (Index k = 0; k < last - first; ++k) {
             for (Index l = 0; l < k; ++l) {
                 T& multiplier = m.multipliers[l * m.rows + steps[first + k]];
-                chain[k * panel_width + l] = multiplier;
+                pivot_multipliers[k * panel_width + l] = multiplier;
                 multiplier = T(0);
             }
         }
-        take_pivot_rows(d, m, first, last, steps + first, chain);
+        gather_pivot_rows(d, m, first, last, steps + first, pivot_multipliers);
         for (Index j = 0; j < m.columns; j += panel_columns) {
             if (j >= first && j < last) continue;
             Index i = 0;
-            for (; i + 2 * lanes <= m.rows; i += 2 * lanes) take_steps<2>(d, m, last - first, i, j);
-            if (i < m.rows) take_steps<1>(d, m, last - first, i, j);
+            for (; i + 2 * lanes <= m.rows; i += 2 * lanes)
+                apply_steps<2>(d, m, last - first, i, j);
+            if (i < m.rows) apply_steps<1>(d, m, last - first, i, j);
         }
-        if (largest_met != nullptr && last < n) {
+        if (max_u != nullptr && last < n) {
             const T size = largest_right_of_panel(d, m, last, last - first);
-            if (size > met) met = size;
+            if (size > max_so_far) max_so_far = size;
         }
     }
-    if (largest_met != nullptr) *largest_met = met;
+    if (max_u != nullptr) *max_u = max_so_far;
     const auto check = check_finite(d, m.rows / lanes * n, m.a);
     return hn::AllTrue(d, hn::Eq(check, hn::Zero(d))) ? 0 : n;
 }

@@ -1,4 +1,4 @@
-// Moves equal-sized matrices into the lanes of vectors and back. Included once for each instruction
+// Interleaves equal-sized matrices across vector lanes and back. Included once for each instruction
 // set (see simd/dispatch.hpp).
 #if defined(TESSERA_SIMD_TILES_INTERLEAVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_SIMD_TILES_INTERLEAVE_INL_H_
@@ -61,7 +61,7 @@ HWY_INLINE void transpose_lanes(D d, hn::Vec<D>* HWY_RESTRICT v) {
 }
 
 /// to[e step + l] = from[l][e] for e < length, l < lanes, in squares of Lanes(d). The last square
-/// of a line covers some elements of the one before it again.
+/// of a line overlaps the previous one.
 template <class D, class T>
 HWY_INLINE void interleave_squares(D d, Index lanes, Index length, const T* const* from,
                                    Offset first, T* HWY_RESTRICT to, Index step) {
@@ -127,8 +127,8 @@ HWY_INLINE void interleave_matrices(D d, Index n, const T* const* from, Offset l
     }
 }
 
-/// f(first, columns) once the columns first .. first + columns - 1 of n x n column-major matrices
-/// are in `panel`, which takes panel_values vectors, or n: for all columns.
+/// f(first, columns) for panels that cover all columns, once columns first .. first + columns - 1
+/// of n x n column-major matrices are in `panel` (at least panel_values and n vectors).
 template <class D, class T, class F>
 HWY_INLINE void for_panels(D d, Index n, const T* const* from, Offset leading_dimension,
                            T* HWY_RESTRICT panel, F&& f) {
@@ -167,7 +167,7 @@ HWY_INLINE void deinterleave_squares(D d, Index count, Index length, const T* HW
     }
 }
 
-/// The way back: to[l][e] = from[e step + l] for e < length and the first `count` lanes.
+/// Inverse of interleave: to[l][e] = from[e step + l] for e < length and the first `count` lanes.
 template <class D, class T>
 HWY_INLINE void deinterleave(D d, Index count, Index length, const T* HWY_RESTRICT from, Index step,
                              T* const* to) {
@@ -186,7 +186,7 @@ HWY_INLINE void deinterleave(D d, Index count, Index length, const T* HWY_RESTRI
     }
 }
 
-/// The way back from interleave_matrices for the first `count` lanes.
+/// Inverse of interleave_matrices for the first `count` lanes.
 template <class D, class T>
 HWY_INLINE void deinterleave_matrices(D d, Index count, Index n, const T* HWY_RESTRICT from,
                                       Offset leading_dimension, bool row_major, T* const* to) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "sparse/find_blocks/kernels.hpp"
 #include "tessera/detail/blocks.hpp"
@@ -25,9 +24,9 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
     blocks.options =
         std::to_string(bound) +
         (blocking == Blocking::supervariable ? "" : std::string(",blocks=") + to_string(blocking));
-    Chain found = select(context, &cpu::find_blocks, TESSERA_IF_CUDA(cuda::find_blocks))(
-        context, {matrix.rows, matrix.nonzeros, matrix.row_offsets, matrix.column_indices}, bound,
-        blocking);
+    const CsrPattern pattern{matrix.rows, matrix.nonzeros, matrix.row_offsets,
+                             matrix.column_indices};
+    Chain found = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
     blocks.count = Index(found.starts.size() - 1);
     blocks.largest = found.largest;
     blocks.entries = found.squares;
@@ -81,8 +80,7 @@ BlockPartition blocks_from_offsets(const Context& context, Index rows,
 Buffer<Index> group_blocks(const Context& context, const BlockPartition& blocks, Index rows) {
     require(rows >= 1 && rows <= largest_block_bound,
             "group_blocks: the rows of a group must be within 1..64");
-    return select(context, &cpu::group_blocks, TESSERA_IF_CUDA(cuda::group_blocks))(
-               context, blocks.block_offsets.data(), blocks.count, rows)
+    return TESSERA_RUN(group_blocks, context, blocks.block_offsets.data(), blocks.count, rows)
         .starts;
 }
 
@@ -90,8 +88,8 @@ void block_entry_offsets(const Context& context, const BlockPartition& blocks,
                          std::span<Offset> entry_offsets) {
     require(entry_offsets.size() == std::size_t(blocks.count) + 1,
             "block_entry_offsets: there must be one more offset than blocks");
-    select(context, &cpu::block_entry_offsets, TESSERA_IF_CUDA(cuda::block_entry_offsets))(
-        context, blocks.block_offsets.data(), blocks.count, entry_offsets.data());
+    exclusive_scan(context, blocks.count, BlockEntries{blocks.block_offsets.data()},
+                   entry_offsets.data());
 }
 
 template BlockPartition find_blocks<float>(const Context&, const CsrView<float>&, Index, Blocking);

@@ -93,13 +93,4 @@ Chain group_blocks(const Context& context, const Index* block_offsets, Index cou
     });
 }
 
-void block_entry_offsets(const Context&, const Index* block_offsets, Index count,
-                         Offset* entry_offsets) {
-    entry_offsets[0] = 0;
-    for (Index b = 0; b < count; ++b) {
-        const Offset size = block_offsets[b + 1] - block_offsets[b];
-        entry_offsets[b + 1] = entry_offsets[b] + size * size;
-    }
-}
-
 }  // namespace tessera::cpu

@@ -100,15 +100,6 @@ struct NextGroup {
     }
 };
 
-/// size^2 of block b.
-struct BlockEntries {
-    const Index* block_offsets;
-    __device__ Offset operator()(Offset b) const {
-        const Offset size = block_offsets[b + 1] - block_offsets[b];
-        return size * size;
-    }
-};
-
 }  // namespace
 
 Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
@@ -133,9 +124,6 @@ Chain group_blocks(const Context& context, const Index* block_offsets, Index cou
                             Buffer<std::uint8_t>(context, scratch_bytes(count, int(rows))));
 }
 
-void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,
-                         Offset* entry_offsets) {
-    exclusive_scan(context, count, BlockEntries{block_offsets}, entry_offsets);
-}
+template void exclusive_scan(const Context&, Offset, BlockEntries, Offset*);
 
 }  // namespace tessera::cuda

@@ -250,19 +250,19 @@ TEST(find_blocks, rows_that_differ_in_one_column) {
 
 TEST(find_blocks, entry_offsets) {
     auto random = generator();
-    for (const int threads : {1, 2, 7}) {
-        for (const Index count : {0, 1, 2, 7, 1000}) {
-            std::vector<Index> starts{0};
-            std::vector<Offset> expected{0};
-            for (Index b = 0; b < count; ++b) {
-                const Index size = 1 + Index(random() % 32);
-                starts.push_back(starts.back() + size);
-                expected.push_back(expected.back() + Offset(size) * size);
-            }
-            std::vector<Offset> found(expected.size(), -1);
-            cpu::block_entry_offsets(host(threads), starts.data(), count, found.data());
-            EXPECT_EQ(found, expected);
+    const Context there = context();
+    for (const Index count : {0, 1, 2, 7, 1000, 5000}) {
+        std::vector<Index> starts{0};
+        std::vector<Offset> expected{0};
+        for (Index b = 0; b < count; ++b) {
+            const Index size = 1 + Index(random() % 32);
+            starts.push_back(starts.back() + size);
+            expected.push_back(expected.back() + Offset(size) * size);
         }
+        const BlockPartition blocks = blocks_from_offsets(there, starts.back(), starts);
+        Buffer<Offset> found(there, Offset(count) + 1);
+        block_entry_offsets(there, blocks, found.view());
+        EXPECT_EQ(copy_to_host(there, found), expected);
     }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/dispatch.hpp"
+#include "base/for_each.hpp"
 #include "tessera/blocks.hpp"
 
 namespace tessera {
@@ -30,20 +32,20 @@ struct Chain {
 //     exit; these transition maps are composed over the chunks. Starts of each chunk, whose entry
 //     is known now, are counted and written.
 // group_blocks is 3. on blocks instead of rows. Both wait.
-namespace cpu {
-Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
-                  Blocking blocking);
-Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);
-/// entry_offsets[b] = sum of size^2 over the blocks before b, count + 1 of them.
-void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,
-                         Offset* entry_offsets);
-}  // namespace cpu
-namespace cuda {
-Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
-                  Blocking blocking);
-Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);
-void block_entry_offsets(const Context& context, const Index* block_offsets, Index count,
-                         Offset* entry_offsets);
-}  // namespace cuda
+// clang-format off
+TESSERA_BACKENDS(
+    Chain find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+                      Blocking blocking);
+    Chain group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);)
+// clang-format on
+
+/// size^2 of block b.
+struct BlockEntries {
+    const Index* block_offsets;
+    TESSERA_HOST_DEVICE Offset operator()(Offset b) const {
+        const Offset size = block_offsets[b + 1] - block_offsets[b];
+        return size * size;
+    }
+};
 
 }  // namespace tessera

@@ -11,7 +11,6 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int mark_warps = period_rows / 32;  ///< A thread block.
 constexpr Offset long_row = 1 << 14;          ///< Compared by the whole thread block.
 
 /// Whether a thread finds `count` columns from `begin` on to differ from the `count` before them;
@@ -142,7 +141,7 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     const int count = int(to - from);
     const int head = min(int(-address % 16 / 4), count);  // Not in whole 16 bytes.
     const int middle = (count - head) / 4 * 4;
-    copies.after_writes();
+    copies.fence_async_copies();
     __syncwarp();  // All are done with what was there before.
     if (middle > 0 && lane == 0) {
         copies.expect(4 * middle);
@@ -262,11 +261,9 @@ __global__ void __launch_bounds__(32 * mark_warps)
     if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
-}  // namespace
-
-namespace {
 /// Words of the mask.
 Offset mask_words(Index rows) { return Offset(rows) / 32 + 3; }
+
 }  // namespace
 
 Offset mark_bytes(Index rows) {

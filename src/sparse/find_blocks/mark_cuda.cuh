@@ -1,10 +1,11 @@
 #pragma once
 
+#include "gpu/tuning/sparse_h200.hpp"
 #include "sparse/find_blocks/kernels.hpp"
 
 namespace tessera::cuda {
 
-inline constexpr int period_rows = 128;  ///< So at least two starts for each possible period.
+inline constexpr int period_rows = 32 * mark_warps;  ///< So at least two starts for each possible period.
 
 /// One bit per row, set where a supervariable starts; row `rows` counts as a start. Has two words
 /// after that of `rows`.

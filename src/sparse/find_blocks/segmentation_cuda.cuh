@@ -6,6 +6,7 @@
 #include "base/check_cuda.hpp"
 #include "gpu/host_mailbox.cuh"
 #include "gpu/launch.cuh"
+#include "gpu/tuning/sparse_h200.hpp"
 #include "gpu/warp.cuh"
 #include "sparse/find_blocks/kernels.hpp"
 
@@ -19,10 +20,7 @@ inline constexpr int max_step = 64;  ///< No item's successor is further than th
 inline constexpr int segment_items = 64;
 inline constexpr int chunk_segments = 32;
 inline constexpr int chunk_items = segment_items * chunk_segments;
-inline constexpr int segmentation_threads = 256;
 inline constexpr int thread_items = chunk_items / segmentation_threads;  ///< Eight, a byte each.
-inline constexpr int compose_warps = 32;
-inline constexpr int compose_chunks = 640;  ///< Chunks in shared memory at a time.
 inline constexpr int no_entry = 255;        ///< The items have ended.
 
 /// From an item along its successors.

@@ -9,7 +9,7 @@ namespace tessera::matching {
 
 namespace {
 
-/// The scaled entry; zero where none is stored.
+/// s_i a_ij s_j; zero if not stored.
 template <class T>
 double scaled(const CsrView<T>& matrix, std::span<const double> scaling, Index i, Index j) {
     const Offset k = find_entry(matrix, i, j);
@@ -19,7 +19,7 @@ double scaled(const CsrView<T>& matrix, std::span<const double> scaling, Index i
 template <class T>
 double log_determinant(const CsrView<T>& matrix, std::span<const double> scaling, Index i,
                        Index j) {
-    constexpr double least = 1e-300;  // Of a singular pair, so that one does not hide the others.
+    constexpr double least = 1e-300;  // For singular pairs, which must not outweigh all others.
     const double off = scaled(matrix, scaling, i, j);
     const double size =
         std::abs(scaled(matrix, scaling, i, i) * scaled(matrix, scaling, j, j) - off * off);

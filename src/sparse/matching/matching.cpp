@@ -28,7 +28,7 @@ std::vector<double> log_costs(const Context& cpu, std::span<const T> values) {
 }
 
 template <class T>
-Assignment match_all(const Context& cpu, const CsrView<T>& matrix) {
+Assignment solve_assignment(const Context& cpu, const CsrView<T>& matrix) {
     const std::vector<double> costs = log_costs(cpu, matrix.values_span());
     const matching::Costs all{matrix.rows, matrix.row_offsets, matrix.column_indices, costs.data()};
     return matching::ShortestPaths(all, cpu.threads()).solve();
@@ -53,40 +53,41 @@ void scale_unmatched(const CsrView<T>& matrix, const std::vector<Index>& column_
     }
 }
 
-/// Of a structurally singular symmetric matrix the rows (and columns) that a matching of largest
-/// cardinality matches have a perfect matching among themselves, and there is no entry between two
-/// of the others: with it the cardinality would be larger.
+/// For structurally singular symmetric matrices: matches the submatrix of the rows (and columns) of
+/// a matching of largest cardinality, which has a perfect matching. Two other rows have no entry in
+/// common, else the cardinality would be larger.
 template <class T>
-Assignment match_matched_rows(const Context& cpu, const CsrView<T>& matrix,
-                              const Assignment& first) {
-    std::vector<Index> kept;
+Assignment match_submatrix(const Context& cpu, const CsrView<T>& matrix, const Assignment& first) {
+    std::vector<Index> matched_rows;
     for (Index i = 0; i < matrix.rows; ++i) {
-        if (first.column_of_row[i] >= 0) kept.push_back(i);
+        if (first.column_of_row[i] >= 0) matched_rows.push_back(i);
     }
-    std::vector<Index> place(std::size_t(matrix.rows), -1);
-    for (std::size_t i = 0; i < kept.size(); ++i) place[kept[i]] = Index(i);
+    std::vector<Index> new_number(std::size_t(matrix.rows), -1);
+    for (std::size_t i = 0; i < matched_rows.size(); ++i) new_number[matched_rows[i]] = Index(i);
     std::vector<Offset> row_offsets{0};
     std::vector<Index> columns;
     std::vector<T> values;
-    for (const Index i : kept) {
+    for (const Index i : matched_rows) {
         for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            const Index j = place[matrix.column_indices[k]];
+            const Index j = new_number[matrix.column_indices[k]];
             if (j < 0) continue;
             columns.push_back(j);
             values.push_back(matrix.values[k]);
         }
         row_offsets.push_back(Offset(values.size()));
     }
-    const auto rows = Index(kept.size());
-    const Assignment part = match_all<T>(cpu, {rows, rows, Offset(values.size()),
-                                               row_offsets.data(), columns.data(), values.data()});
-    Assignment whole{std::vector<Index>(place.size(), -1), std::vector<double>(place.size(), 0),
-                     std::vector<double>(place.size(), 0), part.cardinality};
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-        const Index j = part.column_of_row[i];
-        whole.column_of_row[kept[i]] = j < 0 ? -1 : kept[j];
-        whole.row_dual[kept[i]] = part.row_dual[i];
-        whole.column_dual[kept[i]] = part.column_dual[i];
+    const auto rows = Index(matched_rows.size());
+    const Assignment submatrix = solve_assignment<T>(
+        cpu,
+        {rows, rows, Offset(values.size()), row_offsets.data(), columns.data(), values.data()});
+    Assignment whole{std::vector<Index>(new_number.size(), -1),
+                     std::vector<double>(new_number.size(), 0),
+                     std::vector<double>(new_number.size(), 0), submatrix.cardinality};
+    for (std::size_t i = 0; i < matched_rows.size(); ++i) {
+        const Index j = submatrix.column_of_row[i];
+        whole.column_of_row[matched_rows[i]] = j < 0 ? -1 : matched_rows[j];
+        whole.row_dual[matched_rows[i]] = submatrix.row_dual[i];
+        whole.column_dual[matched_rows[i]] = submatrix.column_dual[i];
     }
     return whole;
 }
@@ -98,8 +99,8 @@ SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) 
     require(!cpu.on_gpu(), "match_symmetric works in host memory: give it a CPU context");
     require(matrix.rows == matrix.columns, "match_symmetric: the matrix must be square");
     const Phase phase(cpu, "matching", 0);
-    Assignment found = match_all(cpu, matrix);
-    if (found.cardinality < matrix.rows) found = match_matched_rows(cpu, matrix, found);
+    Assignment found = solve_assignment(cpu, matrix);
+    if (found.cardinality < matrix.rows) found = match_submatrix(cpu, matrix, found);
 
     SymmetricMatching result;
     result.structural_rank = found.cardinality;

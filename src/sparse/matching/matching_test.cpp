@@ -25,12 +25,12 @@ double log_scaled(const CsrView<T>& matrix, Offset k, double row, double column)
 template <class T>
 Index structural_rank(const CsrView<T>& matrix) {
     std::vector<Index> row_of_column(std::size_t(matrix.rows), -1), visited(row_of_column);
-    std::function<bool(Index, Index)> extend = [&](Index i, Index walk) {
+    std::function<bool(Index, Index)> extend = [&](Index i, Index search) {
         for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
             const Index j = matrix.column_indices[k];
-            if (matrix.values[k] == T(0) || visited[j] == walk) continue;
-            visited[j] = walk;
-            if (row_of_column[j] < 0 || extend(row_of_column[j], walk)) {
+            if (matrix.values[k] == T(0) || visited[j] == search) continue;
+            visited[j] = search;
+            if (row_of_column[j] < 0 || extend(row_of_column[j], search)) {
                 row_of_column[j] = i;
                 return true;
             }

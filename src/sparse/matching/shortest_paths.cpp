@@ -16,7 +16,7 @@ ShortestPaths::ShortestPaths(const Costs& costs, int threads)
       row_dual_(std::size_t(costs.rows), 0) {}
 
 Assignment ShortestPaths::solve() {
-    start();
+    start_from_auction();
     for (Index row = 0; row < costs_.rows; ++row) {
         if (column_of_row_[row] < 0) augment(row);
     }
@@ -33,13 +33,13 @@ Assignment ShortestPaths::solve() {
     return result;
 }
 
-/// Takes the duals and the pairs of SymmetricPairs over, but for what costs that are not quite
-/// symmetric spoil: the duals of rows are made feasible, and rows that then have no tight entry are
-/// free.
-void ShortestPaths::start() {
-    const SymmetricPairs pairs(costs_, threads_);
+/// Starts from the dual variables and pairs of the auction. As costs may be symmetric up to
+/// rounding only, the duals of rows are made feasible, and rows that then have no tight entry
+/// become free.
+void ShortestPaths::start_from_auction() {
+    const SymmetricAuction pairs(costs_, threads_);
     const auto& vertices = pairs.vertices();
-    const auto take_over = [&](Offset begin, Offset end) {
+    const auto initialise = [&](Offset begin, Offset end) {
         for (Index i = Index(begin); i < Index(end); ++i) {
             columns_[i].dual = vertices[i].dual;
             double least = infinite, matched = infinite;
@@ -54,10 +54,10 @@ void ShortestPaths::start() {
             if (j >= 0 && is_tight(matched, row_dual_[i], vertices[j].dual)) match(i, j);
         }
     };
-    parallel_ranges(threads_, costs_.rows, take_over, 1024);
+    parallel_ranges(threads_, costs_.rows, initialise, 1024);
 }
 
-/// Whether a cost is the sum of two duals but for rounding.
+/// Whether a cost equals the sum of two duals up to rounding.
 bool ShortestPaths::is_tight(double cost, double row_dual, double column_dual) {
     if (cost == infinite) return false;
     const double sizes = std::abs(cost) + std::abs(row_dual) + std::abs(column_dual);
@@ -70,7 +70,7 @@ bool ShortestPaths::scan(Index row, double here, double& best, Index& end) {
     for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
         const Index j = costs_.columns[k];
         Column& column = columns_[j];
-        if (column.label == Label::scanned || column.dead_search >= 0) continue;
+        if (column.label == Label::scanned || column.failed_search >= 0) continue;
         const double distance = here + std::max(costs_.costs[k] - column.dual - dual, 0.);
         if (distance >= best) continue;
         if (column.label == Label::reached && distance >= column.distance) continue;
@@ -130,19 +130,19 @@ void ShortestPaths::augment(Index root) {
     }
     for (const Index j : touched_) columns_[j].label = Label::none;
     if (end >= 0) {
-        finish_tree(root, best);
+        update_duals(root, best);
         flip(root, end);
         return;
     }
-    dead_rows_.emplace_back(1, root);
+    failed_rows_.emplace_back(1, root);
     for (const Index j : scanned_) {
-        columns_[j].dead_search = Index(dead_rows_.size()) - 1;
-        dead_rows_.back().push_back(columns_[j].row);
+        columns_[j].failed_search = Index(failed_rows_.size()) - 1;
+        failed_rows_.back().push_back(columns_[j].row);
     }
 }
 
 /// Makes the path of this length tight and keeps all duals feasible.
-void ShortestPaths::finish_tree(Index root, double length) {
+void ShortestPaths::update_duals(Index root, double length) {
     for (const Index j : scanned_) {
         const double change = length - columns_[j].distance;
         columns_[j].dual -= change;
@@ -161,7 +161,7 @@ void ShortestPaths::flip(Index root, Index end) {
     }
 }
 
-/// Matched entries become tight but for one rounding.
+/// Makes matched entries tight up to one rounding.
 void ShortestPaths::tighten_matched() {
     const auto tighten = [&](Offset begin, Offset end) {
         for (Index i = Index(begin); i < Index(end); ++i) {
@@ -176,32 +176,32 @@ void ShortestPaths::tighten_matched() {
     parallel_ranges(threads_, costs_.rows, tighten);
 }
 
-/// Later searches did not look at dead columns. Entries lead from dead rows to columns that died
-/// with them or before, so lowering the duals of these columns, the last to die first, and raising
-/// those of their rows makes all entries feasible again.
+/// Searches skip the columns of failed searches, so their entries may be infeasible. Entries of the
+/// rows of a failed search lead to its columns or those of earlier ones: lowering the duals of
+/// columns, the last search first, and raising those of their rows makes all entries feasible.
 void ShortestPaths::restore_feasibility() {
-    if (dead_rows_.empty()) return;
-    std::vector<double> excess(dead_rows_.size(), 0);
-    std::vector<char> is_dead(std::size_t(costs_.rows), 0);
-    for (const auto& rows : dead_rows_) {
-        for (const Index i : rows) is_dead[i] = 1;
+    if (failed_rows_.empty()) return;
+    std::vector<double> excess(failed_rows_.size(), 0);
+    std::vector<char> has_failed(std::size_t(costs_.rows), 0);
+    for (const auto& rows : failed_rows_) {
+        for (const Index i : rows) has_failed[i] = 1;
     }
-    const auto look_at = [&](Index i, std::size_t before) {
+    const auto update_excess = [&](Index i, std::size_t before) {
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
-            const Index search = columns_[costs_.columns[k]].dead_search;
+            const Index search = columns_[costs_.columns[k]].failed_search;
             if (search < 0 || std::size_t(search) >= before) continue;
             excess[search] = std::max(excess[search], -reduced(i, k));
         }
     };
     for (Index i = 0; i < costs_.rows; ++i) {
-        if (!is_dead[i]) look_at(i, dead_rows_.size());
+        if (!has_failed[i]) update_excess(i, failed_rows_.size());
     }
-    for (std::size_t search = dead_rows_.size(); search-- > 0;) {
-        for (const Index i : dead_rows_[search]) {
+    for (std::size_t search = failed_rows_.size(); search-- > 0;) {
+        for (const Index i : failed_rows_[search]) {
             row_dual_[i] += excess[search];
             const Index j = column_of_row_[i];
             if (j >= 0) columns_[j].dual -= excess[search];
-            look_at(i, search);
+            update_excess(i, search);
         }
     }
 }

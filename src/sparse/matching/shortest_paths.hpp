@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sparse/matching/symmetric_pairs.hpp"
+#include "sparse/matching/symmetric_auction.hpp"
 
 namespace tessera::matching {
 
@@ -18,7 +18,7 @@ struct Assignment {
     Index cardinality = 0;
 };
 
-/// Solves the assignment problem for symmetric costs: what SymmetricPairs finds, then shortest
+/// Solves the assignment problem for symmetric costs: what SymmetricAuction finds, then shortest
 /// augmenting paths for the rows that it leaves (R. Jonker, A. Volgenant, "A shortest augmenting
 /// path algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
 class ShortestPaths {
@@ -30,22 +30,22 @@ class ShortestPaths {
   private:
     enum class Label : std::uint8_t { none, reached, scanned };
 
-    /// What a search needs of a column, in one place of memory.
+    /// All that a search needs of a column, in one cache line.
     struct Column {
         double dual = infinite;
         double distance = 0;
-        Index row = -1;          ///< The matched one.
-        Index parent = -1;       ///< The row that it was reached from.
-        Index dead_search = -1;  ///< Number of the search that ended without a path from here.
+        Index row = -1;            ///< The matched one.
+        Index parent = -1;         ///< The row before it in the search tree.
+        Index failed_search = -1;  ///< The failed search that reached it.
         Label label = Label::none;
     };
 
-    void start();
+    void start_from_auction();
     static bool is_tight(double cost, double row_dual, double column_dual);
     void augment(Index root);
     bool scan(Index row, double here, double& best, Index& end);
     Index next_column();
-    void finish_tree(Index root, double length);
+    void update_duals(Index root, double length);
     void flip(Index root, Index end);
     void tighten_matched();
     void restore_feasibility();
@@ -68,8 +68,8 @@ class ShortestPaths {
     std::vector<Index> scanned_;
     std::vector<Index> level_;                    ///< Columns at the distance being scanned.
     std::vector<std::pair<double, Index>> heap_;  ///< Columns farther away, some outdated.
-    /// The rows that each search without success reached: no path leads through them any more.
-    std::vector<std::vector<Index>> dead_rows_;
+    /// The rows that each failed search reached: no augmenting path leads through them.
+    std::vector<std::vector<Index>> failed_rows_;
 };
 
 }  // namespace tessera::matching

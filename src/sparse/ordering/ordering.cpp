@@ -61,16 +61,16 @@ std::vector<Index> pack(const ordering::PairGraph& graph, const std::vector<Inde
                         Index block) {
     std::vector<Index> slots;
     slots.reserve(order.size());
-    std::vector<char> taken(order.size(), 0);
+    std::vector<char> packed(order.size(), 0);
     const auto put = [&](std::size_t x) {
-        taken[x] = 1;
+        packed[x] = 1;
         slots.push_back(graph.first_row[order[x]]);
         if (graph.second_row[order[x]] >= 0) slots.push_back(graph.second_row[order[x]]);
     };
     const auto put_next_single = [&](std::size_t x) {
         int window = 64;
         for (; x < order.size() && window > 0; ++x) {
-            if (taken[x]) continue;
+            if (packed[x]) continue;
             if (graph.rows(order[x]) == 1) {
                 put(x);
                 return true;
@@ -80,7 +80,7 @@ std::vector<Index> pack(const ordering::PairGraph& graph, const std::vector<Inde
         return false;
     };
     for (std::size_t x = 0; x < order.size(); ++x) {
-        if (taken[x]) continue;
+        if (packed[x]) continue;
         const bool one_left = block > 1 && Index(slots.size() % std::size_t(block)) == block - 1;
         if (one_left && graph.rows(order[x]) == 2 && !put_next_single(x + 1)) slots.push_back(-1);
         put(x);

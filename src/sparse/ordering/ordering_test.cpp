@@ -155,7 +155,7 @@ TEST(ordering, cuthill_mckee_orders_dense_vertices_last) {
     std::vector<Index> number(vertices);
     std::iota(number.begin(), number.end(), 0);
     std::shuffle(number.begin(), number.end(), random);
-    // A path, and behind it hubs with a neighbour in each, every second, every third of its
+    // A path, and after it hubs with a neighbour in each, every second, every third of its
     // vertices.
     test::SymmetricEntries entries(vertices);
     const Index path = vertices - hubs;
@@ -203,7 +203,7 @@ TEST(ordering, threads_do_not_matter) {
     EXPECT_EQ(run(1), run(3));
 }
 
-TEST(ordering, misuse_is_refused) {
+TEST(ordering, misuse_is_rejected) {
     const auto matrix = test::SymmetricEntries(3).matrix();
     const auto run = [&](std::vector<Index> partner, Index block) {
         order_blocks<double>(test::host(), matrix.view(), partner, block);

@@ -7,24 +7,24 @@ namespace tessera::ordering {
 
 namespace {
 
-/// Whether a vertex has so many neighbours that the others are ordered without it: the rule of AMD.
+/// Whether a vertex has so many neighbours that it is ordered last: the rule of AMD.
 bool is_dense(const PairGraph& graph, Index vertex) {
     return double(graph.of(vertex).size()) > 10 * std::sqrt(double(graph.vertices()));
 }
 
-/// Walks a component level by level.
-class LevelWalk {
+/// Breadth-first search of a component, level by level.
+class BreadthFirstSearch {
   public:
-    /// Vertices of `left_out` are met by no walk, and do not count as neighbours.
-    LevelWalk(const PairGraph& graph, const std::vector<Index>& left_out)
+    /// Vertices of `excluded` are not visited and do not count as neighbours.
+    BreadthFirstSearch(const PairGraph& graph, const std::vector<Index>& excluded)
         : graph_(graph), vertices_(std::size_t(graph.vertices())) {
         for (Index v = 0; v < graph.vertices(); ++v) {
             vertices_[v].degree = Index(graph.of(v).size());
         }
-        for (const Index v : left_out) {
+        for (const Index v : excluded) {
             for (const Index to : graph.of(v)) --vertices_[to].degree;
         }
-        for (const Index v : left_out) vertices_[v].degree = -1;
+        for (const Index v : excluded) vertices_[v].degree = -1;
     }
 
     struct Levels {
@@ -34,11 +34,11 @@ class LevelWalk {
 
     /// Appends the component of `start` to `order`: each vertex is followed by its neighbours that
     /// are new, those of least degree first.
-    Levels walk(Index start, std::vector<Index>& order) {
-        ++walks_;
+    Levels search(Index start, std::vector<Index>& order) {
+        ++searches_;
         std::size_t level = order.size();
         order.push_back(start);
-        vertices_[start].seen = walks_;
+        vertices_[start].seen = searches_;
         Levels levels{0, level};
         while (level < order.size()) {
             const std::size_t end = order.size();
@@ -56,12 +56,12 @@ class LevelWalk {
 
   private:
     struct Vertex {
-        Index degree;    ///< -1: left out.
-        Index seen = 0;  ///< The last walk that met it.
+        Index degree;    ///< -1: excluded.
+        Index seen = 0;  ///< The last search that visited it.
     };
 
-    /// Asks for what the vertices that follow in `order` will read: three reads, each of which
-    /// depends on the one before. (Inlined, as compilers drop calls that only ask for memory.)
+    /// Prefetches for the vertices that follow in `order`: three reads, each of which depends on
+    /// the one before. Inlined, as compilers drop calls that only prefetch.
     [[gnu::always_inline]] void prefetch(const std::vector<Index>& order, std::size_t at) const {
         constexpr std::size_t step = 8;
         if (at + 3 * step >= order.size()) return;
@@ -76,18 +76,18 @@ class LevelWalk {
     void add_neighbours(Index vertex, std::vector<Index>& order) {
         const std::size_t first = order.size();
         for (const Index to : graph_.of(vertex)) {
-            if (vertices_[to].seen == walks_ || vertices_[to].degree < 0) continue;
-            vertices_[to].seen = walks_;
+            if (vertices_[to].seen == searches_ || vertices_[to].degree < 0) continue;
+            vertices_[to].seen = searches_;
             order.push_back(to);
         }
-        // Neighbours ascend: equal ones keep their order.
+        // As neighbours ascend, this is the stable order by degree.
         std::ranges::sort(std::span(order).subspan(first), {},
                           [&](Index v) { return std::pair(degree(v), v); });
     }
 
     const PairGraph& graph_;
     std::vector<Vertex> vertices_;
-    Index walks_ = 0;
+    Index searches_ = 0;
 };
 
 }  // namespace
@@ -100,7 +100,7 @@ std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph) {
     for (Index v = 0; v < graph.vertices(); ++v) {
         if (is_dense(graph, v)) dense.push_back(v);
     }
-    LevelWalk walk(graph, dense);
+    BreadthFirstSearch search(graph, dense);
     std::vector<Index> order, component;
     std::vector<char> done(std::size_t(graph.vertices()), 0);
     order.reserve(done.size());
@@ -109,14 +109,14 @@ std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph) {
         if (done[first]) continue;
         Index start = first;
         component.clear();
-        LevelWalk::Levels levels = walk.walk(start, component);
+        BreadthFirstSearch::Levels levels = search.search(start, component);
         for (;;) {
             const auto last_level = component.begin() + Offset(levels.last_level);
             const Index end = *std::min_element(last_level, component.end(), [&](Index a, Index b) {
-                return walk.degree(a) < walk.degree(b);
+                return search.degree(a) < search.degree(b);
             });
             std::vector<Index> other;
-            const LevelWalk::Levels found = walk.walk(end, other);
+            const BreadthFirstSearch::Levels found = search.search(end, other);
             if (found.count <= levels.count) break;
             component.swap(other);
             levels = found;

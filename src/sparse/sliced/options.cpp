@@ -1,11 +1,12 @@
 #include <algorithm>
 
-#include "sparse/sliced/kernels.hpp"
-#include "sparse/stored_value.hpp"
+#include "sparse/sliced/steps.hpp"
 
 namespace tessera {
 
 namespace {
+
+using sliced::has_slices;
 
 constexpr Index largest_slice = 1 << 20;
 constexpr Index largest_window = 1 << 30;

@@ -2,12 +2,13 @@
 #include <limits>
 
 #include "base/phases.hpp"
-#include "sparse/sliced/kernels.hpp"
-#include "sparse/stored_value.hpp"
+#include "sparse/sliced/steps.hpp"
 
 namespace tessera {
 
 namespace {
+
+using namespace sliced;
 
 bool is_one_slice(MatrixFormat format) {
     return format == MatrixFormat::ell || format == MatrixFormat::bell;
@@ -23,6 +24,48 @@ bool is_16_bit(ValueFormat format) {
     return format == ValueFormat::f16 || format == ValueFormat::bf16;
 }
 
+template <class T>
+T read(const Context& context, const T* from) {
+    T value{};
+    copy_to_host(context, std::span<const T>(from, 1), std::span<T>(&value, 1));
+    return value;
+}
+
+/// Block rows of a CSR matrix and the numbers of their blocks.
+struct BlockCounts {
+    Buffer<Index> lengths;
+    Index longest;
+    Offset blocks;
+};
+
+BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block) {
+    const Index block_rows = matrix.rows / block + (matrix.rows % block != 0);
+    Buffer<Index> lengths(context, block_rows);
+    Buffer<Index> longest = copy_to_buffer(context, std::vector<Index>(1));
+    with_block(block, [&](auto b) {
+        for_each_index(context, block_rows, CountBlocks<b>{matrix, lengths.data(), longest.data()});
+    });
+    Buffer<Offset> sums(context, Offset(block_rows) + 1);
+    exclusive_scan(context, block_rows, Lengths{lengths.data()}, sums.data());
+    return {std::move(lengths), read(context, longest.data()),
+            read(context, sums.data() + block_rows)};
+}
+
+/// The block rows by descending length within windows, those of equal length in their order.
+Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Offset window) {
+    const Offset count = counts.lengths.size();
+    Buffer<Index> order(context, count), next(context, count);
+    Buffer<Offset> ones(context, count + 1);
+    for_each_index(context, count, Numbers{order.data()});
+    for (int bit = 0; counts.longest >> bit > 0; ++bit) {
+        const KeyBit key{order.data(), counts.lengths.data(), counts.longest, bit};
+        exclusive_scan(context, count, key, ones.data());
+        for_each_index(context, count, SplitByBit{count, window, key, ones.data(), next.data()});
+        std::swap(order, next);
+    }
+    return order;
+}
+
 /// Where the blocks of a matrix go.
 struct Arrangement {
     FormatOptions options;
@@ -31,7 +74,6 @@ struct Arrangement {
     Buffer<Offset> slice_offsets;
     Buffer<Index> first_columns;
     SlicedPattern pattern;  ///< Without columns.
-    bool has_fill = false;
 };
 
 /// Lanes that share a block row on a GPU: as many as leave each some six blocks (measured:
@@ -79,9 +121,10 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
     const bool pays = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
     if (!may || (wanted == 0 && !pays)) return;
     Buffer<Index> first_columns(context, slices);
-    const Index distance =
-        select(context, &cpu::find_first_columns, TESSERA_IF_CUDA(cuda::find_first_columns))(
-            context, matrix, made.pattern, first_columns.data());
+    Buffer<Index> largest = copy_to_buffer(context, std::vector<Index>(1));
+    for_each_index(context, slices,
+                   FindFirstColumns{matrix, made.pattern, first_columns.data(), largest.data()});
+    const Index distance = read(context, largest.data());
     if (wanted == 16 && distance > farthest) {
         throw InvalidArgument("index=16: block columns of a slice lie " + std::to_string(distance) +
                               " apart, 16 bits reach " + std::to_string(farthest) +
@@ -97,18 +140,14 @@ template <class T>
 Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset nonzeros,
                     FormatOptions options) {
     const Index block = options.block;
-    const BlockCounts counts = select(context, &cpu::count_blocks,
-                                      TESSERA_IF_CUDA(cuda::count_blocks))(context, matrix, block);
+    const BlockCounts counts = count_blocks(context, matrix, block);
     const Index block_rows = Index(counts.lengths.size());
     const Index height = choose_height(context, options, block_rows, Offset(sizeof(T)));
     options.slice_height = height;
     Arrangement made;
     const Index slices = Index((Offset(block_rows) + height - 1) / height);
     const Index window = options.sort_window == 0 ? block_rows : options.sort_window;
-    if (window > 1) {
-        made.permutation = select(context, &cpu::sort_rows, TESSERA_IF_CUDA(cuda::sort_rows))(
-            context, counts, window);
-    }
+    if (window > 1) made.permutation = sort_rows(context, counts, window);
     made.row_lengths = Buffer<Index>(context, Offset(slices) * height);
     made.slice_offsets = Buffer<Offset>(context, Offset(slices) + 1);
     SlicedPattern& pattern = made.pattern;
@@ -120,11 +159,12 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     // A thread loads two 16-bit values at a time: of rows so far apart that the threads of a warp
     // still read x in one piece.
     pattern.paired = context.on_gpu() && is_16_bit(options.values) && window <= 1 && height == 64;
-    const Offset slots =
-        select(context, &cpu::arrange_slices, TESSERA_IF_CUDA(cuda::arrange_slices))(
-            context, counts.lengths, pattern, made.row_lengths.data(), made.slice_offsets.data());
-    // Blocks that reach past the matrix count as such with fill.
-    made.has_fill = counts.blocks * block * block != nonzeros;
+    Buffer<Index> widths = copy_to_buffer(context, std::vector<Index>(std::size_t(slices)));
+    for_each_index(
+        context, pattern.positions(),
+        CopyLengths{pattern, counts.lengths.data(), made.row_lengths.data(), widths.data()});
+    exclusive_scan(context, slices, SliceSlots{widths.data(), height}, made.slice_offsets.data());
+    const Offset slots = read(context, made.slice_offsets.data() + slices);
     made.options = options;
     choose_index(context, matrix, slots, made);
     const int index_bits = made.options.index_bits;
@@ -243,9 +283,11 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
     state->pattern = made.pattern;
     state->pattern.block_columns = state->block_columns.data();
     state->pattern.column_offsets = state->column_offsets.data();
-    select(context, &cpu::fill_columns, TESSERA_IF_CUDA(cuda::fill_columns))(
-        context, from, state->pattern, {state->block_columns.data(), state->column_offsets.data()},
-        !made.has_fill);
+    with_block(block, [&](auto b) {
+        for_each_index(context, made.pattern.positions(),
+                       FillColumns<b>{from, made.pattern, state->block_columns.data(),
+                                      state->column_offsets.data()});
+    });
     SlicedMatrix made_matrix(std::move(state));
     made_matrix.update(context, matrix, scaling);
     return made_matrix;
@@ -261,10 +303,16 @@ void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
     require(scaling.empty() || (rows() == columns() && scaling.size() == std::size_t(matrix.rows)),
             "SlicedMatrix: scaling needs a square matrix and a number for each row");
     const Phase phase(context, "convert", 0);
-    select(context, &cpu::fill_values<T, S>, TESSERA_IF_CUDA((cuda::fill_values<T, S>)))(
-        context, matrix, scaling.empty() ? nullptr : scaling.data(), state_->pattern,
-        options().values, facts().stored_blocks, !state_->arrangement.has_fill,
-        state_->values.data());
+    const SlicedPattern& pattern = state_->pattern;
+    with_stored<T>(options().values, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        with_block(pattern.block, [&](auto b) {
+            for_each_index(context, pattern.positions(),
+                           FillValues<b, Stored, S>{
+                               matrix, scaling.empty() ? nullptr : scaling.data(), pattern,
+                               reinterpret_cast<Stored*>(state_->values.data())});
+        });
+    });
 }
 
 template <class T>

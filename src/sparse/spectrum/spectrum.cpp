@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -6,8 +7,9 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
-#include "sparse/spectrum/kernels.hpp"
+#include "sparse/spectrum/row_sum.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
+#include "tessera/detail/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -114,8 +116,10 @@ double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<
     if (matrix.rows == 0) return 0;
     const Phase phase(context, "bounds",
                       double(matrix.nonzeros) * sizeof(T) + double(matrix.rows) * sizeof(Offset));
-    return select(context, &cpu::largest_row_sum<T>, TESSERA_IF_CUDA(cuda::largest_row_sum<T>))(
-        context, matrix, scaling.empty() ? nullptr : scaling.data());
+    Buffer<std::uint64_t> largest = copy_to_buffer(context, std::vector<std::uint64_t>(1));
+    for_each_index(context, matrix.rows,
+                   RowSum<T>{matrix, scaling.empty() ? nullptr : scaling.data(), largest.data()});
+    return std::bit_cast<double>(copy_to_host(context, largest).front());
 }
 
 template RitzValues lanczos<float>(const Context&, const Operator<float>&, int, std::uint64_t,

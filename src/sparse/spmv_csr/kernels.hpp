@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/dispatch.hpp"
 #include "tessera/csr.hpp"
 
 namespace tessera {
@@ -8,15 +9,11 @@ namespace tessera {
 inline constexpr Offset long_row_chunk = 4096;
 
 // y = alpha A x + beta y as documented in csr.hpp; sizes are checked by the caller.
-namespace cpu {
-template <class T>
-void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
-              const T* x, T beta, T* y);
-}
-namespace cuda {
-template <class T>
-void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
-              const T* x, T beta, T* y);
-}
+// clang-format off
+TESSERA_BACKENDS(
+    template <class T>
+    void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+                  const T* x, T beta, T* y);)
+// clang-format on
 
 }  // namespace tessera

@@ -80,8 +80,7 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
         double(matrix.rows) * (sizeof(Offset) + (beta == T(0) ? 1 : 2) * sizeof(T)) +
         double(matrix.columns) * sizeof(T);
     const Phase phase(context, "spmv", bytes);
-    select(context, &cpu::multiply<T>, TESSERA_IF_CUDA(cuda::multiply<T>))(
-        context, matrix, plan, alpha, x.data(), beta, y.data());
+    TESSERA_RUN(multiply<T>, context, matrix, plan, alpha, x.data(), beta, y.data());
 }
 
 #define TESSERA_INSTANTIATE(T)                                                       \

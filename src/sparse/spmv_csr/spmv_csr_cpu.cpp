@@ -105,10 +105,8 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
     }
 }
 
-template void multiply<float>(const Context&, const CsrView<float>&, const SpmvPlan&, float,
-                              const float*, float, float*);
-template void multiply<double>(const Context&, const CsrView<double>&, const SpmvPlan&, double,
-                               const double*, double, double*);
+template decltype(multiply<float>) multiply<float>;
+template decltype(multiply<double>) multiply<double>;
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

@@ -1,19 +1,18 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/tuning/sparse_h200.hpp"
 #include "sparse/spmv_csr/kernels.hpp"
 
 namespace tessera::cuda {
 
 namespace {
 
-constexpr int threads_a_block = 256;
-
 /// Lanes threads walk each row together; the sum over them is a fixed tree of shuffles. Rows above
 /// `longest` are left to long_rows_kernel.
 template <class T, int Lanes>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(csr_threads)
     rows_kernel(CsrView<T> matrix, Index longest, T alpha, const T* __restrict__ x, T beta, T* y) {
-    const Offset row = (Offset(blockIdx.x) * threads_a_block + threadIdx.x) / Lanes;
+    const Offset row = (Offset(blockIdx.x) * csr_threads + threadIdx.x) / Lanes;
     const int lane = int(threadIdx.x) % Lanes;
     const bool here = row < matrix.rows;
     const Offset begin = here ? matrix.row_offsets[row] : 0;
@@ -37,15 +36,15 @@ __global__ void __launch_bounds__(threads_a_block)
 
 /// One thread block a row.
 template <class T>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(long_row_threads)
     long_rows_kernel(CsrView<T> matrix, const Index* rows, T alpha, const T* __restrict__ x, T beta,
                      T* y) {
-    __shared__ T shared[32];
+    __shared__ T shared[long_row_threads / 32];
     const Index row = rows[blockIdx.x];
     T sum = T(0);
 #pragma unroll 4
     for (Offset k = matrix.row_offsets[row] + threadIdx.x; k < matrix.row_offsets[row + 1];
-         k += 1024) {
+         k += long_row_threads) {
         sum = fma(matrix.values[k], __ldg(&x[matrix.column_indices[k]]), sum);
     }
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -65,7 +64,7 @@ template <class T, int Lanes>
 void launch_rows(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
                  const T* x, T beta, T* y) {
     rows_kernel<T, Lanes>
-        <<<blocks_for(Offset(matrix.rows) * Lanes, threads_a_block), threads_a_block, 0,
+        <<<blocks_for(Offset(matrix.rows) * Lanes, csr_threads), csr_threads, 0,
            stream_of(context)>>>(matrix, plan.long_row_threshold, alpha, x, beta, y);
 }
 
@@ -84,15 +83,13 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
     launches[log2_lanes](context, matrix, plan, alpha, x, beta, y);
     TESSERA_CUDA(cudaGetLastError());
     if (!plan.long_rows.empty()) {
-        long_rows_kernel<<<unsigned(plan.long_rows.size()), 1024, 0, stream_of(context)>>>(
+        long_rows_kernel<<<unsigned(plan.long_rows.size()), long_row_threads, 0, stream_of(context)>>>(
             matrix, plan.long_rows_device.data(), alpha, x, beta, y);
         TESSERA_CUDA(cudaGetLastError());
     }
 }
 
-template void multiply<float>(const Context&, const CsrView<float>&, const SpmvPlan&, float,
-                              const float*, float, float*);
-template void multiply<double>(const Context&, const CsrView<double>&, const SpmvPlan&, double,
-                               const double*, double, double*);
+template decltype(multiply<float>) multiply<float>;
+template decltype(multiply<double>) multiply<double>;
 
 }  // namespace tessera::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/dispatch.hpp"
 #include "tessera/formats.hpp"
 
 namespace tessera {
@@ -18,16 +19,14 @@ struct ProductEnd {
 
 // The products documented in formats.hpp; sizes are checked by the caller. `read_bytes`:
 // FormatFacts::read_bytes.
-namespace cpu {
-template <class T>
-void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
-                   const T* x, const ProductEnd<T>& end);
-}
-namespace cuda {
-template <class T>
-void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
-                   const T* x, const ProductEnd<T>& end);
+// clang-format off
+TESSERA_BACKENDS(
+    template <class T>
+    void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
+                       const T* x, const ProductEnd<T>& end);)
+// clang-format on
 
+namespace cuda {
 template <class Stored, class T>
 struct SlicedTask {
     SlicedPattern matrix;

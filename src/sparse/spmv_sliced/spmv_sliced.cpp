@@ -23,8 +23,7 @@ void run(const Context& context, const SlicedMatrix<T>& matrix, const T* x,
          const ProductEnd<T>& end, double vectors) {
     const Offset bytes = matrix.facts().read_bytes;
     const Phase phase(context, "spmv", double(bytes) + vectors * sizeof(T));
-    select(context, &cpu::multiply_step<T>, TESSERA_IF_CUDA(cuda::multiply_step<T>))(
-        context, matrix.view(), bytes, x, end);
+    TESSERA_RUN(multiply_step<T>, context, matrix.view(), bytes, x, end);
 }
 
 }  // namespace
@@ -40,27 +39,27 @@ void multiply(const Context& context, const SlicedMatrix<T>& matrix, std::type_i
 }
 
 template <class T>
-void SlicedOperator<T>::apply(const Context& context, std::span<const T> x, std::span<T> y) const {
-    multiply(context, matrix_, T(1), x, T(0), y);
+void SlicedMatrix<T>::apply(const Context& context, std::span<const T> x, std::span<T> y) const {
+    multiply(context, *this, T(1), x, T(0), y);
 }
 
 template <class T>
-void SlicedOperator<T>::apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
-                                  T* xy) const {
-    check_vectors(matrix_, {x.size(), y.size()});
+void SlicedMatrix<T>::apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
+                                T* xy) const {
+    check_vectors(*this, {x.size(), y.size()});
     // On a CPU, adding up row by row takes longer than another pass over x and y.
     if (x.empty() || !context.on_gpu()) return Operator<T>::apply_dot(context, x, y, xy);
-    run<T>(context, matrix_, x.data(), {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy},
+    run<T>(context, *this, x.data(), {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy},
            2.0 * double(x.size()));
 }
 
 template <class T>
-void SlicedOperator<T>::apply_step(const Context& context, const RecurrenceStep<T>& step,
-                                   std::span<const T> x, std::span<const T> y, std::span<const T> r,
-                                   std::span<T> next, std::span<T> work) const {
-    check_vectors(matrix_, {x.size(), y.size(), r.size(), next.size(), work.size()});
+void SlicedMatrix<T>::apply_step(const Context& context, const RecurrenceStep<T>& step,
+                                 std::span<const T> x, std::span<const T> y, std::span<const T> r,
+                                 std::span<T> next, std::span<T> work) const {
+    check_vectors(*this, {x.size(), y.size(), r.size(), next.size(), work.size()});
     const int vectors = 2 + (step.before != 0) + (step.given != 0);
-    run<T>(context, matrix_, x.data(), {step, y.data(), r.data(), next.data()},
+    run<T>(context, *this, x.data(), {step, y.data(), r.data(), next.data()},
            vectors * double(x.size()));
 }
 
@@ -70,14 +69,19 @@ std::unique_ptr<Operator<T>> make_operator(const Context& context, const CsrView
     if (options.format == MatrixFormat::csr) {
         return std::make_unique<CsrOperator<T>>(context, matrix);
     }
-    return std::make_unique<SlicedOperator<T>>(SlicedMatrix<T>::from_csr(context, matrix, options));
+    return std::make_unique<SlicedMatrix<T>>(SlicedMatrix<T>::from_csr(context, matrix, options));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template void multiply<T>(const Context&, const SlicedMatrix<T>&, T, std::span<const T>, T, \
-                              std::span<T>);                                                    \
-    template class SlicedOperator<T>;                                                           \
-    template std::unique_ptr<Operator<T>> make_operator<T>(const Context&, const CsrView<T>&,   \
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template void multiply<T>(const Context&, const SlicedMatrix<T>&, T, std::span<const T>, T,    \
+                              std::span<T>);                                                       \
+    template void SlicedMatrix<T>::apply(const Context&, std::span<const T>, std::span<T>) const;  \
+    template void SlicedMatrix<T>::apply_dot(const Context&, std::span<const T>, std::span<T>, T*) \
+        const;                                                                                     \
+    template void SlicedMatrix<T>::apply_step(                                                     \
+        const Context&, const RecurrenceStep<T>&, std::span<const T>, std::span<const T>,          \
+        std::span<const T>, std::span<T>, std::span<T>) const;                                     \
+    template std::unique_ptr<Operator<T>> make_operator<T>(const Context&, const CsrView<T>&,      \
                                                            const FormatOptions&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

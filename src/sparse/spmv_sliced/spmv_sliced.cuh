@@ -4,6 +4,7 @@
 #include "gpu/load.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/sums.cuh"
+#include "gpu/tuning/sparse_h200.hpp"
 #include "sparse/spmv_sliced/kernels.hpp"
 #include "sparse/stored_value.hpp"
 
@@ -136,11 +137,7 @@ __device__ __forceinline__ double store_rows(const SlicedTask<Stored, T>& task, 
     return dot;
 }
 
-inline constexpr int spmv_threads = sum_threads;
-/// Thread blocks that a multiprocessor must hold. With the 64 registers this leaves a thread, the
-/// loads of a batch are all issued before the first is used; unasked the compiler takes 32. One
-/// less where the steps from value to value are no constants and take registers, too.
-inline constexpr int spmv_residency = 4;
+static_assert(spmv_threads == sum_threads);
 
 /// The height of slices if none is requested: a warp reads whole lines of 128 bytes of columns.
 template <class Stored>
@@ -151,16 +148,6 @@ inline constexpr int usual_height = sizeof(Stored) == 2 ? 64 : 32;
 template <int Height, class Stored>
 inline constexpr int rows_a_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1;
 
-/// Blocks of a block row whose loads are under way at a time: those whose values, x and columns
-/// take some forty registers.
-template <int B, int rows, class Stored, class T>
-constexpr int blocks_under_way() {
-    constexpr int registers = rows * (B * B * int(sizeof(Stored)) + B * int(sizeof(T)) + 4) / 4;
-    constexpr int most = B == 1 ? 8 : 3;
-    constexpr int under_way = (rows > 1 ? 42 : 40) / registers;
-    return under_way < 1 ? 1 : under_way < most ? under_way : most;
-}
-
 /// Sliced ELLPACK product. `Lanes` threads in different warps share the rows_a_thread block rows at
 /// adjacent positions and take their blocks in turn, so that a warp is on adjacent positions; their
 /// sums are added in the order of the threads. The columns of a batch of blocks are loaded while
@@ -168,11 +155,11 @@ constexpr int blocks_under_way() {
 /// slices (0: any), block columns kept as Column.
 template <int B, int Lanes, bool Pairs, bool Cached, int Height, class Column, class Stored,
           class T>
-__global__ void __launch_bounds__(spmv_threads, Height > 0 ? spmv_residency : spmv_residency - 1)
+__global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
     lanes_kernel(SlicedTask<Stored, T> task) {
     constexpr int rows = rows_a_thread<Height, Stored>;
     constexpr int groups = spmv_threads / Lanes;
-    constexpr int batch = blocks_under_way<B, rows, Stored, T>();
+    constexpr int batch = spmv_blocks_in_flight(B, rows, sizeof(Stored), sizeof(T));
     constexpr bool has_offsets = sizeof(Column) == sizeof(std::uint16_t);
     using Columns = Pack<Column, rows>;
     using Values = Pack<Stored, rows>;

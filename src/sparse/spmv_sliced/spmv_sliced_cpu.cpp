@@ -7,8 +7,7 @@
 
 namespace tessera::cpu {
 
-template void multiply_step<double>(const Context&, const SlicedView<double>&, Offset,
-                                    const double*, const ProductEnd<double>&);
+template decltype(multiply_step<double>) multiply_step<double>;
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

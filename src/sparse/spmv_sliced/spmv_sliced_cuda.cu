@@ -31,9 +31,7 @@ void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset r
     });
 }
 
-template void multiply_step<float>(const Context&, const SlicedView<float>&, Offset, const float*,
-                                   const ProductEnd<float>&);
-template void multiply_step<double>(const Context&, const SlicedView<double>&, Offset,
-                                    const double*, const ProductEnd<double>&);
+template decltype(multiply_step<float>) multiply_step<float>;
+template decltype(multiply_step<double>) multiply_step<double>;
 
 }  // namespace tessera::cuda

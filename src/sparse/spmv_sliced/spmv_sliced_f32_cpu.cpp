@@ -7,8 +7,7 @@
 
 namespace tessera::cpu {
 
-template void multiply_step<float>(const Context&, const SlicedView<float>&, Offset, const float*,
-                                   const ProductEnd<float>&);
+template decltype(multiply_step<float>) multiply_step<float>;
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

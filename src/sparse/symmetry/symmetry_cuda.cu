@@ -8,7 +8,7 @@ namespace tessera::cuda {
 
 namespace {
 
-/// The row of entry k. A thread an entry, so that a dense row is no harder than others.
+/// The row of entry k, by bisection.
 template <class T>
 __device__ Index row_of(const CsrView<T>& matrix, Offset k) {
     Index row = 0, after = matrix.rows;
@@ -19,9 +19,10 @@ __device__ Index row_of(const CsrView<T>& matrix, Offset k) {
     return row;
 }
 
-/// A thread an entry: its row's largest one so far.
+/// Maximum of |a_ij| by rows; one thread an entry, so that dense rows are balanced.
 template <class T>
 struct RaiseLargest {
+    static constexpr int work = 4;
     CsrView<T> matrix;
     T* largest;
 
@@ -29,8 +30,7 @@ struct RaiseLargest {
         using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
         T* const to = largest + row_of(matrix, k);
         const T value = std::abs(matrix.values[k]);
-        // Most entries of a dense row need not wait for the others. Numbers that are not negative
-        // order as their bits do.
+        // Skips most atomics of a dense row. Nonnegative numbers are ordered as their bits.
         if (value > *static_cast<volatile T*>(to)) {
             atomicMax(reinterpret_cast<Bits*>(to), std::bit_cast<Bits>(value));
         }
@@ -39,6 +39,7 @@ struct RaiseLargest {
 
 template <class T>
 struct CheckEntry {
+    static constexpr int work = 4;
     CsrView<T> matrix;
     const T* largest;
     unsigned long long* fault;

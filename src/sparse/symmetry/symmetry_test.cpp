@@ -10,13 +10,13 @@ namespace {
 
 /// What a check says of a matrix in host memory; "accepted" where it throws nothing.
 template <class T>
-std::string verdict(const CsrMatrix<T>& matrix) {
-    const Context there = test::context();
-    const auto placed = copy_to(there, matrix.view());
+std::string outcome_of(const CsrMatrix<T>& matrix) {
+    const Context device = test::context();
+    const auto placed = copy_to(device, matrix.view());
     try {
-        check_symmetry(there, std::as_const(placed).view(), "test");
-    } catch (const InvalidArgument& refusal) {
-        return refusal.what();
+        check_symmetry(device, std::as_const(placed).view(), "test");
+    } catch (const InvalidArgument& error_message) {
+        return error_message.what();
     }
     return "accepted";
 }
@@ -37,7 +37,7 @@ void expect_each_fault_is_found() {
     auto entries = test::random_symmetric(random, rows, 4, 3);
     for (Index i = 0; i < rows; ++i) entries.add(rows - 1, i, i == 5 ? -64 : 1);
     auto matrix = entries.template matrix<T>();
-    EXPECT_EQ(verdict(matrix), "accepted");
+    EXPECT_EQ(outcome_of(matrix), "accepted");
     const T eps = std::numeric_limits<T>::epsilon();
     for (const Index row : {Index(3), Index(5), Index(400), rows - 2}) {
         const auto text = "(" + std::to_string(row) + ", " + std::to_string(rows - 1) + ")";
@@ -47,17 +47,17 @@ void expect_each_fault_is_found() {
         for (Offset e = matrix.view().row_offsets[row]; e < matrix.view().row_offsets[row + 1]; ++e)
             largest = std::max(largest, std::abs(matrix.view().values[e]));
         largest = std::min(largest, T(64));
-        const T kept = value;
-        value = kept + 900 * eps * largest;
-        EXPECT_EQ(verdict(matrix), "accepted") << text;
-        value = kept + 1100 * eps * largest;
-        const std::string found = verdict(matrix);
+        const T original = value;
+        value = original + 900 * eps * largest;
+        EXPECT_EQ(outcome_of(matrix), "accepted") << text;
+        value = original + 1100 * eps * largest;
+        const std::string found = outcome_of(matrix);
         EXPECT_NE(found.find("test: the matrix is not symmetric: entry " + text + " differs"),
                   std::string::npos)
             << text << ": " << found;
         value = std::numeric_limits<T>::quiet_NaN();
-        EXPECT_NE(verdict(matrix).find("not finite"), std::string::npos) << text;
-        value = kept;
+        EXPECT_NE(outcome_of(matrix).find("not finite"), std::string::npos) << text;
+        value = original;
     }
 }
 
@@ -69,16 +69,16 @@ TEST(symmetry, each_fault_is_found) {
 }
 
 TEST(symmetry, says_what_is_wrong) {
-    EXPECT_EQ(verdict(test::make_csr<double>(0, 0, {}, {})), "accepted");
-    EXPECT_EQ(verdict(test::make_csr<double>(2, 2, {{}, {}}, {{}, {}})), "accepted");
-    EXPECT_EQ(verdict(test::make_csr<double>(2, 2, {{0, 1}, {0}}, {{1, 2}, {2}})), "accepted");
+    EXPECT_EQ(outcome_of(test::make_csr<double>(0, 0, {}, {})), "accepted");
+    EXPECT_EQ(outcome_of(test::make_csr<double>(2, 2, {{}, {}}, {{}, {}})), "accepted");
+    EXPECT_EQ(outcome_of(test::make_csr<double>(2, 2, {{0, 1}, {0}}, {{1, 2}, {2}})), "accepted");
     const auto missing = test::make_csr<double>(3, 3, {{0}, {1}, {1, 2}}, {{1}, {1}, {2, 1}});
-    EXPECT_EQ(verdict(missing),
+    EXPECT_EQ(outcome_of(missing),
               "test: the matrix is not symmetric: entry (2, 1) is stored, but not (1, 2)");
-    EXPECT_NE(verdict(test::make_csr<double>(1, 2, {{0}}, {{1}})).find("square"),
+    EXPECT_NE(outcome_of(test::make_csr<double>(1, 2, {{0}}, {{1}})).find("square"),
               std::string::npos);
     const auto diagonal = test::make_csr<double>(2, 2, {{0}, {1}}, {{1}, {HUGE_VAL}});
-    EXPECT_NE(verdict(diagonal).find("not finite"), std::string::npos);
+    EXPECT_NE(outcome_of(diagonal).find("not finite"), std::string::npos);
 }
 
 }  // namespace tessera

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
 
+#include "base/for_each.hpp"
 #include "base/philox.hpp"
-#include "tessera/types.hpp"
 
+// Bodies of for_each_index, and what these compute for an element.
 namespace tessera {
 
 /// Element i of the uniform sequence of `seed`: in [0, 1), 53 random bits (24 for float).
@@ -26,9 +28,45 @@ TESSERA_HOST_DEVICE inline double normal_element(std::uint64_t seed, Offset i) {
 /// finite number. |k| stays within 500, so that neither over- nor underflows.
 TESSERA_HOST_DEVICE inline double power_below_root(double square, bool inverse) {
     if (!(square > 0) || !std::isfinite(square)) return 1;
-    int k = std::ilogb(std::sqrt(square));
+    int k = (int(std::bit_cast<std::uint64_t>(square) >> 52) - 1023) >> 1;
     k = k < -500 ? -500 : k > 500 ? 500 : k;
-    return std::ldexp(1.0, inverse ? -k : k);
+    return std::bit_cast<double>(std::uint64_t(1023 + (inverse ? -k : k)) << 52);
 }
+
+template <class T>
+struct Fill {
+    static constexpr int work = 1;
+    T value;
+    T* x;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { x[i] = value; }
+};
+
+template <class T>
+struct FillUniform {
+    static constexpr int work = 1;
+    std::uint64_t seed;
+    T* x;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { x[i] = uniform_element<T>(seed, i); }
+};
+
+template <class T>
+struct FillNormal {
+    static constexpr int work = 1;
+    std::uint64_t seed;
+    T* x;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { x[i] = T(normal_element(seed, i)); }
+};
+
+template <class From, class To>
+struct Convert {
+    static constexpr int work = 1;
+    const From* x;
+    To* y;
+    const double* square;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        constexpr bool narrows = sizeof(To) < sizeof(From);
+        y[i] = To(square == nullptr ? x[i] : x[i] * power_below_root(*square, narrows));
+    }
+};
 
 }  // namespace tessera

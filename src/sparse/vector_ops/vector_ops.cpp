@@ -1,7 +1,5 @@
-#include "tessera/vector_ops.hpp"
-
-#include "base/dispatch.hpp"
 #include "base/phases.hpp"
+#include "sparse/vector_ops/elements.hpp"
 #include "sparse/vector_ops/kernels.hpp"
 
 namespace tessera {
@@ -18,8 +16,7 @@ double bytes_of(std::size_t n, int vectors) {
 template <class T>
 void fill(const Context& context, std::type_identity_t<T> value, std::span<T> x) {
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 1));
-    select(context, &cpu::fill<T>, TESSERA_IF_CUDA(cuda::fill<T>))(context, value, x.data(),
-                                                                   Offset(x.size()));
+    for_each_index(context, Offset(x.size()), Fill<T>{value, x.data()});
 }
 
 template <class T>
@@ -32,8 +29,7 @@ void dots(const Context& context, int count, Input<T> x, Input<T> y, T* results)
     require(count >= 0 && x.size() == y.size() * std::size_t(count), "dots: sizes differ");
     const int passes = (count + vectors_a_pass - 1) / vectors_a_pass;
     const Phase phase(context, "dots", bytes_of<T>(y.size(), count + passes));
-    select(context, &cpu::dots<T>, TESSERA_IF_CUDA(cuda::dots<T>))(
-        context, count, x.data(), y.data(), Offset(y.size()), results);
+    TESSERA_RUN(dots<T>, context, count, x.data(), y.data(), Offset(y.size()), results);
 }
 
 template <class T>
@@ -41,8 +37,8 @@ void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<
            Scalar<std::type_identity_t<T>> beta, std::span<T> y) {
     require(x.size() == y.size(), "axpby: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
-    select(context, &cpu::axpbypcz<T>, TESSERA_IF_CUDA(cuda::axpbypcz<T>))(
-        context, alpha, x.data(), T(0), x.data(), beta, y.data(), Offset(y.size()));
+    TESSERA_RUN(axpbypcz<T>, context, alpha, x.data(), T(0), x.data(), beta, y.data(),
+                Offset(y.size()));
 }
 
 template <class T>
@@ -51,8 +47,8 @@ void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, Inp
               Scalar<std::type_identity_t<T>> gamma, std::span<T> z) {
     require(x.size() == z.size() && y.size() == z.size(), "axpbypcz: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(z.size(), 4));
-    select(context, &cpu::axpbypcz<T>, TESSERA_IF_CUDA(cuda::axpbypcz<T>))(
-        context, alpha, x.data(), beta, y.data(), gamma, z.data(), Offset(z.size()));
+    TESSERA_RUN(axpbypcz<T>, context, alpha, x.data(), beta, y.data(), gamma, z.data(),
+                Offset(z.size()));
 }
 
 template <class T>
@@ -62,8 +58,8 @@ void combine(const Context& context, int count, Input<T> x,
     require(count >= 0 && x.size() == y.size() * std::size_t(count), "combine: sizes differ");
     const int passes = (count + vectors_a_pass - 1) / vectors_a_pass;
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), count + 2 * passes));
-    select(context, &cpu::combine<T>, TESSERA_IF_CUDA(cuda::combine<T>))(
-        context, count, x.data(), coefficients, beta, y.data(), Offset(y.size()));
+    TESSERA_RUN(combine<T>, context, count, x.data(), coefficients, beta, y.data(),
+                Offset(y.size()));
 }
 
 template <class T>
@@ -73,16 +69,15 @@ void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha
     require(p.size() == x.size() && q.size() == x.size() && r.size() == x.size(),
             "axpy_pair_dot: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 6));
-    select(context, &cpu::axpy_pair_dot<T>, TESSERA_IF_CUDA(cuda::axpy_pair_dot<T>))(
-        context, alpha, p.data(), q.data(), x.data(), r.data(), rr, Offset(x.size()));
+    TESSERA_RUN(axpy_pair_dot<T>, context, alpha, p.data(), q.data(), x.data(), r.data(), rr,
+                Offset(x.size()));
 }
 
 template <class T>
 void multiply_elementwise(const Context& context, Input<T> d, Input<T> x, std::span<T> y) {
     require(d.size() == y.size() && x.size() == y.size(), "multiply_elementwise: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
-    select(context, &cpu::multiply_elementwise<T>, TESSERA_IF_CUDA(cuda::multiply_elementwise<T>))(
-        context, d.data(), x.data(), y.data(), Offset(y.size()));
+    TESSERA_RUN(multiply_elementwise<T>, context, d.data(), x.data(), y.data(), Offset(y.size()));
 }
 
 template <class T>
@@ -93,8 +88,8 @@ void recurrence_step(const Context& context, const RecurrenceStep<std::type_iden
             "recurrence_step: sizes differ");
     const int passes = 2 + (step.own != 0) + (step.before != 0) + (step.given != 0);
     const Phase phase(context, "vectors", bytes_of<T>(n, passes));
-    select(context, &cpu::recurrence_step<T>, TESSERA_IF_CUDA(cuda::recurrence_step<T>))(
-        context, step, q.data(), x.data(), y.data(), r.data(), next.data(), Offset(n));
+    TESSERA_RUN(recurrence_step<T>, context, step, q.data(), x.data(), y.data(), r.data(),
+                next.data(), Offset(n));
 }
 
 template <class T>
@@ -102,64 +97,38 @@ void multiply_elementwise_dot(const Context& context, Input<T> d, Input<T> x,
                               std::span<std::type_identity_t<T>> y, T* xy) {
     require(d.size() == x.size() && y.size() == x.size(), "multiply_elementwise_dot: sizes differ");
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 3));
-    select(context, &cpu::multiply_elementwise_dot<T>,
-           TESSERA_IF_CUDA(cuda::multiply_elementwise_dot<T>))(context, d.data(), x.data(),
-                                                               y.data(), Offset(x.size()), xy);
-}
-
-template <class T>
-void scaled_square(const Context& context, Input<T> d, Input<T> x, T* result) {
-    require(d.size() == x.size(), "scaled_square: sizes differ");
-    const Phase phase(context, "dots", bytes_of<T>(x.size(), 2));
-    select(context, &cpu::scaled_square<T>, TESSERA_IF_CUDA(cuda::scaled_square<T>))(
-        context, d.data(), x.data(), Offset(x.size()), result);
+    TESSERA_RUN(multiply_elementwise_dot<T>, context, d.data(), x.data(), y.data(),
+                Offset(x.size()), xy);
 }
 
 template <class From, class To>
-void convert(const Context& context, std::span<const From> x, std::span<To> y) {
+void convert(const Context& context, std::span<const From> x, std::span<To> y,
+             const double* square) {
     require(x.size() == y.size(), "convert: sizes differ");
     const Phase phase(context, "vectors", bytes_of<From>(x.size(), 1) + bytes_of<To>(x.size(), 1));
-    select(context, &cpu::convert<From, To>, TESSERA_IF_CUDA((cuda::convert<From, To>)))(
-        context, x.data(), y.data(), Offset(x.size()));
-}
-
-template <class From, class To>
-void narrow(const Context& context, std::span<const From> d, std::span<const From> x,
-            const From* square, std::span<To> y) {
-    require(x.size() == y.size() && (d.empty() || d.size() == x.size()), "narrow: sizes differ");
-    const Phase phase(context, "vectors",
-                      bytes_of<From>(x.size(), d.empty() ? 1 : 2) + bytes_of<To>(x.size(), 1));
-    select(context, &cpu::narrow<From, To>, TESSERA_IF_CUDA((cuda::narrow<From, To>)))(
-        context, d.empty() ? nullptr : d.data(), x.data(), square, y.data(), Offset(x.size()));
-}
-
-template <class From, class To>
-void widen(const Context& context, std::span<const To> d, std::span<const From> x, const To* square,
-           std::span<To> y) {
-    require(x.size() == y.size() && (d.empty() || d.size() == x.size()), "widen: sizes differ");
-    const Phase phase(context, "vectors",
-                      bytes_of<From>(x.size(), 1) + bytes_of<To>(x.size(), d.empty() ? 1 : 2));
-    select(context, &cpu::widen<From, To>, TESSERA_IF_CUDA((cuda::widen<From, To>)))(
-        context, d.empty() ? nullptr : d.data(), x.data(), square, y.data(), Offset(x.size()));
+    for_each_index(context, Offset(x.size()), Convert<From, To>{x.data(), y.data(), square});
 }
 
 template <class T>
 void fill_uniform(const Context& context, std::uint64_t seed, std::span<T> x) {
-    select(context, &cpu::fill_uniform<T>, TESSERA_IF_CUDA(cuda::fill_uniform<T>))(
-        context, seed, x.data(), Offset(x.size()));
+    for_each_index(context, Offset(x.size()), FillUniform<T>{seed, x.data()});
 }
 
 template <class T>
 void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
-    select(context, &cpu::fill_normal<T>, TESSERA_IF_CUDA(cuda::fill_normal<T>))(
-        context, seed, x.data(), Offset(x.size()));
+    for_each_index(context, Offset(x.size()), FillNormal<T>{seed, x.data()});
 }
 
-#define TESSERA_INSTANTIATE_PUBLIC(T) \
-    template decltype(dot<T>) dot<T>; \
-    template decltype(axpby<T>) axpby<T>;
-TESSERA_INSTANTIATE_PUBLIC(float)
-TESSERA_INSTANTIATE_PUBLIC(double)
-TESSERA_INSTANTIATE_VECTOR_OPS
+#define TESSERA_INSTANTIATE(T)                          \
+    TESSERA_INSTANTIATE_VECTOR_OPS(T)                   \
+    template decltype(fill<T>) fill<T>;                 \
+    template decltype(dot<T>) dot<T>;                   \
+    template decltype(axpby<T>) axpby<T>;               \
+    template decltype(fill_uniform<T>) fill_uniform<T>; \
+    template decltype(fill_normal<T>) fill_normal<T>;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+template decltype(convert<double, float>) convert<double, float>;
+template decltype(convert<float, double>) convert<float, double>;
 
 }  // namespace tessera

@@ -104,12 +104,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/context_state.hpp"
 #include "base/parallel.hpp"
 #include "simd/dispatch.hpp"
-#include "sparse/vector_ops/elements.hpp"
 #include "sparse/vector_ops/kernels.hpp"
 
 namespace tessera::cpu {
@@ -156,20 +154,7 @@ void sum_chunks(const Context& context, int count, Offset n, T* results, F&& par
     for (int j = 0; j < count; ++j) results[j] = tree_sum(partial + j * chunks, chunks);
 }
 
-/// y_i = f(i).
-template <class T, class F>
-void map(const Context& context, T* y, Offset n, F&& f) {
-    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) y[i] = f(i);
-    });
-}
-
 }  // namespace
-
-template <class T>
-void fill(const Context& context, T value, T* x, Offset n) {
-    map(context, x, n, [=](Offset) { return value; });
-}
 
 template <class T>
 void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
@@ -245,47 +230,8 @@ void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T*
     });
 }
 
-template <class T>
-void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
-    const auto range = TESSERA_SIMD(context, multiply_range<T>);
-    const auto dot_chunk = TESSERA_SIMD(context, dot_chunk<T>);
-    sum_chunks(context, 1, n, result, [&](int, Offset first, Offset last) {
-        T scaled[reduction_chunk];
-        range(d + first, x + first, scaled, last - first);
-        return dot_chunk(scaled, scaled, last - first);
-    });
-}
-
-template <class From, class To>
-void convert(const Context& context, const From* x, To* y, Offset n) {
-    map(context, y, n, [=](Offset i) { return To(x[i]); });
-}
-
-template <class From, class To>
-void narrow(const Context& context, const From* d, const From* x, const From* square, To* y,
-            Offset n) {
-    const From scale = power_below_root(*square, true);
-    map(context, y, n, [=](Offset i) { return To((d == nullptr ? x[i] : d[i] * x[i]) * scale); });
-}
-
-template <class From, class To>
-void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
-    const To scale = power_below_root(*square, false);
-    map(context, y, n,
-        [=](Offset i) { return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * scale; });
-}
-
-template <class T>
-void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n) {
-    map(context, x, n, [=](Offset i) { return T(uniform_element<T>(seed, i)); });
-}
-
-template <class T>
-void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
-    map(context, x, n, [=](Offset i) { return T(normal_element(seed, i)); });
-}
-
-TESSERA_INSTANTIATE_VECTOR_OPS
+TESSERA_INSTANTIATE_VECTOR_OPS(float)
+TESSERA_INSTANTIATE_VECTOR_OPS(double)
 
 }  // namespace tessera::cpu
 #endif  // HWY_ONCE

@@ -1,5 +1,5 @@
 #include "base/check_cuda.hpp"
-#include "gpu/launch.cuh"
+#include "gpu/for_each.cuh"
 #include "gpu/sums.cuh"
 #include "sparse/vector_ops/elements.hpp"
 #include "sparse/vector_ops/kernels.hpp"
@@ -129,21 +129,6 @@ __global__ void __launch_bounds__(threads_a_block)
     finish_sum(sum, partial, counter, xy);
 }
 
-template <class T>
-__global__ void __launch_bounds__(threads_a_block)
-    scaled_square_kernel(const T* __restrict__ d, const T* __restrict__ x, Offset n, T* partial,
-                         unsigned* counter, T* result) {
-    const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
-    T sum = T(0);
-#pragma unroll
-    for (int k = 0; k < elements_a_thread; ++k) {
-        const Offset i = start + Offset(k) * threads_a_block;
-        const T scaled = i < n ? d[i] * x[i] : T(0);
-        sum = fma(scaled, scaled, sum);
-    }
-    finish_sum(sum, partial, counter, result);
-}
-
 /// `next` may be any of the vectors.
 template <class T>
 __global__ void __launch_bounds__(threads_a_block)
@@ -182,7 +167,7 @@ void map(const Context& context, T* y, Offset n, F f) {
 template <class T, class... Parameters, class... Arguments>
 void launch_sum(const Context& context, Offset n, T* result, void (*kernel)(Parameters...),
                 Arguments... arguments) {
-    if (n == 0) return fill(context, T(0), result, 1);
+    if (n == 0) return for_each_index(context, 1, Fill<T>{T(0), result});
     const unsigned chunks = blocks_for(n, int(reduction_chunk));
     const Sums<T> sums(context, chunks);
     kernel<<<chunks, threads_a_block, 0, stream_of(context)>>>(arguments..., n, sums.partial,
@@ -193,14 +178,9 @@ void launch_sum(const Context& context, Offset n, T* result, void (*kernel)(Para
 }  // namespace
 
 template <class T>
-void fill(const Context& context, T value, T* x, Offset n) {
-    map(context, x, n, [value] __device__(Offset) { return value; });
-}
-
-template <class T>
 void dots(const Context& context, int count, const T* x, const T* y, Offset n, T* results) {
     if (count == 0) return;
-    if (n == 0) return fill(context, T(0), results, Offset(count));
+    if (n == 0) return for_each_index(context, count, Fill<T>{T(0), results});
     constexpr int max_vectors = max_groups * vectors_a_pass;
     for (int first = 0; first < count; first += max_vectors) {
         const int here = std::min(max_vectors, count - first);
@@ -256,41 +236,16 @@ void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T*
     launch_sum(context, n, xy, multiply_dot_kernel<T>, d, x, y);
 }
 
-template <class T>
-void scaled_square(const Context& context, const T* d, const T* x, Offset n, T* result) {
-    launch_sum(context, n, result, scaled_square_kernel<T>, d, x);
-}
-
-template <class From, class To>
-void convert(const Context& context, const From* x, To* y, Offset n) {
-    map(context, y, n, [x] __device__(Offset i) { return To(x[i]); });
-}
-
-template <class From, class To>
-void narrow(const Context& context, const From* d, const From* x, const From* square, To* y,
-            Offset n) {
-    map(context, y, n, [d, x, square] __device__(Offset i) {
-        return To((d == nullptr ? x[i] : d[i] * x[i]) * power_below_root(*square, true));
-    });
-}
-
-template <class From, class To>
-void widen(const Context& context, const To* d, const From* x, const To* square, To* y, Offset n) {
-    map(context, y, n, [d, x, square] __device__(Offset i) {
-        return (d == nullptr ? To(x[i]) : d[i] * To(x[i])) * power_below_root(*square, false);
-    });
-}
-
-template <class T>
-void fill_uniform(const Context& context, std::uint64_t seed, T* x, Offset n) {
-    map(context, x, n, [seed] __device__(Offset i) { return uniform_element<T>(seed, i); });
-}
-
-template <class T>
-void fill_normal(const Context& context, std::uint64_t seed, T* x, Offset n) {
-    map(context, x, n, [seed] __device__(Offset i) { return T(normal_element(seed, i)); });
-}
-
-TESSERA_INSTANTIATE_VECTOR_OPS
+#define TESSERA_FOR_EACH(...) \
+    template void for_each_index(const Context&, Offset, const __VA_ARGS__&);
+#define TESSERA_INSTANTIATE(T)        \
+    TESSERA_INSTANTIATE_VECTOR_OPS(T) \
+    TESSERA_FOR_EACH(Fill<T>)         \
+    TESSERA_FOR_EACH(FillUniform<T>)  \
+    TESSERA_FOR_EACH(FillNormal<T>)
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+TESSERA_FOR_EACH(Convert<double, float>)
+TESSERA_FOR_EACH(Convert<float, double>)
 
 }  // namespace tessera::cuda

@@ -5,18 +5,18 @@
 #include "precond/block_jacobi/storage/block_formats.hpp"
 #include "simd/dispatch.hpp"
 
-#ifndef TESSERA_STORED_BLOCKS_CPU_ONCE
-#define TESSERA_STORED_BLOCKS_CPU_ONCE
+#ifndef TESSERA_APPLY_CPU_ONCE
+#define TESSERA_APPLY_CPU_ONCE
 namespace tessera::cpu {
 namespace {
 
-constexpr Index most_rows = 64;
+constexpr Index max_rows = 64;
 
-/// Vectors that a block is multiplied with at once, where there are as many.
-constexpr Index vectors_together = 4;
+/// Vectors that share one pass over a block.
+constexpr Index vectors_at_once = 4;
 
-/// Bytes and elements that a vector may reach beyond the end of a block.
-constexpr Index overhang = 64;
+/// Bytes, and elements, by which SIMD loads and stores may pass the end of a block.
+constexpr Index overread = 64;
 
 template <class T>
 struct Columns {
@@ -34,32 +34,33 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The first `count` of the adjacent values at `from`, zeros behind them: what lies there may be
-/// numbers that arithmetic is slow with.
+/// The first `count` of the adjacent values at `from`, then zeros: other values might be subnormal,
+/// with which arithmetic is slow.
 template <bool whole, class D>
-HWY_INLINE hn::Vec<D> load_first(D d, const std::byte* from, Index count) {
+HWY_INLINE hn::Vec<D> load_prefix(D d, const std::byte* from, Index count) {
     const auto values = hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(from));
     if constexpr (whole) return values;
     return hn::IfThenElseZero(hn::FirstN(d, std::size_t(count)), values);
 }
 
-/// The first `count` of adjacent stored values, all that the vector holds where `whole`.
+/// The first `count` of adjacent stored values, converted; the full vector where `whole`.
 template <bool whole, BlockPrecision format, class D>
-HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at, Index count) {
+HWY_INLINE hn::Vec<D> load_widened(Format<format> format_tag, D d, const std::byte* at,
+                                   Index count) {
     const hn::Rebind<std::uint32_t, D> words;
     if constexpr (format == BlockPrecision::f64) {
-        return load_first<whole>(d, at, count);
+        return load_prefix<whole>(d, at, count);
     } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
-        return hn::PromoteTo(d, load_wide<whole>(known, hn::Rebind<float, D>(), at, count));
+        return hn::PromoteTo(d, load_widened<whole>(format_tag, hn::Rebind<float, D>(), at, count));
     } else if constexpr (format == BlockPrecision::f32) {
-        return load_first<whole>(d, at, count);
+        return load_prefix<whole>(d, at, count);
     } else {
-        const auto half = load_first<whole>(hn::Rebind<std::uint16_t, D>(), at, count);
+        const auto half = load_prefix<whole>(hn::Rebind<std::uint16_t, D>(), at, count);
         if constexpr (format == BlockPrecision::bf16) {
             return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
         } else {
             static_assert(format == BlockPrecision::f16);
-#if HWY_TARGET == HWY_SSE4  // Highway's own conversion makes numbers of infinity and NaN there.
+#if HWY_TARGET == HWY_SSE4  // There Highway's conversion turns infinity and NaN into numbers.
             const auto bits = hn::PromoteTo(words, half);
             const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(words, 0x7fff)));
             const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(words, 0x8000)));
@@ -75,11 +76,11 @@ HWY_INLINE hn::Vec<D> load_wide(Format<format> known, D d, const std::byte* at, 
     }
 }
 
-/// The first of `rows` more rows of z = X r, `Parts` vectors of them, for `Vectors` columns of z
-/// and r. Sums stay in registers, so that the short loops over them must be unrolled.
+/// `Parts` SIMD vectors of rows of z = X r, of `rows` that are left, for `Vectors` columns of z and
+/// r. Sums stay in registers, so the short loops over them must be unrolled.
 template <int Parts, int Vectors, BlockPrecision format, class D, class T>
-HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, Index rows, const std::byte* x,
-                              const Columns<const T>& r, const Columns<T>& z) {
+HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index rows,
+                              const std::byte* x, const Columns<const T>& r, const Columns<T>& z) {
     const Index lanes = Index(hn::Lanes(d));
     const Offset r_leading = r.leading;
     hn::Vec<D> sum[Parts][Vectors];
@@ -93,10 +94,10 @@ HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, Index rows, co
         hn::Vec<D> value[Parts];
 #pragma GCC unroll 4
         for (int p = 0; p < Parts - 1; ++p) {
-            value[p] = load_wide<true>(known, d, x + p * lanes * bytes_of(format), lanes);
+            value[p] = load_widened<true>(format_tag, d, x + p * lanes * bytes_of(format), lanes);
         }
-        value[Parts - 1] = load_wide<false>(known, d, x + (Parts - 1) * lanes * bytes_of(format),
-                                            rows - (Parts - 1) * lanes);
+        value[Parts - 1] = load_widened<false>(
+            format_tag, d, x + (Parts - 1) * lanes * bytes_of(format), rows - (Parts - 1) * lanes);
 #pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) {
             const auto factors = hn::Set(d, factor[v * r_leading]);
@@ -113,37 +114,36 @@ HWY_INLINE void multiply_rows(Format<format> known, D d, Index n, Index rows, co
     }
 }
 
-/// z = X r for a block and `Vectors` columns; up to a vector of values, and of rows of z, behind
-/// its end are touched.
+/// z = X r for a block and `Vectors` columns; reads and writes up to a SIMD vector past its end.
 template <int Vectors, BlockPrecision format, class T>
-HWY_INLINE void multiply_block(Format<format> known, Index n, const std::byte* x,
+HWY_INLINE void multiply_block(Format<format> format_tag, Index n, const std::byte* x,
                                const Columns<const T>& r, const Columns<T>& z) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
-    constexpr int most = Vectors > 1 ? 2 : 4;
-    for (Index i = 0; i < n; i += most * lanes) {
+    constexpr int max_parts = Vectors > 1 ? 2 : 4;
+    for (Index i = 0; i < n; i += max_parts * lanes) {
         const std::byte* from = x + i * bytes_of(format);
         const Columns<T> to{z.at(i, 0), z.leading};
         const Index parts = (n - i + lanes - 1) / lanes;
         if (parts == 1) {
-            multiply_rows<1, Vectors>(known, d, n, n - i, from, r, to);
-        } else if (parts == 2 || most == 2) {
-            multiply_rows<2, Vectors>(known, d, n, n - i, from, r, to);
+            multiply_rows<1, Vectors>(format_tag, d, n, n - i, from, r, to);
+        } else if (parts == 2 || max_parts == 2) {
+            multiply_rows<2, Vectors>(format_tag, d, n, n - i, from, r, to);
         } else if (parts == 3) {
-            multiply_rows<most - 1, Vectors>(known, d, n, n - i, from, r, to);
+            multiply_rows<max_parts - 1, Vectors>(format_tag, d, n, n - i, from, r, to);
         } else {
-            multiply_rows<most, Vectors>(known, d, n, n - i, from, r, to);
+            multiply_rows<max_parts, Vectors>(format_tag, d, n, n - i, from, r, to);
         }
     }
 }
 
-/// z = X^T r likewise: sums of each lane, then over the lanes.
+/// z = X^T r likewise: partial sums in each lane, then their sum.
 template <int Vectors, BlockPrecision format, class T>
-HWY_INLINE void multiply_transposed(Format<format> known, Index n, const std::byte* x,
+HWY_INLINE void multiply_transposed(Format<format> format_tag, Index n, const std::byte* x,
                                     const Columns<const T>& r, const Columns<T>& z) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
-    HWY_ALIGN T factors[Vectors * (most_rows + hn::MaxLanes(d))];
+    HWY_ALIGN T factors[Vectors * (max_rows + hn::MaxLanes(d))];
     const Index padded = (n + lanes - 1) / lanes * lanes;
     for (Index v = 0; v < Vectors; ++v) {
         for (Index j = 0; j < padded; ++j) factors[v * padded + j] = j < n ? *r.at(j, v) : T(0);
@@ -154,7 +154,7 @@ HWY_INLINE void multiply_transposed(Format<format> known, Index n, const std::by
         for (int v = 0; v < Vectors; ++v) sum[v] = hn::Zero(d);
         for (Index j = 0; j < n; j += lanes) {
             const auto value =
-                load_wide<false>(known, d, x + (i * n + j) * bytes_of(format), n - j);
+                load_widened<false>(format_tag, d, x + (i * n + j) * bytes_of(format), n - j);
 #pragma GCC unroll 4
             for (int v = 0; v < Vectors; ++v) {
                 sum[v] = hn::MulAdd(value, hn::LoadU(d, factors + v * padded + j), sum[v]);
@@ -167,72 +167,72 @@ HWY_INLINE void multiply_transposed(Format<format> known, Index n, const std::by
 
 /// All columns of one block.
 template <bool transposed, BlockPrecision format, class T>
-HWY_INLINE void multiply_columns(Format<format> known, Index n, const std::byte* x, Index vectors,
-                                 Columns<const T> r, Columns<T> z) {
+HWY_INLINE void multiply_columns(Format<format> format_tag, Index n, const std::byte* x,
+                                 Index vectors, Columns<const T> r, Columns<T> z) {
     const auto multiply = [&](auto together) HWY_ATTR {
         constexpr int columns = decltype(together)::value;
         if constexpr (transposed) {
-            multiply_transposed<columns>(known, n, x, r, z);
+            multiply_transposed<columns>(format_tag, n, x, r, z);
         } else {
-            multiply_block<columns>(known, n, x, r, z);
+            multiply_block<columns>(format_tag, n, x, r, z);
         }
         r.values += columns * r.leading;
         z.values += columns * z.leading;
         vectors -= columns;
     };
-    while (vectors >= vectors_together) {
-        multiply(std::integral_constant<int, vectors_together>());
+    while (vectors >= vectors_at_once) {
+        multiply(std::integral_constant<int, vectors_at_once>());
     }
     while (vectors > 0) multiply(std::integral_constant<int, 1>());
 }
 
-/// A block whose vectors would reach beyond what may be touched.
+/// A block at the end of a range, where accesses past its end are not allowed: by copies.
 template <bool transposed, BlockPrecision format, class T>
-void multiply_last(Format<format> known, Index n, const std::byte* x, Index vectors,
+void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index vectors,
                    const Columns<const T>& r, const Columns<T>& z) {
-    alignas(64) std::byte values[most_rows * most_rows * sizeof(T) + overhang];
-    alignas(64) T result[most_rows + overhang];
+    alignas(64) std::byte values[max_rows * max_rows * sizeof(T) + overread];
+    alignas(64) T result[max_rows + overread];
     const std::size_t bytes = std::size_t(n * n * bytes_of(format));
     std::memcpy(values, x, bytes);
-    std::memset(values + bytes, 0, overhang);
+    std::memset(values + bytes, 0, overread);
     for (Index v = 0; v < vectors; ++v) {
-        multiply_columns<transposed>(known, n, values, 1, Columns<const T>{r.at(0, v), r.leading},
+        multiply_columns<transposed>(format_tag, n, values, 1,
+                                     Columns<const T>{r.at(0, v), r.leading},
                                      Columns<T>{result, 0});
         std::memcpy(z.at(0, v), result, std::size_t(n) * sizeof(T));
     }
 }
 
-/// Blocks first .. last-1. Whole vectors run over the end of a block, into values of the next
-/// blocks (unused sums) and rows of the next blocks (written again in their turn), as long as those
-/// belong to this range.
+/// Blocks first .. last-1. Full SIMD vectors pass the end of a block, into values of the next ones
+/// (unused sums) and rows of the next ones (overwritten later), as long as those are in this range.
 template <bool transposed, class T>
 void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index vectors,
                      const Columns<const T>& r, const Columns<T>& z) {
     const Index* const rows = blocks.block_offsets;
-    const auto block = [&](auto known, Index b, auto&& multiply) HWY_ATTR {
-        multiply(known, rows[b + 1] - rows[b], blocks.bytes + blocks.starts[b] * blocks.unit,
-                 vectors, Columns<const T>{r.at(rows[b], 0), r.leading},
+    const auto block = [&](auto format_tag, Index b, auto&& multiply) HWY_ATTR {
+        multiply(format_tag, rows[b + 1] - rows[b], blocks.block(b), vectors,
+                 Columns<const T>{r.at(rows[b], 0), r.leading},
                  Columns<T>{z.at(rows[b], 0), z.leading});
     };
-    Index whole = last;  // Blocks that have enough behind them.
+    Index whole = last;  // Blocks before it have enough bytes and rows after them.
     while (whole > first &&
-           (rows[last] - rows[whole] < overhang / Index(sizeof(T)) ||
-            (blocks.starts[last] - blocks.starts[whole]) * blocks.unit < overhang)) {
+           (rows[last] - rows[whole] < overread / Index(sizeof(T)) ||
+            (blocks.starts[last] - blocks.starts[whole]) * blocks.unit < overread)) {
         --whole;
     }
     for (Index b = first, next = first; b < last; b = next) {
-        const BlockPrecision format = blocks.formats == nullptr ? blocks.format : blocks.formats[b];
+        const BlockPrecision format = blocks.format_of(b);
         next = blocks.formats == nullptr ? last : b + 1;
         while (next < last && blocks.formats[next] == format) ++next;
-        with_format<T>(format, [&](auto known) HWY_ATTR {
+        with_format<T>(format, [&](auto format_tag) HWY_ATTR {
             Index k = b;
             for (; k < next && k < whole; ++k) {
-                block(known, k,
+                block(format_tag, k,
                       [](auto... given) HWY_ATTR { multiply_columns<transposed>(given...); });
             }
             for (; k < next; ++k) {
-                block(known, k,
-                      [](auto... given) HWY_ATTR { multiply_last<transposed>(given...); });
+                block(format_tag, k,
+                      [](auto... given) HWY_ATTR { multiply_tail<transposed>(given...); });
             }
         });
     }
@@ -252,68 +252,22 @@ void multiply_range(const StoredBlocks& blocks, batched::Transpose transpose, In
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-
-#include "base/parallel.hpp"
+#include "precond/block_jacobi/block_ranges.hpp"
 
 namespace tessera::cpu {
-
-namespace {
-
-/// f(first, last) for ranges of blocks with about as many bytes, one a thread.
-template <class F>
-void for_equal_bytes(const Context& context, const StoredBlocks& blocks, F&& f) {
-    if (blocks.count == 0) return;
-    const Offset* starts = blocks.starts;
-    const Offset units = starts[blocks.count];
-    const Offset parts =
-        std::clamp<Offset>(units * blocks.unit / (8 * parallel_grain), 1, context.threads());
-    const auto boundary = [&](Offset part) {
-        const Offset wanted = units * part / parts;
-        return Index(std::lower_bound(starts, starts + blocks.count, wanted) - starts);
-    };
-    parallel_parts(context.threads(), parts, parts, [&](Offset part, Offset, Offset) {
-        f(boundary(part), part + 1 < parts ? boundary(part + 1) : blocks.count);
-    });
-}
-
-}  // namespace
 
 template <class T>
 void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
            Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
     const auto multiply = TESSERA_SIMD(context, multiply_range<T>);
-    for_equal_bytes(context, blocks, [&](Index first, Index last) {
-        multiply(blocks, transpose, first, last, vectors, {r, r_leading}, {z, z_leading});
-    });
+    for_block_ranges(
+        context, blocks.count, blocks.starts, blocks.unit, [&](Index first, Index last) {
+            multiply(blocks, transpose, first, last, vectors, {r, r_leading}, {z, z_leading});
+        });
 }
 
-template <class T>
-void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets,
-            T* values) {
-    for_equal_bytes(context, blocks, [&](Index first, Index last) {
-        for (Index b = first; b < last; ++b) {
-            const Offset entries = entry_offsets[b + 1] - entry_offsets[b];
-            const std::byte* const from = blocks.bytes + blocks.starts[b] * blocks.unit;
-            T* const to = values + entry_offsets[b];
-            with_format<T>(
-                blocks.formats == nullptr ? blocks.format : blocks.formats[b], [&](auto known) {
-                    constexpr BlockPrecision format = known.value;
-                    for (Offset e = 0; e < entries; ++e) {
-                        to[e] = widen<T, format>(stored_bits<format>(from + e * bytes_of(format)));
-                    }
-                });
-        }
-    });
-}
-
-#define TESSERA_INSTANTIATE(T)                                                             \
-    template void apply<T>(const Context&, const StoredBlocks&, batched::Transpose, Index, \
-                           const T*, Offset, T*, Offset);                                  \
-    template void expand<T>(const Context&, const StoredBlocks&, const Offset*, T*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(apply<float>) apply<float>;
+template decltype(apply<double>) apply<double>;
 
 }  // namespace tessera::cpu
 #endif

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int threads = large_apply_threads;
 constexpr int team = 64;  ///< Threads of a group.
-constexpr int warps = threads / 32;
 
-/// z_b = X_b r_b, a thread a row, straight from global memory. The sums are those of the pipeline.
+/// Block-diagonal matrix times vectors: one thread a row, values read from global memory. The order
+/// of the sums is that of the pipeline.
 template <class T, int Vectors, bool Transposed>
 __global__ void __launch_bounds__(threads)
     apply_rows_kernel(StoredBlocks blocks, Index vectors, const T* r, Offset r_leading, T* z,
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(threads)
     const int n = __ldg(blocks.block_offsets + block + 1) - first_row;
     const int in_block = row - first_row;
     const std::byte* const bytes = blocks.bytes + __ldg(blocks.starts + block) * blocks.unit;
-    with_format<T>(blocks.formats == nullptr ? blocks.format : blocks.formats[block], [&](auto f) {
+    with_format<T>(blocks.format_of(block), [&](auto f) {
         constexpr BlockPrecision format = decltype(f)::value;
         for (Index vector = 0; vector < vectors; vector += Vectors) {
             T sum[Vectors] = {};
@@ -72,32 +72,6 @@ __global__ void __launch_bounds__(threads)
     });
 }
 
-template <class T, int Vectors, bool Transposed>
-void launch_apply_rows(const Context& context, const StoredBlocks& blocks, Index vectors,
-                       const T* r, Offset r_leading, T* z, Offset z_leading) {
-    apply_rows_kernel<T, Vectors, Transposed>
-        <<<blocks_for(blocks.group_count, threads / team), threads, 0, stream_of(context)>>>(
-            blocks, vectors, r, r_leading, z, z_leading);
-    TESSERA_CUDA(cudaGetLastError());
-}
-
-/// A warp a block.
-template <class T>
-__global__ void __launch_bounds__(threads)
-    expand_kernel(StoredBlocks blocks, const Offset* entry_offsets, T* values) {
-    const Index block = Index(blockIdx.x) * warps + Index(threadIdx.x) / 32;
-    if (block >= blocks.count) return;
-    const Offset start = entry_offsets[block];
-    const int entries = int(entry_offsets[block + 1] - start);
-    const std::byte* const bytes = blocks.bytes + blocks.starts[block] * blocks.unit;
-    with_format<T>(blocks.formats == nullptr ? blocks.format : blocks.formats[block], [&](auto f) {
-        constexpr BlockPrecision format = decltype(f)::value;
-        for (int e = int(threadIdx.x) % 32; e < entries; e += 32) {
-            values[start + e] = widen<T, format>(stored_bits<format>(bytes + e * bytes_of(format)));
-        }
-    });
-}
-
 }  // namespace
 
 template <class T>
@@ -105,32 +79,19 @@ void apply(const Context& context, const StoredBlocks& blocks, batched::Transpos
            Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
     if (blocks.count == 0 || vectors <= 0) return;
     if (blocks.largest <= 32 && supports_bulk_copies()) {
-        apply_pipeline(context, blocks, transpose, vectors, r, r_leading, z, z_leading);
-        return;
+        return apply_pipeline(context, blocks, transpose, vectors, r, r_leading, z, z_leading);
     }
     const bool transposed = transpose == batched::Transpose::yes;
-    const auto launch =
-        vectors == 1 ? transposed ? launch_apply_rows<T, 1, true> : launch_apply_rows<T, 1, false>
-        : transposed ? launch_apply_rows<T, 4, true>
-                     : launch_apply_rows<T, 4, false>;
-    launch(context, blocks, vectors, r, r_leading, z, z_leading);
-}
-
-template <class T>
-void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets,
-            T* values) {
-    if (blocks.count == 0) return;
-    expand_kernel<T><<<blocks_for(blocks.count, warps), threads, 0, stream_of(context)>>>(
-        blocks, entry_offsets, values);
+    const auto kernel =
+        vectors == 1 ? transposed ? apply_rows_kernel<T, 1, true> : apply_rows_kernel<T, 1, false>
+        : transposed ? apply_rows_kernel<T, 4, true>
+                     : apply_rows_kernel<T, 4, false>;
+    kernel<<<blocks_for(blocks.group_count, threads / team), threads, 0, stream_of(context)>>>(
+        blocks, vectors, r, r_leading, z, z_leading);
     TESSERA_CUDA(cudaGetLastError());
 }
 
-#define TESSERA_INSTANTIATE(T)                                                             \
-    template void apply<T>(const Context&, const StoredBlocks&, batched::Transpose, Index, \
-                           const T*, Offset, T*, Offset);                                  \
-    template void expand<T>(const Context&, const StoredBlocks&, const Offset*, T*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(apply<float>) apply<float>;
+template decltype(apply<double>) apply<double>;
 
 }  // namespace tessera::cuda

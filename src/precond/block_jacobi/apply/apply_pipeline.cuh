@@ -8,7 +8,7 @@
 #include "gpu/pack.cuh"
 #include "precond/block_jacobi/apply/block_pipeline_one_size.cuh"
 
-/// z_b = X_b r_b for blocks of up to 32 rows, by warps that each take chunks of them.
+/// Products with stored blocks of up to 32 rows: each warp runs a pipeline of bulk copies (TMA).
 namespace tessera::cuda {
 
 /// f(v) for the first `count` of `Most` vectors.
@@ -25,8 +25,8 @@ __device__ __forceinline__ void for_vectors(Index count, F&& f) {
     }
 }
 
-/// Copies factors to the stages, in the order in which they are used: for each chunk all vectors,
-/// some at once.
+/// Copies the elements of r to the stages (cp.async), in order of use: for each chunk all vectors,
+/// Shape::vectors at once.
 template <class T, class Pipeline, class Shape>
 class FactorCopies {
   public:
@@ -39,7 +39,7 @@ class FactorCopies {
           r_(r),
           leading_(leading) {}
 
-    /// The next ones, to the factors of a stage.
+    /// Starts the copies of the next vectors to a stage.
     __device__ __forceinline__ void start(int stage) {
         if (chunk_ < pipeline_.chunks()) {
             T* const to = pipeline_.template factors<T>(stage);
@@ -72,25 +72,25 @@ class FactorCopies {
     Offset leading_;
 };
 
-/// Adds the products of a row with the factors of its block, column by column; these begin at a
-/// multiple of `Width`.
+/// Dot products of a row with the vectors, columns ascending; `factor` is aligned to `Width`
+/// values.
 template <int Width, class Shape, BlockPrecision format, class T>
 __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, int n,
                                         const T* factor, T (&sum)[Shape::vectors]) {
     constexpr int together = 4;
     const int step = n * bytes_of(format);
     const auto add = [&](auto columns, auto width, int count) {
-        constexpr int most = decltype(columns)::value;
+        constexpr int max_columns = decltype(columns)::value;
         constexpr int wide = decltype(width)::value;
-        T x[most];
+        T x[max_columns];
 #pragma unroll
-        for (int u = 0; u < most; ++u) {
+        for (int u = 0; u < max_columns; ++u) {
             if (u < count) x[u] = widen<T, format>(stored_bits<format>(value + u * step));
         }
 #pragma unroll
         for (int v = 0; v < Shape::vectors; ++v) {
 #pragma unroll
-            for (int u = 0; u < most; u += wide) {
+            for (int u = 0; u < max_columns; u += wide) {
                 if (u >= count) continue;
                 const auto run =
                     *reinterpret_cast<const Pack<T, wide>*>(factor + v * Shape::factor_stride + u);
@@ -131,26 +131,27 @@ __device__ __forceinline__ void sum_column(Format<format>, const std::byte* valu
 }
 
 template <bool Transposed, class Shape, class T>
-__device__ __forceinline__ void sum_share(const RowShare& share, const T* factors,
-                                          T (&sum)[Shape::vectors]) {
-    const T* const factor = factors + share.factor;
+__device__ __forceinline__ void sum_lane_row(const LaneRow& lane_row, const T* factors,
+                                             T (&sum)[Shape::vectors]) {
+    const T* const factor = factors + lane_row.factor;
     if constexpr (Transposed) {
-        with_format<T>(share.format, [&](auto format) {
-            const int skipped = share.in_block * share.n * bytes_of(decltype(format)::value);
-            sum_column<Shape>(format, share.block + skipped, share.n, share.in_block, factor, sum);
+        with_format<T>(lane_row.format, [&](auto format) {
+            const int skipped = lane_row.in_block * lane_row.n * bytes_of(decltype(format)::value);
+            sum_column<Shape>(format, lane_row.block + skipped, lane_row.n, lane_row.in_block,
+                              factor, sum);
         });
     } else {
         const auto sum_by = [&](auto width) {
-            with_format<T>(share.format, [&](auto format) {
-                const int skipped = share.in_block * bytes_of(decltype(format)::value);
-                sum_row<decltype(width)::value, Shape>(format, share.block + skipped, share.n,
+            with_format<T>(lane_row.format, [&](auto format) {
+                const int skipped = lane_row.in_block * bytes_of(decltype(format)::value);
+                sum_row<decltype(width)::value, Shape>(format, lane_row.block + skipped, lane_row.n,
                                                        factor, sum);
             });
         };
-        // 0 for a lane without a row.
-        const bool wide = share.factor % Shape::widest == 0 || share.n == 0;
+        // Lanes without a row have n = 0.
+        const bool wide = lane_row.factor % Shape::pack_width == 0 || lane_row.n == 0;
         if (__all_sync(full_warp, wide)) {
-            sum_by(std::integral_constant<int, Shape::widest>());
+            sum_by(std::integral_constant<int, Shape::pack_width>());
         } else {
             sum_by(std::integral_constant<int, 1>());
         }
@@ -163,11 +164,11 @@ __device__ __forceinline__ void apply_chunk(const Pipeline& pipeline, Index chun
                                             const T* factors, Index count, T* to, Offset leading) {
 #pragma unroll
     for (int q = 0; q < Shape::groups; ++q) {
-        const RowShare share = pipeline.share(chunk, stage, q);
+        const LaneRow lane_row = pipeline.lane_row(chunk, stage, q);
         T sum[Shape::vectors] = {};
-        sum_share<Transposed, Shape>(share, factors, sum);
-        if (share.n == 0) continue;
-        T* own = to + share.row;
+        sum_lane_row<Transposed, Shape>(lane_row, factors, sum);
+        if (lane_row.n == 0) continue;
+        T* own = to + lane_row.row;
         for_vectors<Shape::vectors>(count, [&](int v) {
             *own = sum[v];
             own += leading;
@@ -175,8 +176,9 @@ __device__ __forceinline__ void apply_chunk(const Pipeline& pipeline, Index chun
     }
 }
 
-/// z_b = X_b r_b, or X_b^T r_b: a warp takes chunks of blocks from its pipeline, a lane a row of
-/// each group; the sum of a row runs over its columns in ascending order.
+/// Block-diagonal matrix times vectors, z_b = X_b r_b or X_b^T r_b. Each warp consumes chunks of
+/// blocks from its own pipeline of bulk copies; one lane computes one row of each group, columns in
+/// ascending order.
 template <class T, ApplyKernel Kernel>
 __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).thread_blocks)
     apply_pipeline_kernel(StoredBlocks blocks, int value_bytes, Index vectors, const T* r,
@@ -191,7 +193,8 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
     Pipeline pipeline(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first,
                       step);
     FactorCopies<T, Pipeline, Shape> factors(pipeline, first, step, vectors, r, r_leading);
-    // The blocks are not being written (stored_blocks.hpp): they come while kernels before end.
+    // Blocks are never written by a running kernel (stored_blocks.hpp): their copies may start
+    // early.
 #pragma unroll 1
     for (int s = 0; s < Shape::stages; ++s) pipeline.produce(s);
     wait_for_prior_kernels();
@@ -221,15 +224,15 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
     }
 }
 
-/// Thread blocks of a launch of which `needed` have work and the GPU holds `held` at once.
-inline unsigned thread_blocks_of(const ApplyLaunch& launch, unsigned needed, unsigned held) {
-    unsigned rounds = launch.rounds;
-    if (launch.even) {
-        rounds = 1;
-        while (2 * rounds <= launch.rounds && Offset(2) * rounds * held <= needed) rounds *= 2;
-        if (rounds >= 8) return needed;
+/// Thread blocks of a launch of which `needed` have work and `resident` fit the GPU at once.
+inline unsigned grid_size(const ApplyLaunch& launch, unsigned needed, unsigned resident) {
+    unsigned waves = launch.waves;
+    if (launch.power_of_two) {
+        waves = 1;
+        while (2 * waves <= launch.waves && Offset(2) * waves * resident <= needed) waves *= 2;
+        if (waves >= 8) return needed;
     }
-    return unsigned(std::min(Offset(needed), Offset(rounds) * held));
+    return unsigned(std::min(Offset(needed), Offset(waves) * resident));
 }
 
 template <class T, ApplyKernel Kernel>
@@ -243,13 +246,13 @@ void launch_apply(const Context& context, const StoredBlocks& blocks, const Appl
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, context.device()));
     TESSERA_CUDA(cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
                                         context.device()));
-    constexpr int reserved = 1024;  // Of each thread block by the system.
+    constexpr int reserved = 1024;  // Bytes of each thread block, by the system.
     const int each = std::clamp(memory / (bytes + reserved), 1, Shape::shape.thread_blocks);
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(blocks), apply_warps);
     launch_dependent(apply_pipeline_kernel<T, Kernel>,
-                     thread_blocks_of(launch, needed, unsigned(multiprocessors * each)),
-                     32 * apply_warps, bytes, stream_of(context), blocks, value_bytes, vectors, r,
-                     r_leading, z, z_leading);
+                     grid_size(launch, needed, unsigned(multiprocessors * each)), 32 * apply_warps,
+                     bytes, stream_of(context), blocks, value_bytes, vectors, r, r_leading, z,
+                     z_leading);
 }
 
 template <class T>

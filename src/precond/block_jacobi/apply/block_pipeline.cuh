@@ -7,28 +7,28 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
-/// A pipeline of asynchronous bulk copies that brings stored blocks to shared memory, one a warp. A
-/// warp takes chunks, at a stride: some groups of whole blocks with at most 32 rows each, whose
-/// values are one run of bytes. While it works on one stage, the others are being filled. A lane
-/// takes a row of each group.
+/// Per-warp pipeline of bulk copies (TMA) that streams stored blocks into shared memory. A warp
+/// takes every `step`-th chunk: some groups of whole blocks with at most 32 rows each, contiguous
+/// in memory. While it computes on one stage, the others are filled. A lane computes one row of
+/// each group.
 namespace tessera::cuda {
 
-/// What a lane needs of a row.
-struct RowShare {
+/// The row of a lane.
+struct LaneRow {
     const std::byte* block;  ///< The values of its block.
     int n;                   ///< Rows of the block; 0 where the lane has none.
     BlockPrecision format;
-    int in_block;  ///< Which of them it is.
-    int factor;    ///< Where the factors of its block begin, in those of the stage.
+    int in_block;  ///< The row in the block.
+    int factor;    ///< Offset of the elements of r for its block, in the stage.
     Index row;     ///< Of the matrix.
 };
 
-/// Column of a transposed block with which the sum of a row begins.
+/// Column with which the sum of a row of a transposed block begins, against bank conflicts.
 __device__ __forceinline__ int first_column(int n, int in_block) {
     return n % 2 == 0 ? in_block : 0;
 }
 
-/// How a warp of T takes chunks.
+/// Sizes of the pipeline of a kernel.
 template <class T, ApplyKernel Kernel>
 struct ChunkShape {
     using Real = T;
@@ -38,26 +38,26 @@ struct ChunkShape {
     static constexpr int stages = shape.stages;
     static constexpr int vectors = shape.vectors;
     static constexpr int rows = 32 * groups;
-    static constexpr int widest = 16 / int(sizeof(T));  ///< Factors read at once.
-    /// Several vectors read them so often that blocks of more than `widest` rows, where they have
-    /// one size, have theirs begin at multiples of it. That takes 42 (T of 8 bytes) or 48 a group.
+    static constexpr int pack_width = 16 / int(sizeof(T));  ///< Elements of r read at once.
+    /// With several vectors, blocks of one size and more than pack_width rows have their elements
+    /// of r aligned to pack_width. That takes 42 (T of 8 bytes) or 48 values a group.
     static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
-    static constexpr int padded_from = padded ? widest + 1 : 33;
-    /// From a vector's factors to the next one's.
+    static constexpr int padded_from = padded ? pack_width + 1 : 33;
+    /// Distance of the vectors in a stage.
     static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * groups : rows;
     static_assert(vectors == 1 || groups <= 2);
     static constexpr int factor_bytes = vectors * factor_stride * int(sizeof(T));
-    static constexpr int share_bytes =
+    static constexpr int row_table_bytes =
         layout == BlockLayout::uniform ? 0 : rows * int(sizeof(int2));
     static constexpr int barrier_bytes = 128;
     static_assert(stages * 8 <= barrier_bytes);
 
     static __host__ __device__ constexpr int warp_bytes(int value_bytes) {
-        return barrier_bytes + stages * (value_bytes + factor_bytes + share_bytes);
+        return barrier_bytes + stages * (value_bytes + factor_bytes + row_table_bytes);
     }
 };
 
-/// Copies of single values to shared memory, by each thread for itself.
+/// Copies of single values to shared memory (cp.async), in groups of each thread.
 template <class T>
 __device__ __forceinline__ void start_value_copy(const T* from, T* to) {
     asm volatile(
@@ -68,13 +68,13 @@ __device__ __forceinline__ void start_value_copy(const T* from, T* to) {
 __device__ __forceinline__ void end_value_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
-/// Until all but the last `Pending` sets of copies, each closed by end_value_copies, have arrived.
+/// Waits until all but the last `Pending` groups, each closed by end_value_copies, have arrived.
 template <int Pending>
 __device__ __forceinline__ void wait_for_value_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// The stages of a warp: in each values, factors, and a share of each lane and group.
+/// The stages of a warp: each has stored values, elements of r, and a table of rows.
 template <class Shape>
 class PipelineStages {
   public:
@@ -88,39 +88,39 @@ class PipelineStages {
     }
     __device__ __forceinline__ unsigned char* values(int stage) const {
         return memory_ + Shape::barrier_bytes +
-               stage * (value_bytes_ + Shape::factor_bytes + Shape::share_bytes);
+               stage * (value_bytes_ + Shape::factor_bytes + Shape::row_table_bytes);
     }
     template <class T>
     __device__ __forceinline__ T* factors(int stage) const {
         return reinterpret_cast<T*>(values(stage) + value_bytes_);
     }
-    __device__ __forceinline__ int2* shares(int stage) const {
+    __device__ __forceinline__ int2* row_table(int stage) const {
         return reinterpret_cast<int2*>(values(stage) + value_bytes_ + Shape::factor_bytes);
     }
     __device__ __forceinline__ void wait(int stage, int phase) const { barrier(stage).wait(phase); }
 
-    /// Offset of values in a line of 128 bytes, in global memory as in their stage.
-    static __device__ __forceinline__ unsigned into_line(const std::byte* begin) {
+    /// Offset in a line of 128 bytes, equal in global memory and in the stage.
+    static __device__ __forceinline__ unsigned line_offset(const std::byte* begin) {
         return unsigned(reinterpret_cast<unsigned long long>(begin)) % 128;
     }
-    /// Starts to copy a run, with up to 15 bytes before and after it.
+    /// Starts the copy of these bytes, with up to 15 before and after them.
     __device__ __forceinline__ void copy(int stage, const std::byte* begin, unsigned bytes) const {
         if (threadIdx.x % 32 != 0) return;
-        const unsigned skipped = into_line(begin) % 16;
+        const unsigned skipped = line_offset(begin) % 16;
         const unsigned copied = (bytes + skipped + 15) / 16 * 16;
         barrier(stage).expect(int(copied));
-        barrier(stage).copy(begin - skipped, values(stage) + (into_line(begin) - skipped),
+        barrier(stage).copy(begin - skipped, values(stage) + (line_offset(begin) - skipped),
                             int(copied));
     }
-    /// Bytes of a stage for a run of at most so many.
-    static int stage_bytes(int most) { return (most + 15 + 127) / 128 * 128 + 128; }
+    /// Bytes of a stage for copies of at most max_bytes.
+    static int stage_bytes(int max_bytes) { return (max_bytes + 15 + 127) / 128 * 128 + 128; }
 
   private:
     unsigned char* memory_;
     int value_bytes_;
 };
 
-/// Chunks of any blocks: where the groups and blocks of the next one begin is read ahead.
+/// Chunks of blocks of any sizes and formats; sizes and offsets of the next chunk are prefetched.
 template <class Shape>
 class GroupChunks : public PipelineStages<Shape> {
     using Stages = PipelineStages<Shape>;
@@ -152,38 +152,39 @@ class GroupChunks : public PipelineStages<Shape> {
     }
     __device__ __forceinline__ Index chunks() const { return chunks_; }
     __device__ __forceinline__ Index row(Index, int stage, int q) const {
-        return this->shares(stage)[q * 32 + lane_].y;
+        return this->row_table(stage)[q * 32 + lane_].y;
     }
     __device__ __forceinline__ int factor_offset(int q) const { return q * 32 + lane_; }
-    __device__ __forceinline__ RowShare share(Index, int stage, int q) const {
+    __device__ __forceinline__ LaneRow lane_row(Index, int stage, int q) const {
         const int in_chunk = q * 32 + lane_;
-        const int2 packed_share = this->shares(stage)[in_chunk];
-        const unsigned packed = unsigned(packed_share.x);
+        const int2 packed_row = this->row_table(stage)[in_chunk];
+        const unsigned packed = unsigned(packed_row.x);
         const int in_block = int(packed >> in_block_at);
         return {reinterpret_cast<const std::byte*>(this->values(stage)) + packed % (1u << size_at),
                 int(packed >> size_at) % (1 << (format_at - size_at)),
                 BlockPrecision((packed >> format_at) % (1 << (in_block_at - format_at))),
                 in_block,
                 in_chunk - in_block,
-                packed_share.y};
+                packed_row.y};
     }
-    /// Starts to copy the next chunk, whose blocks were read before, and writes the shares of
-    /// its rows; reads the blocks of the one after it.
+    /// Starts the copy of the next chunk and writes its table of rows; prefetches the blocks of the
+    /// chunk after it.
     __device__ __forceinline__ void produce(int stage) {
         if (next_ < chunks_) {
-            const Offset start = __shfl_sync(full_warp, ahead_.start[0], 0);
+            const Offset start = __shfl_sync(full_warp, next_chunk_.start[0], 0);
             const std::byte* const begin = blocks_.bytes + start * blocks_.unit;
-            this->copy(stage, begin, unsigned(int(ahead_.end - start) * blocks_.unit));
-            Index first_row = __shfl_sync(full_warp, ahead_.row[0], 0);
+            this->copy(stage, begin, unsigned(int(next_chunk_.end - start) * blocks_.unit));
+            Index first_row = __shfl_sync(full_warp, next_chunk_.row[0], 0);
 #pragma unroll
             for (int q = 0; q < groups; ++q) {
-                const Index end_row = q + 1 < groups
-                                          ? __shfl_sync(full_warp, ahead_.row[(q + 1) % groups], 0)
-                                          : ahead_.end_row;
-                const unsigned offset = unsigned(int(ahead_.start[q]) - int(start)) * blocks_.unit;
-                write_shares(stage, q, first_row, end_row,
-                             this->into_line(begin) + offset | unsigned(ahead_.format[q])
-                                                                   << format_at);
+                const Index end_row =
+                    q + 1 < groups ? __shfl_sync(full_warp, next_chunk_.row[(q + 1) % groups], 0)
+                                   : next_chunk_.end_row;
+                const unsigned offset =
+                    unsigned(int(next_chunk_.start[q]) - int(start)) * blocks_.unit;
+                write_row_table(stage, q, first_row, end_row,
+                                this->line_offset(begin) + offset | unsigned(next_chunk_.format[q])
+                                                                        << format_at);
                 first_row = end_row;
             }
         }
@@ -209,21 +210,22 @@ class GroupChunks : public PipelineStages<Shape> {
         for (int q = 0; q < groups; ++q) {
             const Index end = __shfl_sync(full_warp, bounds_, q + 1);
             const Index own = min(block + lane_, end);
-            ahead_.row[q] = __ldg(blocks_.block_offsets + own);
-            ahead_.start[q] = __ldg(blocks_.starts + own);
-            ahead_.format[q] = blocks_.format;
-            if (blocks_.formats != nullptr && own < end) ahead_.format[q] = blocks_.formats[own];
+            next_chunk_.row[q] = __ldg(blocks_.block_offsets + own);
+            next_chunk_.start[q] = __ldg(blocks_.starts + own);
+            next_chunk_.format[q] = blocks_.format;
+            if (blocks_.formats != nullptr && own < end)
+                next_chunk_.format[q] = blocks_.formats[own];
             block = end;
         }
-        ahead_.end_row = __ldg(blocks_.block_offsets + block);
-        ahead_.end = __ldg(blocks_.starts + block);
+        next_chunk_.end_row = __ldg(blocks_.block_offsets + block);
+        next_chunk_.end = __ldg(blocks_.starts + block);
     }
 
-    /// Lanes with a block of group q tell all lanes where it begins; those after the last block
-    /// hold where the next group begins.
-    __device__ __forceinline__ void write_shares(int stage, int q, Index first_row, Index end_row,
-                                                 unsigned own_block) const {
-        const int begin = int(ahead_.row[q] - first_row);
+    /// Each lane finds its row from the starts of all blocks of group q (a bit mask over the
+    /// lanes); lanes after the last block have the start of the next group.
+    __device__ __forceinline__ void write_row_table(int stage, int q, Index first_row,
+                                                    Index end_row, unsigned own_block) const {
+        const int begin = int(next_chunk_.row[q] - first_row);
         const unsigned begins = __reduce_or_sync(full_warp, begin < 32 ? 1u << begin : 0);
         const unsigned up_to_here = begins & (~0u >> (31 - lane_));
         const int first = 31 - __clz(int(up_to_here));
@@ -232,12 +234,12 @@ class GroupChunks : public PipelineStages<Shape> {
         const bool inside = lane_ < end_row - first_row;
         const unsigned packed = block | unsigned(inside ? end - first : 0) << size_at |
                                 unsigned(inside ? lane_ - first : 0) << in_block_at;
-        this->shares(stage)[q * 32 + lane_] =
+        this->row_table(stage)[q * 32 + lane_] =
             make_int2(int(packed), inside ? first_row + lane_ : -1);
     }
 
-    /// In each lane a block of each group, up to the last.
-    struct Ahead {
+    /// In each lane one block of each group.
+    struct NextChunk {
         Index row[groups];
         Offset start[groups];
         BlockPrecision format[groups];
@@ -248,7 +250,7 @@ class GroupChunks : public PipelineStages<Shape> {
     Index step_, next_, chunks_;
     int lane_;
     Index bounds_;
-    Ahead ahead_;
+    NextChunk next_chunk_;
 };
 
 }  // namespace tessera::cuda

@@ -1,4 +1,5 @@
 #include "precond/block_jacobi/apply/test_stored_blocks.hpp"
+#include "precond/block_jacobi/storage/format_steps.hpp"
 
 namespace tessera::test {
 namespace {
@@ -240,8 +241,8 @@ TEST(stored_blocks, expands_to_packed_values) {
             const auto offsets =
                 copy_to_buffer(context(), std::span<const Offset>(here.entry_offsets));
             Buffer<T> values(context(), here.entry_offsets.back());
-            select(context(), &cpu::expand<T>, TESSERA_IF_CUDA(cuda::expand<T>))(
-                context(), there.blocks, offsets.data(), values.data());
+            for_each_index(context(), there.blocks.count,
+                           ExpandBlock<T>{there.blocks, offsets.data(), values.data()});
             EXPECT_TRUE(same_bits(copy_to_host(context(), values), here.values));
         }
     });
@@ -256,8 +257,8 @@ TEST(stored_blocks, no_blocks_and_no_vectors) {
         applied(context(), there.blocks, Transpose::no, 1, r);
         Buffer<T> values(context(), 0);
         const auto offsets = copy_to_buffer(context(), std::span<const Offset>(none.entry_offsets));
-        select(context(), &cpu::expand<T>, TESSERA_IF_CUDA(cuda::expand<T>))(
-            context(), there.blocks, offsets.data(), values.data());
+        for_each_index(context(), there.blocks.count,
+                       ExpandBlock<T>{there.blocks, offsets.data(), values.data()});
         const Stored<T> one = stored<T>({{T(2)}}, {BlockPrecision::f32}, false);
         EXPECT_TRUE(
             applied(context(), There<T>(context(), one).blocks, Transpose::no, 0, std::vector<T>())

@@ -72,7 +72,7 @@ Stored<T> stored(const std::vector<std::vector<T>>& blocks,
     made.groups.push_back(0);
     for (Index b = 0; b < made.count(); ++b) {
         const Index first = made.offsets[std::size_t(made.groups.back())];
-        if (made.offsets[std::size_t(b) + 1] - first > group_rows(made.largest)) {
+        if (made.offsets[std::size_t(b) + 1] - first > max_group_rows(made.largest)) {
             made.groups.push_back(b);
         }
     }
@@ -101,10 +101,10 @@ inline std::vector<Index> random_sizes(std::mt19937_64& random, int count, Index
     return sizes;
 }
 
-/// Of chunk_blocks blocks together.
+/// Of blocks_per_chunk blocks together.
 template <class T>
-Offset most_units(const Stored<T>& here) {
-    const Index each = chunk_blocks(here.largest);
+Offset max_units(const Stored<T>& here) {
+    const Index each = blocks_per_chunk(here.largest);
     Offset most = 0;
     for (Index b = 0; b < here.count(); b += each) {
         const Index end = std::min(b + each, here.count());
@@ -135,7 +135,7 @@ class There {
         blocks.bytes = bytes_.data();
         blocks.group_count = Index(here.groups.size()) - 1;
         blocks.groups = groups_.data();
-        if (one_size && here.mixed) blocks.chunk_units = most_units(here);
+        if (one_size && here.mixed) blocks.max_chunk_units = max_units(here);
     }
     StoredBlocks blocks;
 

@@ -36,7 +36,8 @@ template <class T>
 Outcome<T> outcome(const Context& context, const Case<T>& given) {
     const BlockJacobi<T> jacobi = invert(context, given);
     return {copy_to_host(context, jacobi.copy_inverses(context)),
-            to_host(context, jacobi.reciprocal_conditions()), to_host(context, jacobi.info())};
+            to_host(context, jacobi.details().reciprocal_conditions),
+            to_host(context, jacobi.details().info)};
 }
 
 /// To the last bit, whether or not all blocks have one size. Returns the info of each.

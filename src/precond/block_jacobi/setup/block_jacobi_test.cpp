@@ -52,7 +52,7 @@ TEST(block_jacobi, no_rows_and_one_block) {
         const BlockJacobi<T> jacobi = invert(context(), nothing);
         EXPECT_EQ(jacobi.rows(), 0);
         EXPECT_EQ(jacobi.copy_inverses(context()).size(), 0);
-        EXPECT_EQ(to_host(context(), jacobi.inverse_offsets()), std::vector<Offset>{0});
+        EXPECT_EQ(to_host(context(), jacobi.details().offsets), std::vector<Offset>{0});
         jacobi.apply(context(), {}, {});
         for (const Index n : {1, 2, 17, 32}) {
             expect_all_inverted(context(), make_case<T>(random, {random_block<T>(random, n)}));

@@ -4,13 +4,13 @@
 #include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
-/// Where the setup kernels write: inverses as they are computed or in their formats, and what was
-/// found about each block.
+/// Output of the setup kernels: inverses in working precision or in their storage formats, and the
+/// report of each block.
 namespace tessera::cuda {
 
-/// Inverses as they are computed.
+/// Inverses in working precision.
 template <class T>
-struct PlainStore {
+struct WorkingStore {
     static constexpr bool reduced = false;
     T* inverses;
     bool want_largest;
@@ -27,20 +27,17 @@ struct PlainStore {
     __device__ __forceinline__ void report_overflow(Index, T) const {}
 };
 
-/// Inverses in their formats; `stored` of block b says where and how.
+/// Inverses in their storage formats.
 template <class T>
 struct FormatStore {
     static constexpr bool reduced = true;
     static constexpr bool want_largest = true;
     ReducedStore store;
 
-    __device__ __forceinline__ BlockPrecision format(Index b) const {
-        return store.blocks.formats == nullptr ? store.blocks.format : store.blocks.formats[b];
-    }
     template <class F>
     __device__ __forceinline__ void operator()(Index b, Offset, int n, F&& f) const {
         std::byte* const to = store.bytes + store.blocks.starts[b] * store.blocks.unit;
-        with_format<T>(format(b), [&](auto known) {
+        with_format<T>(store.blocks.format_of(b), [&](auto known) {
             constexpr BlockPrecision in = decltype(known)::value;
             auto* const values = reinterpret_cast<StoredBits<in>*>(to);
             f([&](int column, int row, const auto& pack) {
@@ -54,7 +51,8 @@ struct FormatStore {
     }
     /// `largest`: the largest magnitude in a finite inverse.
     __device__ __forceinline__ void report_overflow(Index b, T largest) const {
-        if (double(largest) > largest_finite(format(b))) atomicOr(&store.summary->overflow, 1);
+        if (double(largest) > largest_finite(store.blocks.format_of(b)))
+            atomicOr(&store.summary->overflow, 1);
     }
 };
 
@@ -68,14 +66,13 @@ __device__ __forceinline__ void report_block(const SetupResults<T>& results, Off
     if (results.summary == nullptr) return;
     if (info != 0) atomicAdd(&results.summary->singular, 1);
     if (results.formats != nullptr &&
-        !keeps_format<T>(results.formats[b], double(reciprocal_condition), double(largest),
-                         results.accuracy)) {
+        !still_fits_format<T>(results.formats[b], double(reciprocal_condition), double(largest),
+                              results.accuracy)) {
         atomicAdd(&results.summary->misfits, 1);
     }
 }
 
-/// The same from what the kernels know: the norm of the block, and norm, largest magnitude and
-/// finiteness of its inverse of n rows.
+/// The same from the properties of the block and of its inverse of n rows.
 template <class T, class Block, class Inverse>
 __device__ __forceinline__ void report_inverse(const SetupResults<T>& results, Offset b, int n,
                                                int info, const Block& block,
@@ -85,13 +82,13 @@ __device__ __forceinline__ void report_inverse(const SetupResults<T>& results, O
                  info == 0 ? inverse.largest : T(0));
 }
 
-/// f(store) with the one that a job asks for.
+/// f(store) with the store of a job.
 template <bool Reduced, class T, class F>
 void with_store(const SetupJob<T>& job, F&& f) {
     if constexpr (Reduced) {
         f(FormatStore<T>{job.reduced});
     } else {
-        f(PlainStore<T>{job.inverses, job.results.largest != nullptr});
+        f(WorkingStore<T>{job.inverses, job.results.largest != nullptr});
     }
 }
 

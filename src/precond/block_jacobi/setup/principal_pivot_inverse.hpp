@@ -1,34 +1,43 @@
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "base/host_device.hpp"
-#include "tessera/precond.hpp"
+#include "precond/block_jacobi/kernels.hpp"
 
-/// The inverse, or a generalised one, of a single block by principal pivot transforms (exchange
-/// steps, sweeps) with complete pivoting: for the rare blocks that elimination with partial
-/// pivoting cannot invert. The same code, to the last bit, for a CPU thread and for a warp.
+/// The inverse, or a generalised inverse, of one block by principal pivot transforms (also called
+/// sweeps) with complete pivoting, for the rare blocks that elimination with partial pivoting
+/// cannot invert. One code for a CPU thread and a warp, with equal bits.
 namespace tessera {
 
-/// One CPU thread in the place of a warp.
+/// `Lanes` is a warp, or a CPU thread as a warp of one lane: lanes, lane(), sync(),
+///   largest(magnitude, element)  the largest magnitude of all lanes and its element, the first one
+///                                where there are more;
+///   smallest(x), all(x)          over all lanes;
+///   atomic_max(to, value)        *to = max(*to, value), atomically.
 struct OneThread {
     static constexpr int lanes = 1;
     int lane() const { return 0; }
     void sync() const {}
-    /// The largest magnitude among all lanes and its element; the first one where there are more.
     template <class T>
     void largest(T&, int&) const {}
+    int smallest(int x) const { return x; }
     bool all(bool holds) const { return holds; }
+    void atomic_max(unsigned* to, unsigned value) const {
+        const std::atomic_ref<unsigned> shared(*to);
+        for (unsigned seen = shared; seen < value && !shared.compare_exchange_weak(seen, value);) {
+        }
+    }
 };
 
-/// The entry with the largest magnitude among rows and columns that are free (order[i] < 0), the
-/// first one in memory; element -1 where there are only zeros. On the diagonal only where
-/// `diagonal`.
+/// The entry with the largest magnitude among rows and columns without a pivot, the first one in
+/// memory; element -1 where there are only zeros. `diagonal`: among those of the diagonal.
 template <class Lanes, class T>
-TESSERA_HOST_DEVICE inline T largest_free(const Lanes& lanes, int n, int stride, const T* a,
-                                          const int* row_column, const int* column_row,
-                                          bool diagonal, int& element) {
+TESSERA_HOST_DEVICE inline T largest_unpivoted(const Lanes& lanes, int n, int stride, const T* a,
+                                               const int* row_column, const int* column_row,
+                                               bool diagonal, int& element) {
     T magnitude = 0;
     element = -1;
     for (int j = lanes.lane(); j < n; j += Lanes::lanes) {
@@ -45,8 +54,7 @@ TESSERA_HOST_DEVICE inline T largest_free(const Lanes& lanes, int n, int stride,
     return magnitude;
 }
 
-/// Exchanges y_p and x_q in y = A x: A then maps (x, with y_p in the place of x_q) to (y, with x_q
-/// in the place of y_p).
+/// Principal pivot transform of y = A x at entry (p, q): swaps the roles of y_p and x_q.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int stride, T* a, int p,
                                                 int q) {
@@ -68,12 +76,12 @@ TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int s
 }
 
 /// Principal pivot transforms of the n x n array A (column-major, leading dimension `stride`), each
-/// on the largest entry that is left, until that is not above `threshold`. Where `symmetric`,
-/// entries of the diagonal come first unless they are less than 0.64 of the largest (Bunch and
-/// Parlett), and the exchange of y_p and x_q is followed by that of y_q and x_p: the same rows and
-/// columns are exchanged. Returns the number of exchanges r. Row p was exchanged with column
-/// row_column[p], or with none (-1), and column q with row column_row[q]; X(row_column[p],
-/// column_row[q]) = A(p, q) over these is the inverse of that r x r part of A as it was.
+/// on the largest entry without a pivot, until that is not above `threshold`. Where `symmetric`,
+/// diagonal entries are preferred unless they are below 0.64 of the largest (Bunch and Parlett),
+/// and the transform at (p, q) is followed by that at (q, p), so that rows and columns of the
+/// pivots are the same. Returns their number r. The pivot of row p is in column row_column[p], -1
+/// without one, that of column q in row column_row[q]; X(row_column[p], column_row[q]) = A(p, q)
+/// over these is the inverse of that r x r submatrix of the original A.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int stride, T* a,
                                                 T threshold, bool symmetric, int* row_column,
@@ -93,8 +101,8 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
     while (done < n) {
         int element = -1;
         const T magnitude =
-            largest_free(lanes, n, stride, a, row_column, column_row, false, element);
-        // Also where it, or its reciprocal, is not finite.
+            largest_unpivoted(lanes, n, stride, a, row_column, column_row, false, element);
+        // Also stops where the pivot or its reciprocal is not finite.
         constexpr T most = std::numeric_limits<T>::max();
         if (!(magnitude > threshold) || !(magnitude <= most) || !(1 / magnitude <= most)) break;
         int p = element % stride;
@@ -102,7 +110,7 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
         if (symmetric && p != q) {
             int on_diagonal = -1;
             const T diagonal =
-                largest_free(lanes, n, stride, a, row_column, column_row, true, on_diagonal);
+                largest_unpivoted(lanes, n, stride, a, row_column, column_row, true, on_diagonal);
             if (diagonal >= T(0.6403882) * magnitude) p = q = on_diagonal % stride;
         }
         step(p, q);
@@ -111,8 +119,8 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
     return done;
 }
 
-/// The packed column-major X from what pivot_transforms left, zero elsewhere; (X + X^T) / 2 where
-/// `symmetric`. Returns whether all values of this lane are finite.
+/// The packed column-major X from the result of pivot_transforms, zero elsewhere; (X + X^T) / 2
+/// where `symmetric`. Returns whether all values of this lane are finite.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, int stride,
                                                     const T* a, bool symmetric,
@@ -138,9 +146,9 @@ TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, i
     return finite;
 }
 
-/// Writes to `to` what `policy` puts in the place of the inverse of a finite block: `block` is n x
-/// n with leading dimension `stride`, `a` room for another, `columns` for 2 n numbers. Returns the
-/// shift, -1 without one.
+/// Writes to `to` the replacement of the inverse of a finite block by `policy`. `block` is n x n
+/// with leading dimension `stride`; `a`, as large, and `columns`, 2 n numbers, are workspace.
+/// Returns the shift, -1 without one.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolicy policy, int n,
                                                int stride, const T* block, T* a, int* columns,
@@ -189,6 +197,51 @@ TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolic
     }
     if (generalised && attempt(0, T(n) * epsilon * largest)) return -1;
     return fill(std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::quiet_NaN());
+}
+
+/// Reads a block of n rows from CSR, column-major with leading dimension `stride`. Returns the
+/// first row with a value that is not finite, n without one.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline int read_block(const Lanes& lanes, const CsrView<T>& matrix, Index first,
+                                          int n, int stride, T* block) {
+    for (int i = lanes.lane(); i < n * stride; i += Lanes::lanes) block[i] = T(0);
+    lanes.sync();
+    int first_non_finite = n;
+    for (int i = 0; i < n; ++i) {
+        const Offset end = matrix.row_offsets[first + i + 1];
+        for (Offset x = matrix.row_offsets[first + i] + lanes.lane(); x < end; x += Lanes::lanes) {
+            const Index c = matrix.column_indices[x] - first;
+            if (c < 0 || c >= n) continue;
+            const T value = matrix.values[x];
+            block[i + c * stride] = value;
+            if (!(std::abs(value) <= std::numeric_limits<T>::max()) && i < first_non_finite)
+                first_non_finite = i;
+        }
+    }
+    lanes.sync();
+    return lanes.smallest(first_non_finite);
+}
+
+/// Values of workspace of replace_block for blocks of up to n rows: two blocks, and 2 n indices.
+constexpr int replace_values(int n) { return 2 * n * (n + 1) + 2 * n; }
+
+/// replace_singular for block b, whose shift was set to -1.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline void replace_block(const Lanes& lanes, const ReplaceJob<T>& job, Index b,
+                                              T* work) {
+    const Index row = job.blocks.block_offsets[b];
+    const int n = job.blocks.block_offsets[b + 1] - row;
+    const int stride = n + 1;  // Against bank conflicts.
+    const int first_non_finite = read_block(lanes, job.matrix, row, n, stride, work);
+    if (first_non_finite < n)
+        return lanes.atomic_max(&job.summary->rows_from_end,
+                                job.blocks.rows - row - first_non_finite);
+    if (job.policy == SingularPolicy::stop) return;
+    T* const a = work + n * stride;
+    int* const columns = reinterpret_cast<int*>(a + n * stride);
+    const int shift = replace_inverse(lanes, job.policy, n, stride, work, a, columns,
+                                      job.inverses + job.blocks.entry_offsets[b]);
+    if (lanes.lane() == 0) job.shifts[b] = std::int8_t(shift);
 }
 
 }  // namespace tessera

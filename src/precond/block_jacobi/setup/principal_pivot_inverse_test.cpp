@@ -74,7 +74,7 @@ TEST(principal_pivot_inverse, generalised_inverses_of_known_rank) {
         const BlockJacobi<T> jacobi =
             invert(context(), make_case(random, blocks), {.singular = SingularPolicy::generalised});
         const auto found = inverses(context(), jacobi);
-        const auto info = to_host(context(), jacobi.info());
+        const auto info = to_host(context(), jacobi.details().info);
         for (std::size_t b = 0; b < blocks.size(); ++b) {
             const Index n = Index(std::lround(std::sqrt(double(blocks[b].size()))));
             if (norm_inf(n, blocks[b]) == 0) {

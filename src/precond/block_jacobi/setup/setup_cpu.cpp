@@ -9,20 +9,19 @@
 #include "simd/dispatch.hpp"
 #include "simd/tiles/gauss_jordan-inl.h"
 
-#ifndef TESSERA_BLOCK_JACOBI_CPU_ONCE
-#define TESSERA_BLOCK_JACOBI_CPU_ONCE
+#ifndef TESSERA_SETUP_CPU_ONCE
+#define TESSERA_SETUP_CPU_ONCE
 namespace tessera::cpu {
 namespace {
 
 /// Blocks that are sorted by size together, so that most vectors are full.
-constexpr Index sorted_together = 1024;
+constexpr Index sort_window = 1024;
 
-/// Larger blocks take vectors of at most 32 bytes: 64-byte vectors of them outgrow a first-level
-/// cache of 48 KiB. Measured there with AVX-512, speed of the narrow form over the wide one: 0.8 at
-/// 25 rows, 1.1 at 28, 1.7 (double) and 1.8 (float) at 32. Bits do not depend on the width.
+/// Larger blocks use vectors of at most 32 bytes: with 64-byte vectors they exceed an L1 cache of
+/// 48 KiB. Bits do not depend on the width.
 constexpr Index full_width_rows = 27;
 
-/// Rows longer than this are searched for their first column in the block by bisection.
+/// In longer rows the first column of the block is found by bisection.
 constexpr Offset long_row = 32;
 
 }  // namespace
@@ -85,16 +84,16 @@ struct Magnitudes {
     T norm, largest;
 };
 template <class T>
-Magnitudes<T> magnitudes_of(Index n, const T* x) {
-    T sums[largest_stored_block] = {}, most[largest_stored_block] = {};
+Magnitudes<T> find_magnitudes(Index n, const T* x) {
+    T sums[max_block_rows] = {}, largest[max_block_rows] = {};
     for (Index j = 0; j < n; ++j) {
         for (Index i = 0; i < n; ++i) {
             const T magnitude = std::abs(x[i + j * n]);
             sums[i] += magnitude;
-            most[i] = magnitude > most[i] ? magnitude : most[i];
+            largest[i] = magnitude > largest[i] ? magnitude : largest[i];
         }
     }
-    return {*std::max_element(sums, sums + n), *std::max_element(most, most + n)};
+    return {*std::max_element(sums, sums + n), *std::max_element(largest, largest + n)};
 }
 
 /// Inverts `count` <= lanes blocks of n rows together; identities fill the other lanes.
@@ -103,10 +102,10 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
                   T* scratch) {
     const CsrView<T>& matrix = job.matrix;
     const PackedBlocks<T>& blocks = job.blocks;
-    const SetupResults<T>& found = job.results;
+    const SetupResults<T>& results = job.results;
     using TI = hn::TFromD<hn::RebindToSigned<decltype(d)>>;
     const Index lanes = Index(hn::Lanes(d));
-    HWY_ALIGN TI steps[largest_stored_block * hn::MaxLanes(d)];
+    HWY_ALIGN TI steps[max_block_rows * hn::MaxLanes(d)];
     HWY_ALIGN T norms[hn::MaxLanes(d)];
     HWY_ALIGN T asymmetric[hn::MaxLanes(d)];
     HWY_ALIGN TI info[hn::MaxLanes(d)];
@@ -127,11 +126,11 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
     for (Index lane = 0; lane < count; ++lane) {
         const Index block = group[lane];
         T* inverse = job.inverses + blocks.entry_offsets[block];
-        found.info[block] = Index(info[lane]);
+        results.info[block] = Index(info[lane]);
         if (info[lane] != 0) {
             std::fill(inverse, inverse + n * n, std::numeric_limits<T>::quiet_NaN());
-            found.reciprocal_condition[block] = 0;
-            if (found.largest != nullptr) found.largest[block] = 0;
+            results.reciprocal_condition[block] = 0;
+            if (results.largest != nullptr) results.largest[block] = 0;
             continue;
         }
         for (Index j = 0; j < n; ++j) {
@@ -140,9 +139,9 @@ void invert_group(D d, const SetupJob<T>& job, Index n, const Index* group, Inde
             for (Index k = 0; k < n; ++k) to[k] = from[steps[k * lanes + lane]];
         }
         if (asymmetric[lane] == T(0)) symmetrise(n, inverse);
-        const Magnitudes<T> of_inverse = magnitudes_of(n, inverse);
-        found.reciprocal_condition[block] = T(1) / norms[lane] / of_inverse.norm;
-        if (found.largest != nullptr) found.largest[block] = of_inverse.largest;
+        const Magnitudes<T> of_inverse = find_magnitudes(n, inverse);
+        results.reciprocal_condition[block] = T(1) / norms[lane] / of_inverse.norm;
+        if (results.largest != nullptr) results.largest[block] = of_inverse.largest;
     }
 }
 
@@ -157,15 +156,15 @@ void invert_blocks(const SetupJob<T>& job, Index first, Index last, T* scratch) 
         }
     };
     for (Index begin = first, end = first; begin < last; begin = end) {
-        end = last - begin > sorted_together ? begin + sorted_together : last;
+        end = last - begin > sort_window ? begin + sort_window : last;
         const Index* offsets = job.blocks.block_offsets;
-        Index order[sorted_together];
-        Index start[largest_stored_block + 2] = {};  // start[n]: first place of size n.
+        Index order[sort_window];
+        Index start[max_block_rows + 2] = {};  // start[n]: first position of size n.
         for (Index b = begin; b < end; ++b) ++start[offsets[b + 1] - offsets[b] + 1];
-        for (Index n = 1; n <= largest_stored_block + 1; ++n) start[n] += start[n - 1];
+        for (Index n = 1; n <= max_block_rows + 1; ++n) start[n] += start[n - 1];
         for (Index b = begin; b < end; ++b) order[start[offsets[b + 1] - offsets[b]]++] = b;
         // start[n] is now the end of size n.
-        for (Index n = 1; n <= largest_stored_block; ++n) {
+        for (Index n = 1; n <= max_block_rows; ++n) {
             const Index count = start[n] - start[n - 1];
             if (n <= full_width_rows) {
                 invert_sorted(hn::ScalableTag<T>(), n, order + start[n - 1], count);
@@ -182,36 +181,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <vector>
 
-#include "base/parallel.hpp"
+#include "precond/block_jacobi/block_ranges.hpp"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
 namespace tessera::cpu {
 
 namespace {
 
-/// f(first, last) for ranges of blocks with about equal numbers of values, one a thread.
-template <class T, class F>
-void for_equal_entries(const Context& context, const PackedBlocks<T>& blocks, F&& f) {
-    if (blocks.count == 0) return;
-    const Offset* offsets = blocks.entry_offsets;
-    const Offset entries = offsets[blocks.count];
-    const Offset parts = std::clamp<Offset>(entries / parallel_grain, 1, context.threads());
-    const auto boundary = [&](Offset part) {
-        const Offset wanted = entries * part / parts;
-        return Index(std::lower_bound(offsets, offsets + blocks.count, wanted) - offsets);
-    };
-    parallel_parts(context.threads(), parts, parts,
-                   [&](Offset part, Offset, Offset) { f(boundary(part), boundary(part + 1)); });
-}
-
 template <class T>
-void count_blocks(const SetupResults<T>& found) {
-    for (Index b = 0; b < found.count; ++b) {
-        found.summary->singular += found.info[b] != 0;
-        found.summary->misfits +=
-            found.formats != nullptr &&
-            !keeps_format<T>(found.formats[b], double(found.reciprocal_condition[b]),
-                             double(found.largest[b]), found.accuracy);
+void count_blocks(const SetupResults<T>& results) {
+    for (Index b = 0; b < results.count; ++b) {
+        results.summary->singular += results.info[b] != 0;
+        results.summary->misfits +=
+            results.formats != nullptr &&
+            !still_fits_format<T>(results.formats[b], double(results.reciprocal_condition[b]),
+                                  double(results.largest[b]), results.accuracy);
     }
 }
 
@@ -224,16 +208,17 @@ struct alignas(64) CacheLine {
 template <class T>
 void setup(const Context& context, const SetupJob<T>& job) {
     const auto invert_range = TESSERA_SIMD(context, invert_blocks<T>);
-    for_equal_entries(context, job.blocks, [&](Index first, Index last) {
-        const Index n = job.blocks.largest;
+    const PackedBlocks<T>& blocks = job.blocks;
+    for_block_ranges(context, blocks.count, blocks.entry_offsets, 8, [&](Index first, Index last) {
+        const Index n = blocks.largest;
         std::vector<CacheLine> scratch(std::size_t(n * (n + N_SSE4::gauss_jordan_work_vectors)));
         invert_range(job, first, last, reinterpret_cast<T*>(scratch.data()));
     });
     count_blocks(job.results);
 }
 
-template void setup<float>(const Context&, const SetupJob<float>&);
-template void setup<double>(const Context&, const SetupJob<double>&);
+template decltype(setup<float>) setup<float>;
+template decltype(setup<double>) setup<double>;
 
 }  // namespace tessera::cpu
 #endif

@@ -1,27 +1,27 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/inverted_blocks.cuh"
+#include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "precond/block_jacobi/setup/inverse_stores.cuh"
 
 /// The setup of block Jacobi. Blocks of up to 32 rows are extracted, inverted and stored by one
-/// kernel (setup_any_size.cuh, setup_fixed_size.cuh). Here are those of larger blocks: extraction,
-/// batched inversion and symmetrisation, one after the other; a warp takes a block.
+/// kernel (setup_fused.cuh). Larger blocks take three: extraction, batched inversion and
+/// symmetrisation, with one warp a block in the first and the last.
 namespace tessera::cuda {
 
 namespace {
 
 constexpr int warps = large_setup_warps;
 
-/// Rows of a block are one value longer in shared memory where they are even, so that a row and a
-/// column of it meet different banks.
-constexpr int stride_of(int n) { return n | 1; }
+/// Leading dimension in shared memory: odd, so that rows and columns have no bank conflicts.
+constexpr int padded_stride(int n) { return n | 1; }
 
 /// Bytes of shared memory of a warp: a block, and the table of its rows.
 template <class T>
 constexpr int warp_bytes(int largest) {
-    const int table = largest_stored_block * int(sizeof(BlockRow));
-    return table + (largest * stride_of(largest) * int(sizeof(T)) + 15) / 16 * 16;
+    const int table = max_block_rows * int(sizeof(BlockRow));
+    return table + (largest * padded_stride(largest) * int(sizeof(T)) + 15) / 16 * 16;
 }
 
 /// The block of a warp; n is 0 after the last one.
@@ -31,8 +31,8 @@ struct WarpBlock {
     Index first_row = 0;
     int n = 0;
     T* values = nullptr;      ///< Packed, column-major, in global memory.
-    BlockRow* row = nullptr;  ///< Of shared memory, as is:
-    T* staged = nullptr;      ///< Value (i, j) at i + j * stride_of(n).
+    BlockRow* row = nullptr;  ///< In shared memory, as is:
+    T* staged = nullptr;      ///< Value (i, j) at i + j * padded_stride(n).
 
     __device__ WarpBlock(const PackedBlocks<T>& blocks, T* packed, unsigned char* memory) {
         const Offset block = Offset(blockIdx.x) * warps + threadIdx.x / 32;
@@ -43,13 +43,13 @@ struct WarpBlock {
         values = packed + __ldg(blocks.entry_offsets + b);
         memory += threadIdx.x / 32 * warp_bytes<T>(blocks.largest);
         row = reinterpret_cast<BlockRow*>(memory);
-        staged = reinterpret_cast<T*>(memory + largest_stored_block * sizeof(BlockRow));
+        staged = reinterpret_cast<T*>(memory + max_block_rows * sizeof(BlockRow));
     }
-    /// f(global value, staged value, its mirror image, whether they are not one) for all of this
-    /// lane.
+    /// f(global value, staged value, mirrored staged value, off the diagonal) for the values of
+    /// this lane.
     template <class F>
     __device__ __forceinline__ void for_values(F&& f) const {
-        const int stride = stride_of(n);
+        const int stride = padded_stride(n);
         for (int j = 0; j < n; ++j) {
             for (int i = int(threadIdx.x) % 32; i < n; i += 32) {
                 f(values[i + j * n], staged[i + j * stride], staged[j + i * stride], i != j);
@@ -67,20 +67,20 @@ __global__ void __launch_bounds__(32 * warps)
     const int n = block.n;
     if (n == 0) return;
     const int lane = int(threadIdx.x) % 32;
-    const int stride = stride_of(n);
-    RowSearch search[largest_stored_block / 32];
+    const int stride = padded_stride(n);
+    RowSearch search[max_block_rows / 32];
 #pragma unroll
-    for (int q = 0; q < largest_stored_block / 32; ++q) {
+    for (int q = 0; q < max_block_rows / 32; ++q) {
         const int r = lane + 32 * q;
         const Offset* const offsets = matrix.row_offsets + block.first_row + r;
         search[q] = {0, 0, 0, 0, 0};
         if (r < n) search[q] = {__ldg(offsets), __ldg(offsets + 1), block.first_row, n, r};
     }
     for (int e = lane; e < n * stride; e += 32) block.staged[e] = T(0);
-    take_rows<largest_stored_block>(matrix, search, n, block.row,
-                                    [&](const BlockRow& row, int c, T value) {
-                                        block.staged[row.place() + c * stride] = value;
-                                    });
+    gather_block_entries<max_block_rows>(matrix, search, n, block.row,
+                                         [&](const BlockRow& row, int c, T value) {
+                                             block.staged[row.offset() + c * stride] = value;
+                                         });
     __syncwarp();
     bool differs = false;
     block.for_values([&](T& value, T staged, T mirrored, bool) {
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(32 * warps)
     if (lane == 0) symmetric[block.b] = !differs;
 }
 
-/// X = (X + X^T) / 2 for the blocks that are marked, and the report of each.
+/// X = (X + X^T) / 2 for the blocks marked as symmetric, and the report of each block.
 template <class T>
 __global__ void __launch_bounds__(32 * warps)
     finish_kernel(PackedBlocks<T> blocks, T* inverses, const std::uint8_t* symmetric,
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(32 * warps)
     if (symmetrise || results.largest != nullptr) {
         block.for_values([](T value, T& staged, T&, bool) { staged = value; });
         __syncwarp();
-        block.for_values([&](T& value, T staged, T mirrored, bool apart) {
-            const T x = symmetrise && apart ? middle_of(staged, mirrored) : staged;
+        block.for_values([&](T& value, T staged, T mirrored, bool off_diagonal) {
+            const T x = symmetrise && off_diagonal ? average(staged, mirrored) : staged;
             if (symmetrise) value = x;
             largest = fmax(largest, fabs(x));
         });
@@ -140,12 +140,12 @@ void setup_large(const Context& context, const SetupJob<T>& job) {
     launch(finish_kernel<T>, blocks, job.inverses, job.symmetric, job.results);
 }
 
-template <class T, bool Reduced>
-void setup_fused(const Context& context, const SetupJob<T>& job) {
-    const PackedBlocks<T>& blocks = job.blocks;
-    const bool one_size = blocks.rows == Offset(blocks.count) * blocks.largest;
-    if (one_size && setup_fixed_size<T, Reduced>(context, job)) return;
-    setup_any_size<T, Reduced>(context, job);
+/// Whether all blocks have one size for which there is a kernel.
+template <class T>
+bool has_exact_kernel(const PackedBlocks<T>& blocks) {
+    const int n = blocks.largest;
+    return n % 4 == 0 && blocks.rows == Offset(blocks.count) * n && tile_compiled(n) &&
+           fixed_size_shape<T>(n).lanes > 0;
 }
 
 }  // namespace
@@ -153,12 +153,16 @@ void setup_fused(const Context& context, const SetupJob<T>& job) {
 template <class T>
 void setup(const Context& context, const SetupJob<T>& job) {
     if (job.blocks.count == 0) return;
-    if (job.blocks.largest > largest_fused_block) return setup_large(context, job);
-    if (job.reduced.bytes != nullptr) return setup_fused<T, true>(context, job);
-    setup_fused<T, false>(context, job);
+    if (job.blocks.largest > max_fused_rows) return setup_large(context, job);
+    const bool reduced = job.reduced.bytes != nullptr;
+    const auto fused = has_exact_kernel(job.blocks)
+                           ? reduced ? setup_fused<T, true, true> : setup_fused<T, true, false>
+                       : reduced ? setup_fused<T, false, true>
+                                 : setup_fused<T, false, false>;
+    fused(context, job);
 }
 
-template void setup<float>(const Context&, const SetupJob<float>&);
-template void setup<double>(const Context&, const SetupJob<double>&);
+template decltype(setup<float>) setup<float>;
+template decltype(setup<double>) setup<double>;
 
 }  // namespace tessera::cuda

@@ -23,7 +23,7 @@ TEST(singular_blocks, singular_blocks_leave_their_neighbours_alone) {
                 const Case<T> given = make_case(random, spoilt);
                 const BlockJacobi<T> jacobi = invert(there, given);
                 ASSERT_EQ(jacobi.singular_blocks(), 1);
-                const auto first = jacobi.first_singular();
+                const auto first = jacobi.report().first_singular;
                 ASSERT_EQ(first.size(), 1u);
                 EXPECT_EQ(first[0].block, Index(bad));
                 EXPECT_EQ(first[0].first_row, Index(bad) * n);
@@ -71,7 +71,7 @@ TEST(singular_blocks, policies) {
         const auto shifted = inverses(there, shift);
 
         for (const auto* jacobi : {&stop, &identity, &shift}) {
-            const auto first = jacobi->first_singular();
+            const auto first = jacobi->report().first_singular;
             ASSERT_EQ(jacobi->singular_blocks(), Index(singular.size()));
             ASSERT_EQ(first.size(), singular.size());
             for (std::size_t s = 0; s < first.size(); ++s) {
@@ -87,7 +87,7 @@ TEST(singular_blocks, policies) {
         }
         EXPECT_TRUE(all_nan(replaced[30]));
         EXPECT_TRUE(all_nan(shifted[30]));
-        const auto first = shift.first_singular();
+        const auto first = shift.report().first_singular;
         const std::vector<int> known{0, 1, 0, -1, 0};
         for (std::size_t s = 0; s < first.size(); ++s) {
             EXPECT_EQ(first[s].shift, known[s]) << "block " << singular[s];
@@ -117,7 +117,7 @@ TEST(singular_blocks, equal_rows_are_singular) {
         for (int value = 1; value <= 200; ++value) blocks.push_back(std::vector<T>(4, T(value)));
         for (Index n = 2; n <= 32; ++n) blocks.push_back(std::vector<T>(std::size_t(n * n), T(49)));
         const BlockJacobi<T> jacobi = invert(context(), make_case(random, blocks));
-        const auto info = to_host(context(), jacobi.info());
+        const auto info = to_host(context(), jacobi.details().info);
         for (std::size_t b = 0; b < info.size(); ++b) EXPECT_EQ(info[b], 2) << "block " << b;
     });
 }
@@ -139,7 +139,7 @@ TEST(singular_blocks, an_inverse_that_overflows_is_singular) {
              {SingularPolicy::stop, SingularPolicy::identity, SingularPolicy::shift}) {
             const BlockJacobi<T> jacobi = invert(there, given, {.singular = policy});
             ASSERT_EQ(jacobi.singular_blocks(), 2);
-            const auto first = jacobi.first_singular();
+            const auto first = jacobi.report().first_singular;
             const auto found = inverses(there, jacobi);
             for (const std::size_t s : {0u, 1u}) {
                 const std::size_t b = s == 0 ? 5 : 23;
@@ -170,10 +170,10 @@ TEST(singular_blocks, first_ten_singular) {
     blocks[0] = {1, 0, 0, 1};
     const BlockJacobi<double> jacobi = invert(context(), make_case(random, blocks));
     EXPECT_EQ(jacobi.singular_blocks(), 24);
-    const auto first = jacobi.first_singular();
+    const auto first = jacobi.report().first_singular;
     ASSERT_EQ(first.size(), 10u);
     for (std::size_t s = 0; s < 10; ++s) EXPECT_EQ(first[s].block, Index(s) + 1);
-    const auto info = to_host(context(), jacobi.info());
+    const auto info = to_host(context(), jacobi.details().info);
     EXPECT_EQ(info[0], 0);
     EXPECT_EQ(info[24], 1);
 }

@@ -86,7 +86,7 @@ TESSERA_HOST_DEVICE inline T widen(StoredBits<format> bits) {
     }
 }
 
-/// What is stored at `at`, which is aligned as its format needs.
+/// The stored bits at `at`, which is aligned as the format needs.
 template <BlockPrecision format>
 TESSERA_HOST_DEVICE inline StoredBits<format> stored_bits(const std::byte* at) {
 #ifdef __CUDA_ARCH__
@@ -128,7 +128,7 @@ TESSERA_HOST_DEVICE inline T load(BlockPrecision format, const std::byte* at) {
         format, [&](auto known) { return widen<T, known.value>(stored_bits<known.value>(at)); });
 }
 
-/// Whether an inverse whose largest magnitude is `largest` may be kept in `format`: its rounding
+/// Whether an inverse whose largest magnitude is `largest` may be stored in `format`: its rounding
 /// errors, at most unit_roundoff ||X||, change the preconditioned matrix by at most
 /// unit_roundoff / reciprocal_condition, which stays below `accuracy`; and the largest value is in
 /// the range of normal numbers, so that no error exceeds unit_roundoff * largest.
@@ -150,10 +150,11 @@ TESSERA_HOST_DEVICE inline BlockPrecision smallest_format(double reciprocal_cond
     return sizeof(T) == 8 ? BlockPrecision::f64 : BlockPrecision::f32;
 }
 
-/// Whether a block may stay in the format that it is kept in; T itself always does.
+/// Whether a block may stay in its format; always true of T itself.
 template <class T>
-TESSERA_HOST_DEVICE inline bool keeps_format(BlockPrecision format, double reciprocal_condition,
-                                             double largest, double accuracy) {
+TESSERA_HOST_DEVICE inline bool still_fits_format(BlockPrecision format,
+                                                  double reciprocal_condition, double largest,
+                                                  double accuracy) {
     constexpr BlockPrecision working = sizeof(T) == 8 ? BlockPrecision::f64 : BlockPrecision::f32;
     return format == working || fits_format(format, reciprocal_condition, largest, accuracy);
 }

@@ -11,12 +11,12 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The bits of vectors: what narrow() makes of each element, by the same steps.
+/// Vector forms of narrow(), with equal bits.
 template <class D>
 using Words = hn::Rebind<std::uint32_t, D>;
 
 template <class D>
-HWY_INLINE hn::Vec<Words<D>> words_of_bf16(D, hn::Vec<D> value) {
+HWY_INLINE hn::Vec<Words<D>> bf16_words(D, hn::Vec<D> value) {
     const Words<D> words;
     const auto bits = hn::BitCast(words, value);
     const auto tie = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
@@ -26,7 +26,7 @@ HWY_INLINE hn::Vec<Words<D>> words_of_bf16(D, hn::Vec<D> value) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<Words<D>> words_of_f16(D d, hn::Vec<D> value) {
+HWY_INLINE hn::Vec<Words<D>> f16_words(D d, hn::Vec<D> value) {
     const Words<D> words;
     const auto bits = hn::BitCast(words, value);
     const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 0x8000));
@@ -35,7 +35,7 @@ HWY_INLINE hn::Vec<Words<D>> words_of_f16(D d, hn::Vec<D> value) {
     constexpr std::uint32_t less_exponent = (127 - 15) << 23;
     const auto normal =
         hn::ShiftRight<13>(hn::Add(hn::Sub(magnitude, hn::Set(words, less_exponent - 0xfff)), tie));
-    // Next to 1/2 floats are as far apart as subnormal numbers here.
+    // Next to 1/2 floats have the spacing of subnormal numbers of f16.
     const auto half = hn::Set(d, 0.5f);
     const auto rounded = hn::Add(hn::BitCast(d, magnitude), half);
     const auto subnormal = hn::Sub(hn::BitCast(words, rounded), hn::BitCast(words, half));
@@ -47,7 +47,7 @@ HWY_INLINE hn::Vec<Words<D>> words_of_f16(D d, hn::Vec<D> value) {
     return hn::Or(sign, hn::IfThenElse(hn::RebindMask(words, is_finite), finite, special));
 }
 
-/// The neighbours in float whose last bit is 1; exact numbers, NaN and infinity stay.
+/// Rounding to odd: inexact numbers become the neighbour in float whose last bit is 1.
 template <class D>
 HWY_INLINE hn::Vec<hn::Rebind<float, D>> round_to_odd(D d, hn::Vec<D> value) {
     const hn::Rebind<float, D> floats;
@@ -77,33 +77,33 @@ HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec
     } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
         return narrow_vector<format>(hn::Rebind<float, D>(), round_to_odd(d, value));
     } else if constexpr (format == BlockPrecision::bf16) {
-        return hn::TruncateTo(stored, words_of_bf16(d, value));
+        return hn::TruncateTo(stored, bf16_words(d, value));
     } else {
-        return hn::TruncateTo(stored, words_of_f16(d, value));
+        return hn::TruncateTo(stored, f16_words(d, value));
     }
 }
 
-/// Stores `count` adjacent values; whether one that is finite lies beyond the format's range.
+/// Stores `count` adjacent values. Returns whether a finite one overflows in the format.
 template <class T>
 bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte* to) {
     const hn::ScalableTag<T> d;
     const Offset lanes = Offset(hn::Lanes(d));
     bool any = false;
-    with_format<T>(format, [&](auto known) HWY_ATTR {
-        constexpr BlockPrecision in = decltype(known)::value;
+    with_format<T>(format, [&](auto format_tag) HWY_ATTR {
+        constexpr BlockPrecision in = decltype(format_tag)::value;
         const hn::Rebind<StoredBits<in>, decltype(d)> stored;
         const auto limit = hn::Set(d, T(largest_finite(in)));
-        auto beyond = hn::Zero(d);
+        auto overflowing = hn::Zero(d);
         Offset e = 0;
         for (; e + lanes <= count; e += lanes) {
             const auto value = hn::LoadU(d, from + e);
             hn::StoreU(narrow_vector<in>(d, value), stored,
                        reinterpret_cast<StoredBits<in>*>(to + e * bytes_of(in)));
             const auto magnitude = hn::Abs(value);
-            beyond = hn::IfThenElse(hn::And(hn::Gt(magnitude, limit), hn::IsFinite(value)),
-                                    magnitude, beyond);
+            overflowing = hn::IfThenElse(hn::And(hn::Gt(magnitude, limit), hn::IsFinite(value)),
+                                         magnitude, overflowing);
         }
-        any = !hn::AllTrue(d, hn::Eq(beyond, hn::Zero(d)));
+        any = !hn::AllTrue(d, hn::Eq(overflowing, hn::Zero(d)));
         if (e == count) return;
         // Zeros fill the last vector.
         T last[hn::MaxLanes(d)] = {};
@@ -122,24 +122,13 @@ bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
 
-#include "precond/block_jacobi/for_blocks.hpp"
+#include "precond/block_jacobi/block_ranges.hpp"
 
 namespace tessera::cpu {
-
-template <class T>
-void choose_formats(const Context&, const SetupResults<T>& results, BlockPrecision* formats,
-                    SetupSummary* summary) {
-    for (Index b = 0; b < results.count; ++b) {
-        formats[b] = smallest_format<T>(double(results.reciprocal_condition[b]),
-                                        double(results.largest[b]), results.accuracy);
-        summary->formats |= 1u << int(formats[b]);
-    }
-}
 
 void format_starts(const Context&, Index count, const Index* block_offsets,
                    const BlockPrecision* formats, Index each, Offset* starts) {
@@ -158,12 +147,16 @@ void format_starts(const Context&, Index count, const Index* block_offsets,
 template <class T>
 void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T* inverses,
                   const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary) {
-    const auto narrow_them = TESSERA_SIMD(context, narrow_values<T>);
+    const auto narrow_block = TESSERA_SIMD(context, narrow_values<T>);
+    const Offset* const offsets = blocks.entry_offsets;
     std::atomic<bool> overflow{false};
-    for_blocks(context, blocks, inverses, [&](Index b, Index n, const T* inverse) {
-        const BlockPrecision format = stored.formats != nullptr ? stored.formats[b] : stored.format;
-        std::byte* const to = bytes + stored.starts[b] * stored.unit;
-        if (narrow_them(format, Offset(n) * n, inverse, to)) overflow = true;
+    for_block_ranges(context, blocks.count, offsets, 8, [&](Index first, Index last) {
+        for (Index b = first; b < last; ++b) {
+            if (narrow_block(stored.format_of(b), offsets[b + 1] - offsets[b],
+                             inverses + offsets[b], bytes + stored.starts[b] * stored.unit)) {
+                overflow = true;
+            }
+        }
     });
     summary->add({.overflow = overflow});
 }
@@ -176,14 +169,8 @@ void clear(const Context&, void* memory, Offset bytes) {
     std::memset(memory, 0, std::size_t(bytes));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                               \
-    template void choose_formats<T>(const Context&, const SetupResults<T>&, BlockPrecision*, \
-                                    SetupSummary*);                                          \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
-                                  const StoredBlocks&, std::byte*, SetupSummary*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(store_blocks<float>) store_blocks<float>;
+template decltype(store_blocks<double>) store_blocks<double>;
 
 }  // namespace tessera::cpu
 #endif

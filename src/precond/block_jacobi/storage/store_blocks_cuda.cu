@@ -1,13 +1,12 @@
 #include "base/check_cuda.hpp"
+#include "gpu/for_each.cuh"
 #include "gpu/host_mailbox.cuh"
-#include "gpu/launch.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "gpu/warp.cuh"
-#include "precond/block_jacobi/kernels.hpp"
-#include "precond/block_jacobi/storage/block_formats.hpp"
+#include "precond/block_jacobi/storage/format_steps.hpp"
 
-/// Inverses to their storage formats, and the summary of a setup to the host.
+/// Conversion of inverses to their storage formats, and the setup summary's way to the host.
 namespace tessera::cuda {
 
 namespace {
@@ -24,7 +23,7 @@ __global__ void __launch_bounds__(threads)
     const int n = blocks.block_offsets[b + 1] - blocks.block_offsets[b];
     const T* const from = inverses + blocks.entry_offsets[b];
     bool overflow = false;
-    with_format<T>(stored.formats == nullptr ? stored.format : stored.formats[b], [&](auto known) {
+    with_format<T>(stored.format_of(b), [&](auto known) {
         constexpr BlockPrecision in = decltype(known)::value;
         auto* const to = reinterpret_cast<StoredBits<in>*>(bytes + stored.starts[b] * stored.unit);
 #pragma unroll 4
@@ -54,21 +53,8 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x % 32 == 0) atomicMax(most, largest);
 }
 
-template <class T>
-__global__ void __launch_bounds__(threads)
-    choose_kernel(SetupResults<T> results, BlockPrecision* formats, SetupSummary* summary) {
-    unsigned chosen = 0;
-    for_elements<4>(results.count, [&](Offset b) {
-        formats[b] = smallest_format<T>(double(results.reciprocal_condition[b]),
-                                        double(results.largest[b]), results.accuracy);
-        chosen |= 1u << int(formats[b]);
-    });
-    chosen = __reduce_or_sync(full_warp, chosen);
-    if (threadIdx.x % 32 == 0 && chosen != 0) atomicOr(&summary->formats, chosen);
-}
-
-/// One thread: the summary in two words of pinned host memory, which the host sees some
-/// microseconds before the end of the stream; clears the one in the memory of the GPU.
+/// One thread writes the summary to the mailbox in pinned host memory, which the host sees some
+/// microseconds before the stream is idle, and clears the one in device memory.
 __global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbox) {
     begin_dependent();
     const SetupSummary found{__ldcg(&summary->singular), __ldcg(&summary->misfits),
@@ -83,21 +69,12 @@ __global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbo
 
 }  // namespace
 
-template <class T>
-void choose_formats(const Context& context, const SetupResults<T>& results, BlockPrecision* formats,
-                    SetupSummary* summary) {
-    if (results.count == 0) return;
-    choose_kernel<<<blocks_for(results.count, 4 * threads), threads, 0, stream_of(context)>>>(
-        results, formats, summary);
-    TESSERA_CUDA(cudaGetLastError());
-}
-
 void format_starts(const Context& context, Index count, const Index* block_offsets,
                    const BlockPrecision* formats, Index each, Offset* starts) {
     exclusive_scan(context, count, StoredUnits{block_offsets, formats}, starts);
     clear(context, starts + count + 1, sizeof(Offset));
     if (count == 0) return;
-    // Its low word; a chunk has less than 2^31 units.
+    // In the low word: a chunk has less than 2^31 units.
     chunk_units_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
                          stream_of(context)>>>(count, each, starts,
                                                reinterpret_cast<int*>(starts + count + 1));
@@ -133,13 +110,11 @@ void clear(const Context& context, void* memory, Offset bytes) {
     TESSERA_CUDA(cudaMemsetAsync(memory, 0, std::size_t(bytes), stream_of(context)));
 }
 
-#define TESSERA_INSTANTIATE(T)                                                               \
-    template void choose_formats<T>(const Context&, const SetupResults<T>&, BlockPrecision*, \
-                                    SetupSummary*);                                          \
-    template void store_blocks<T>(const Context&, const PackedBlocks<T>&, const T*,          \
-                                  const StoredBlocks&, std::byte*, SetupSummary*);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
-#undef TESSERA_INSTANTIATE
+template decltype(store_blocks<float>) store_blocks<float>;
+template decltype(store_blocks<double>) store_blocks<double>;
+template void for_each_index(const Context&, Offset, const ChooseFormat<float>&);
+template void for_each_index(const Context&, Offset, const ChooseFormat<double>&);
+template void for_each_index(const Context&, Offset, const ExpandBlock<float>&);
+template void for_each_index(const Context&, Offset, const ExpandBlock<double>&);
 
 }  // namespace tessera::cuda

@@ -127,10 +127,10 @@ TEST(store_blocks, starts_of_blocks_and_units_of_chunks) {
             const auto formats = copy_to_buffer(there, here.formats);
             Buffer<Offset> starts(there, count + 2);
             select(there, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
-                there, Index(count), offsets.data(), formats.data(), chunk_blocks(n),
+                there, Index(count), offsets.data(), formats.data(), blocks_per_chunk(n),
                 starts.data());
             std::vector<Offset> expected = here.starts;
-            expected.push_back(most_units(here));
+            expected.push_back(max_units(here));
             EXPECT_EQ(copy_to_host(there, starts), expected) << count << " of " << n << " rows";
         }
     }

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "base/dispatch.hpp"
+#include "base/host_device.hpp"
 #include "tessera/block_jacobi.hpp"
 
 namespace tessera {
@@ -27,43 +29,35 @@ struct StoredBlocks {
     BlockPrecision format = BlockPrecision::f64;  ///< Of all blocks, where formats is nullptr.
     const BlockPrecision* formats = nullptr;      ///< count, or nullptr.
     const std::byte* bytes = nullptr;
-    /// Where one_size and mixed: the most units of chunk_blocks blocks from a multiple of that on.
-    Offset chunk_units = 0;
-    /// GPU: groups of consecutive blocks that have at most group_rows rows together; group g starts
+    /// Where one_size and mixed: the largest number of units of a chunk of blocks_per_chunk blocks.
+    Offset max_chunk_units = 0;
+    /// GPU: groups of consecutive blocks with at most max_group_rows rows in all; group g starts
     /// with block groups[g]. group_count + 1 of them.
     Index group_count = 0;
     const Index* groups = nullptr;
+
+    TESSERA_HOST_DEVICE BlockPrecision format_of(Offset b) const {
+        return formats == nullptr ? format : formats[b];
+    }
+    TESSERA_HOST_DEVICE const std::byte* block(Offset b) const { return bytes + starts[b] * unit; }
 };
 
-/// Rows that the blocks of a group have together at most.
-constexpr Index group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
+/// The largest number of rows of a group of blocks.
+constexpr Index max_group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
 
-/// Blocks of one size that are taken together where their formats differ.
-constexpr Index chunk_blocks(Index largest) { return 64 / largest; }
+/// Blocks of one size that form a chunk where their formats differ.
+constexpr Index blocks_per_chunk(Index largest) { return 64 / largest; }
 
-/// Products with stored blocks, which are converted to T exactly; T is float or double, and float
-/// takes no f64. The host must have waited for all that wrote them: on a GPU apply begins to read
-/// them before the work given to the stream before has ended.
-///   apply   z_b = X_b r_b, or X_b^T r_b, for each block and each of `vectors` columns of r and z,
-///           whose leading dimensions are at least `rows`. They do not overlap. The error of an
-///           element is at most gamma_n sum_j |x_ij| |r_j| in T. Sums have an order that depends on
-///           nothing but the block's size, its row and the transpose, so that results are bitwise
-///           equal whatever the other blocks and vectors are.
-///   expand  the values of block b column-major from values[entry_offsets[b]] on.
-/// Asynchronous on a GPU.
-#define TESSERA_DECLARE_PRODUCTS                                                                 \
-    template <class T>                                                                           \
-    void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose, \
-               Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading);             \
-    template <class T>                                                                           \
-    void expand(const Context& context, const StoredBlocks& blocks, const Offset* entry_offsets, \
-                T* values);
-namespace cpu {
-TESSERA_DECLARE_PRODUCTS
-}
-namespace cuda {
-TESSERA_DECLARE_PRODUCTS
-}
-#undef TESSERA_DECLARE_PRODUCTS
+/// z_b = X_b r_b, or X_b^T r_b, for each stored block and each of `vectors` columns of r and z,
+/// whose leading dimensions are at least `rows`; no overlap. Values are converted to T exactly; T
+/// is float or double, and float takes no f64. The error of an element is at most gamma_n sum_j
+/// |x_ij| |r_j| in T. Sums have an order that depends on nothing but the block's size, its row and
+/// the transpose, so that results are bitwise equal whatever the other blocks and vectors are. The
+/// host must have waited for all that wrote the blocks: on a GPU apply begins to read them before
+/// the work given to the stream before has ended. Asynchronous on a GPU.
+TESSERA_BACKENDS(template <class T> void apply(const Context& context, const StoredBlocks& blocks,
+                                               batched::Transpose transpose, Index vectors,
+                                               const T* r, Offset r_leading, T* z,
+                                               Offset z_leading);)
 
 }  // namespace tessera

@@ -6,21 +6,21 @@
 #include "precond/block_ldlt/block_sizes.hpp"
 #include "precond/block_ldlt/symbolic/pattern_view.hpp"
 
-/// k x k blocks, column-major, in the registers of the lanes that work on one.
+/// Register tiles: a k x k block, column-major, spread over the lanes of a team.
 namespace tessera::block_ldlt::cuda {
 
 using tessera::cuda::full_warp;
 
 /// `count` adjacent values from an address that is a multiple of their bytes, or of 16.
 template <int count, class T>
-__device__ __forceinline__ void load_run(const T* from, T (&to)[count]) {
+__device__ __forceinline__ void load_adjacent(const T* from, T (&to)[count]) {
     constexpr int bytes = count * int(sizeof(T));
     constexpr int width = bytes % 16 == 0 ? tessera::cuda::pack_width<T> : bytes == 8 ? count : 1;
 #pragma unroll
     for (int i = 0; i < count / width; ++i) {
-        const auto run = reinterpret_cast<const tessera::cuda::Pack<T, width>*>(from)[i];
+        const auto pack = reinterpret_cast<const tessera::cuda::Pack<T, width>*>(from)[i];
 #pragma unroll
-        for (int j = 0; j < width; ++j) to[i * width + j] = run.value[j];
+        for (int j = 0; j < width; ++j) to[i * width + j] = pack.value[j];
     }
 }
 
@@ -31,16 +31,16 @@ struct ListRange {
 
 /// The pieces of an item whose list is split.
 template <class T>
-__device__ __forceinline__ ListRange pieces_of(const LongSums<T>& sums, Offset item) {
-    Index which = 0, after = sums.count;
-    while (after - which > 1) {
-        const Index middle = which + (after - which) / 2;
-        (sums.items[middle] <= item ? which : after) = middle;
+__device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Offset item) {
+    Index found = 0, after = sums.count;
+    while (after - found > 1) {
+        const Index middle = found + (after - found) / 2;
+        (sums.items[middle] <= item ? found : after) = middle;
     }
-    return {sums.first_piece[which], sums.first_piece[which + 1]};
+    return {sums.first_piece[found], sums.first_piece[found + 1]};
 }
 
-/// A block as rectangles, one a lane.
+/// A block as rectangles of rows x columns values, one a lane.
 template <class T, int k>
 class Rectangles {
   public:
@@ -65,8 +65,8 @@ class Rectangles {
 #pragma unroll 8
         for (int p = 0; p < k; ++p) {
             T a[rows], b[columns];
-            load_run(v + p * k + row_, a);
-            load_run(w + p * k + column_, b);
+            load_adjacent(v + p * k + row_, a);
+            load_adjacent(w + p * k + column_, b);
 #pragma unroll
             for (int j = 0; j < columns; ++j) {
 #pragma unroll
@@ -82,7 +82,7 @@ class Rectangles {
     T values_[columns][rows];
 };
 
-/// A block as 8 x 8 tiles of the tensor cores, which take FP64 with the rounding of fma.
+/// A block as 8 x 8 tiles of FP64 tensor instructions, which round as fma does.
 template <int k>
 class TensorTiles {
   public:
@@ -104,12 +104,12 @@ class TensorTiles {
     __device__ __forceinline__ void subtract_product(const double* v, const double* w) {
 #pragma unroll
         for (int p = 0; p < k; p += 4) {
-            const int place = lane_ / 4 + (p + lane_ % 4) * k;
+            const int offset = lane_ / 4 + (p + lane_ % 4) * k;
             double a[tiles], b[tiles];
 #pragma unroll
-            for (int i = 0; i < tiles; ++i) a[i] = -v[place + 8 * i];
+            for (int i = 0; i < tiles; ++i) a[i] = -v[offset + 8 * i];
 #pragma unroll
-            for (int j = 0; j < tiles; ++j) b[j] = w[place + 8 * j];
+            for (int j = 0; j < tiles; ++j) b[j] = w[offset + 8 * j];
 #pragma unroll
             for (int i = 0; i < tiles; ++i) {
 #pragma unroll

@@ -3,7 +3,7 @@
 #include "base/dispatch.hpp"
 #include "precond/block_ldlt/test_factor.hpp"
 
-// Matrices with dense rows, whose lists are cut into pieces on a GPU.
+// Matrices with dense rows, whose lists are split into pieces on a GPU.
 
 namespace tessera::block_ldlt {
 
@@ -78,7 +78,7 @@ template <class T>
 void expect_dense_rows_are_eliminated(Index k) {
     auto random = generator();
     std::uniform_real_distribution<double> uniform(-1, 1);
-    const Context there = context();
+    const Context device = context();
     const Index rows = 300 * k, first = rows - 1 - k, second = rows - 1;
     SymmetricEntries entries;
     long double schur[3] = {7, 2, 9}, sizes[3] = {7, 2, 9};  // (1, 1), (2, 1), (2, 2).
@@ -104,14 +104,14 @@ void expect_dense_rows_are_eliminated(Index k) {
     std::vector<Index> slots(static_cast<std::size_t>(rows));
     std::iota(slots.begin(), slots.end(), 0);
     const auto make = [&](BlockLdltStage method) {
-        return make_factor<T>(there, matrix.view(), k, slots, 0, method, 1e-30);
+        return make_factor<T>(device, matrix.view(), k, slots, 0, method, 1e-30);
     };
     auto factor = make(BlockLdltStage::level), jacobi = make(BlockLdltStage::jacobi);
-    factor.factor_by_levels(there);
+    factor.factor_by_levels(device);
     jacobi.start_sweeps();
-    for (Index l = 0; l < jacobi.levels(); ++l) jacobi.sweep(there);
-    expect_same_bits(there, factor.v(), jacobi.v(), "V");
-    expect_same_bits(there, factor.factors(), jacobi.factors(), "F");
+    for (Index l = 0; l < jacobi.levels(); ++l) jacobi.sweep(device);
+    expect_same_bits(device, factor.v(), jacobi.v(), "V");
+    expect_same_bits(device, factor.factors(), jacobi.factors(), "F");
 
     // The columns of F for both rows, and the block of V between them.
     const auto& grid = factor.grid();
@@ -119,12 +119,12 @@ void expect_dense_rows_are_eliminated(Index k) {
                            grid.slot_of_row[std::size_t(second)]};
     std::vector<T> unit_vector(std::size_t(rows), T(0));
     unit_vector[std::size_t(slot[0])] = unit_vector[std::size_t(slot[1])] = 1;
-    const auto x = copy_to_buffer(there, unit_vector);
-    Buffer<T> y(there, rows);
-    block_ldlt::run_factor_product(there, factor.view(), factor.factors().data(),
+    const auto x = copy_to_buffer(device, unit_vector);
+    Buffer<T> y(device, rows);
+    block_ldlt::run_factor_product(device, factor.view(), factor.factors().data(),
                                    factor.permutations().data(), x.data(), y.data());
-    const auto f = copy_to_host(there, y);
-    const auto v = copy_to_host(there, factor.v());
+    const auto f = copy_to_host(device, y);
+    const auto v = copy_to_host(device, factor.v());
     // The last block of all is the one in question: only it is in the last block column with any.
     const T* const block = v.data() + (v.size() - std::size_t(k) * std::size_t(k));
     long double product = 0, size = 0;
@@ -167,7 +167,7 @@ template <class T>
 void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     auto random = generator();
     std::uniform_real_distribution<double> uniform(-1, 1);
-    const Context there = context();
+    const Context device = context();
     const Index block_rows = 300, rows = block_rows * k, dense = dense_first ? k - 1 : rows - k;
     SymmetricEntries entries;
     for (Index i = 0; i < rows; ++i) {
@@ -178,21 +178,21 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     const auto matrix = symmetric_csr<T>(rows, entries);
     std::vector<Index> slots(static_cast<std::size_t>(rows));
     std::iota(slots.begin(), slots.end(), 0);
-    auto factor = make_factor<T>(there, matrix.view(), k, slots, 0, BlockLdltStage::level, 1e-30);
+    auto factor = make_factor<T>(device, matrix.view(), k, slots, 0, BlockLdltStage::level, 1e-30);
     const block_ldlt::PatternView<T>& a = factor.view();
-    if (there.on_gpu()) {
-        EXPECT_EQ(dense_first ? a.long_columns.count : a.long_rows.count, 1);
+    if (device.on_gpu()) {
+        EXPECT_EQ(dense_first ? a.split_columns.count : a.split_rows.count, 1);
     }
     const std::string name = "k = " + std::to_string(k) + (dense_first ? ", first" : ", last");
     const auto x = random_vector<T>(random, std::size_t(rows));
-    const auto x_there = copy_to_buffer(there, x);
+    const auto x_there = copy_to_buffer(device, x);
     const auto blocks = std::size_t(a.blocks), square = std::size_t(k) * std::size_t(k);
     std::vector<Index> block_row(blocks), column(blocks);
-    copy_to_host(there, std::span<const Index>(a.rows, blocks), std::span<Index>(block_row));
-    copy_to_host(there, std::span<const Index>(a.columns, blocks), std::span<Index>(column));
+    copy_to_host(device, std::span<const Index>(a.rows, blocks), std::span<Index>(block_row));
+    copy_to_host(device, std::span<const Index>(a.columns, blocks), std::span<Index>(column));
     const auto v = random_vector<T>(random, blocks * square);
     const auto b = random_vector<T>(random, std::size_t(rows));
-    const auto v_there = copy_to_buffer(there, v), b_there = copy_to_buffer(there, b);
+    const auto v_there = copy_to_buffer(device, v), b_there = copy_to_buffer(device, b);
     // Of all block rows, and without the dense one.
     for (const auto& [first, last] :
          {std::pair(0, block_rows),
@@ -210,11 +210,11 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
                 if (item < first || item >= last) continue;
                 sums.add(to, -2.0L * v[e] * x[from]);
             }
-            Buffer<T> out = copy_to_buffer(there, b);
-            block_ldlt::run_triangular_product(there, a, upper, Index(first), Index(last),
+            Buffer<T> out = copy_to_buffer(device, b);
+            block_ldlt::run_triangular_product(device, a, upper, Index(first), Index(last),
                                                v_there.data(), T(-2), x_there.data(),
                                                b_there.data(), out.data());
-            sums.expect_near(copy_to_host(there, out), (upper ? "V^T x, " : "V x, ") + name);
+            sums.expect_near(copy_to_host(device, out), (upper ? "V^T x, " : "V x, ") + name);
         }
     }
 }
@@ -232,7 +232,7 @@ TEST(dense_rows, are_multiplied_with) {
 
 TEST(dense_rows, are_solved_with) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index k : {8, 16}) {
         for (const bool dense_first : {false, true}) {
             const Index rows = 300 * k, dense = dense_first ? 0 : rows - 1;
@@ -244,37 +244,37 @@ TEST(dense_rows, are_solved_with) {
             }
             std::vector<Index> slots(static_cast<std::size_t>(rows));
             std::iota(slots.begin(), slots.end(), 0);
-            auto factor = make_factor(there, symmetric_csr<double>(rows, entries).view(), k, slots,
+            auto factor = make_factor(device, symmetric_csr<double>(rows, entries).view(), k, slots,
                                       0, BlockLdltStage::level, 0.1);
-            factor.factor_by_levels(there);
+            factor.factor_by_levels(device);
             const auto r = random_vector<double>(random, std::size_t(rows));
             const std::vector<double> ones(r.size(), 1);
-            const auto z = solve(there, factor, ones, 0, r);
+            const auto z = solve(device, factor, ones, 0, r);
 
             const auto blocks = std::size_t(factor.view().blocks);
             std::vector<Index> block_rows(blocks), columns(blocks);
-            copy_to_host(there, std::span<const Index>(factor.view().rows, blocks),
+            copy_to_host(device, std::span<const Index>(factor.view().rows, blocks),
                          std::span<Index>(block_rows));
-            copy_to_host(there, std::span<const Index>(factor.view().columns, blocks),
+            copy_to_host(device, std::span<const Index>(factor.view().columns, blocks),
                          std::span<Index>(columns));
             Substitution expected{std::vector<double>(r.size()), std::vector<double>(r.size(), 0),
                                   std::size_t(k), std::size_t(2 * rows)};
             for (std::size_t s = 0; s < r.size(); ++s) {
                 expected.x[s] = r[std::size_t(factor.grid().slots[s])];
             }
-            const auto v = copy_to_host(there, factor.v());
+            const auto v = copy_to_host(device, factor.v());
             expected.solve(factor, v, block_rows, columns, false);
-            expected.multiply(copy_to_host(there, factor.inverses()));
+            expected.multiply(copy_to_host(device, factor.inverses()));
             expected.solve(factor, v, block_rows, columns, true);
-            double largest_z = 0, largest_error = 0;
+            double largest_z = 0, max_error = 0;
             for (std::size_t s = 0; s < r.size(); ++s) {
                 const double found = z[std::size_t(factor.grid().slots[s])];
                 EXPECT_LE(std::abs(found - expected.x[s]), 2 * expected.error[s])
                     << "k = " << k << ", slot " << s;
                 largest_z = std::max(largest_z, std::abs(found));
-                largest_error = std::max(largest_error, expected.error[s]);
+                max_error = std::max(max_error, expected.error[s]);
             }
-            EXPECT_LT(largest_error, 1e-3 * largest_z);
+            EXPECT_LT(max_error, 1e-3 * largest_z);
         }
     }
 }

@@ -5,11 +5,11 @@
 
 namespace tessera::block_ldlt {
 
-/// What a level factor is computed from and in: V, W, F with its permutations, F^-1, thresholds and
+/// Arguments of the kernel for batched levels: V, W, F with its permutations, F^-1, thresholds and
 /// results of all block rows.
 template <class T>
 struct LevelFactor {
-    const LevelStart* levels = nullptr;  ///< One more than there are; in the memory of the Context.
+    const LevelStart* levels = nullptr;  ///< levels + 1, in device memory.
     T* v = nullptr;
     T* w = nullptr;
     T* factors = nullptr;
@@ -21,14 +21,15 @@ struct LevelFactor {
 };
 
 /// The kernels of the factorisation. Blocks are k x k, column-major, one after the other. Ranges of
-/// block rows and of blocks are first .. last - 1. Every sum runs in an order that its list fixes,
-/// so bits do not depend on threads or on how a range is cut. None waits or allocates.
+/// block rows and of blocks are first .. last - 1. Sums run in the order of their lists, so
+/// bits do not depend on threads or on how a range is split. None waits or allocates.
 ///
 /// schur_diagonals: B_i = A_ii - sum_k V_ik W_ik^T over the blocks of row i, made symmetric by the
 ///   mean with its transpose, for the block rows of the range.
-/// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the triples, and V_ij = W_ij X_j with the
+/// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the updates of the block, and V_ij = W_ij X_j
+/// with the
 ///   inverses X, for the blocks of the range. `v` and `w` are read, `v_out` and `w_out` written;
-///   they may be the same, as the triples of a level's blocks lie outside the level.
+///   they may be the same, as the updates of a level's blocks lie outside the level.
 TESSERA_BACKENDS(template <class T>
                  void schur_diagonals(const Context& context, const PatternView<T>& a, Index first,
                                       Index last, const T* v, const T* w, T* b);
@@ -38,9 +39,9 @@ TESSERA_BACKENDS(template <class T>
                                    T* w_out);)
 
 namespace cuda {
-/// The factor's levels first .. last - 1, none of which has a list that is split, by one thread
-/// block with complete pivoting, bit for bit as schur_diagonals, batched::ldlt,
-/// batched::inverse_from_factors and schur_blocks give it.
+/// The levels first .. last - 1 of the factor by one thread block, with complete pivoting; none may
+/// have a list that is split. Same bits as schur_diagonals, batched::ldlt,
+/// batched::inverse_from_factors and schur_blocks level by level.
 template <class T>
 void factor_levels(const Context& context, const PatternView<T>& a, const LevelFactor<T>& factor,
                    Index first, Index last);

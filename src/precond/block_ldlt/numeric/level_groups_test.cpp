@@ -5,9 +5,10 @@ namespace tessera::test {
 namespace {
 
 /// Block rows that each need the one before, then `wide` block rows that need the last of these but
-/// none of each other, then a chain from the last of those; many need some of the first three too.
+/// none of each other, then a sequence from the last of those; many need some of the first three
+/// too.
 template <class T>
-CsrMatrix<T> chains_around(std::mt19937_64& random, Index k, Index chain, Index wide) {
+CsrMatrix<T> sequences_around(std::mt19937_64& random, Index k, Index sequence, Index wide) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     SymmetricEntries entries;
     const auto link = [&](Index i, Index j) {
@@ -16,16 +17,16 @@ CsrMatrix<T> chains_around(std::mt19937_64& random, Index k, Index chain, Index 
             entries[{row, j * k + Index(random() % std::uint64_t(k))}] = uniform(random);
         }
     };
-    const Index block_rows = 2 * chain + wide;
+    const Index block_rows = 2 * sequence + wide;
     for (Index row = 0; row < block_rows * k; ++row) {
         if (uniform(random) < 0.7) entries[{row, row}] = uniform(random) < 0 ? -1.5 : 1.5;
         if (row % k > 0) entries[{row, row - 1 - Index(random() % std::uint64_t(row % k))}] = 1;
     }
     for (Index i = 1; i < block_rows; ++i) {
-        if (i < chain || i > chain + wide) {
+        if (i < sequence || i > sequence + wide) {
             link(i, i - 1);
         } else {
-            link(i, chain - 1);
+            link(i, sequence - 1);
         }
         if (i > 3) link(i, Index(random() % 3));
     }
@@ -37,8 +38,8 @@ block_ldlt::BlockPattern pattern_of(const CsrMatrix<double>& matrix, Index k,
     auto grid = block_ldlt::make_grid(k, matrix.rows(), slots);
     auto pattern = block_ldlt::arrange_by_levels(
         grid, block_ldlt::fill_pattern(grid, matrix.view(), fill, Offset(1) << 30, 2));
-    block_ldlt::count_triples(pattern, 2);
-    block_ldlt::list_triples(pattern, 2);
+    block_ldlt::count_updates(pattern, 2);
+    block_ldlt::list_updates(pattern, 2);
     return pattern;
 }
 
@@ -53,7 +54,7 @@ std::vector<Index> natural(Index rows) {
 TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
     auto random = generator();
     for (const Index k : {1, 4, 8, 16, 32}) {
-        const auto matrix = chains_around<double>(random, k, 20, 200);
+        const auto matrix = sequences_around<double>(random, k, 20, 200);
         const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
         const auto groups = block_ldlt::find_level_groups(pattern, k);
         Index next = 0;
@@ -76,7 +77,7 @@ TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
 }
 
 TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
-    const Index k = 8, others = 2 * Index(block_ldlt::longest_piece);
+    const Index k = 8, others = 2 * Index(block_ldlt::max_piece);
     SymmetricEntries entries;
     for (Index i = 0; i < (others + 1) * k; ++i) entries[{i, i}] = 1;
     for (Index j = 0; j < others; ++j) entries[{others * k, j * k}] = 0.01;
@@ -86,28 +87,28 @@ TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
     EXPECT_FALSE(block_ldlt::find_level_groups(pattern, k).back().batched);
 }
 
-TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_runs_and_wide_levels) {
+TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_batched_and_wide_levels) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const bool few = fewer_run();
-    // Levels that are no run; runs with more blocks, and with more block rows, than warps.
+    // Levels that are not batched; batched ones with more blocks, or block rows, than warps.
     const std::vector<Index> wide =
-        few || !there.on_gpu() ? std::vector<Index>{20} : std::vector<Index>{200, 20, 10};
+        few || !device.on_gpu() ? std::vector<Index>{20} : std::vector<Index>{200, 20, 10};
     const auto compare = [&]<class T>(T, Index k, batched::Pivoting pivoting, Index width) {
-        const auto matrix = chains_around<T>(random, k, few ? 3 : 12, width);
+        const auto matrix = sequences_around<T>(random, k, few ? 3 : 12, width);
         const auto make = [&](BlockLdltStage method) {
-            return make_factor<T>(there, matrix.view(), k, natural(matrix.rows()), 0, method, 0.01,
+            return make_factor<T>(device, matrix.view(), k, natural(matrix.rows()), 0, method, 0.01,
                                   pivoting);
         };
         auto level = make(BlockLdltStage::level), jacobi = make(BlockLdltStage::jacobi);
-        level.factor_by_levels(there);
+        level.factor_by_levels(device);
         jacobi.start_sweeps();
-        for (Index l = 0; l < level.levels(); ++l) jacobi.sweep(there);
-        expect_same_bits(there, level.v(), jacobi.v(), "V");
-        expect_same_bits(there, level.factors(), jacobi.factors(), "F");
-        expect_same_bits(there, level.inverses(), jacobi.inverses(), "X");
-        expect_same_bits(there, level.permutations(), jacobi.permutations(), "p");
-        const auto one = level.pivots(there), other = jacobi.pivots(there);
+        for (Index l = 0; l < level.levels(); ++l) jacobi.sweep(device);
+        expect_same_bits(device, level.v(), jacobi.v(), "V");
+        expect_same_bits(device, level.factors(), jacobi.factors(), "F");
+        expect_same_bits(device, level.inverses(), jacobi.inverses(), "X");
+        expect_same_bits(device, level.permutations(), jacobi.permutations(), "p");
+        const auto one = level.pivots(device), other = jacobi.pivots(device);
         EXPECT_EQ(one.perturbed, other.perturbed);
         EXPECT_EQ(one.smallest, other.smallest);
     };

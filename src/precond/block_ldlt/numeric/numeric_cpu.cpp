@@ -11,8 +11,8 @@ namespace tessera::block_ldlt::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// C -= sum over the pairs of V W^T (or, with `transposed` false, V W), a tile of rows and columns
-/// of C at a time in registers over all pairs.
+/// C -= sum of V W^T over a list of pairs of blocks (V W if not `transposed`). Register tiles: two
+/// vectors of rows by four columns of C stay in registers over the whole list.
 template <Index k, bool transposed, class T>
 HWY_INLINE void subtract_products(Offset count, const Index* left, const Index* right, const T* v,
                                   const T* w, T* c) {
@@ -57,7 +57,7 @@ HWY_INLINE void subtract_products(Offset count, const Index* left, const Index* 
 template <class T>
 HWY_INLINE void add_entries(const PatternView<T>& a, Offset item, T* c) {
     for (Offset e = a.entry_offsets[item]; e < a.entry_offsets[item + 1]; ++e) {
-        c[a.places[e]] += a.values[e];
+        c[a.positions[e]] += a.values[e];
     }
 }
 
@@ -97,8 +97,8 @@ void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T
         for (Offset b = first; b < last; ++b) {
             for (Index e = 0; e < k * k; ++e) block[e] = product[e] = T(0);
             add_entries(a, b, block);
-            const Offset triple = a.triple_offsets[b];
-            subtract_products<k, true>(a.triple_offsets[b + 1] - triple, a.left + triple,
+            const Offset triple = a.update_offsets[b];
+            subtract_products<k, true>(a.update_offsets[b + 1] - triple, a.left + triple,
                                        a.right + triple, v, w, block);
             subtract_products<k, false>(1, &only, &only, block,
                                         inverses + Offset(a.columns[b]) * k * k, product);

@@ -9,7 +9,7 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// Most parts of a search for an extreme value; the host finds that of the parts.
+/// Partial maxima (minima) that the device computes; the host reduces these.
 constexpr Offset max_parts = 16384;
 
 }  // namespace
@@ -30,16 +30,15 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
     }
     for (Buffer<T>* of_rows : {&thresholds_, &smallest_}) *of_rows = Buffer<T>(context, m);
     perturbed_ = Buffer<Index>(context, m);
-    // Sums of blocks are needed for one of the two at a time; rows of the whole matrix are in both
-    // a block row and a block column.
+    // Schur updates of block rows and of blocks share their partial sums: never both at a time.
     const Offset pieces =
-        std::max(symbolic_.split_rows.pieces.size(), symbolic_.split_blocks.pieces.size());
+        std::max(symbolic_.split_rows.pieces.size(), symbolic_.split_updates.pieces.size());
     partial_blocks_ = Buffer<T>(context, pieces * square);
     partial_columns_ = Buffer<T>(context, symbolic_.split_columns.pieces.size() * k);
     view_.values = values_.data();
-    view_.long_rows = symbolic_.split_rows.view(partial_blocks_.data());
-    view_.long_columns = symbolic_.split_columns.view(partial_columns_.data());
-    view_.long_blocks = symbolic_.split_blocks.view(partial_blocks_.data());
+    view_.split_rows = symbolic_.split_rows.view(partial_blocks_.data());
+    view_.split_columns = symbolic_.split_columns.view(partial_columns_.data());
+    view_.split_updates = symbolic_.split_updates.view(partial_blocks_.data());
 }
 
 template <class T>
@@ -78,11 +77,11 @@ void NumericFactor<T>::set_threshold(const Context& context, double epsilon) {
         SetThreshold<T>{epsilon, unit_ > T(0) ? double(unit_) : 1, of_block, thresholds_.data()});
 }
 
-/// Schur complements of the diagonal blocks from start.row to end.row, their factors and inverses,
-/// then those of the blocks off the diagonal from start.block to end.block.
+/// Schur complements, LDL^T factors and inverses of the diagonal blocks from start.row to end.row,
+/// then W and V = W F^-1 of the blocks off the diagonal from start.block to end.block.
 template <class T>
 void NumericFactor<T>::factor_range(const Context& context, LevelStart start, LevelStart end,
-                                    const Set& from, const T* w, Set& to, T* w_out) {
+                                    const FactorSet& from, const T* w, FactorSet& to, T* w_out) {
     const Index first = Index(start.row), last = Index(end.row), k = view_.k;
     if (first == last) return;
     TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, from.v.data(), w,
@@ -110,9 +109,9 @@ void NumericFactor<T>::factor_range(const Context& context, LevelStart start, Le
 
 template <class T>
 void NumericFactor<T>::factor_by_levels(const Context& context) {
-    current_ = kept_ = current_w_ = 0;
-    Set& set = sets_[0];
-    const LevelFactor<T> all{symbolic_.level_starts_there.data(),
+    current_ = best_ = current_w_ = 0;
+    FactorSet& set = sets_[0];
+    const LevelFactor<T> all{symbolic_.device_level_starts.data(),
                              set.v.data(),
                              w_[0].data(),
                              set.factors.data(),
@@ -138,8 +137,8 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
 
 template <class T>
 void NumericFactor<T>::factor_diagonal(const Context& context) {
-    current_ = kept_ = current_w_ = 0;
-    Set& set = sets_[0];
+    current_ = best_ = current_w_ = 0;
+    FactorSet& set = sets_[0];
     fill(context, T(0), set.v.view());
     fill(context, T(0), w_[0].view());
     factor_range(context, {0, 0}, {view_.block_rows, 0}, set, w_[0].data(), set, w_[0].data());
@@ -147,7 +146,7 @@ void NumericFactor<T>::factor_diagonal(const Context& context) {
 
 template <class T>
 void NumericFactor<T>::start_sweeps() {
-    current_ = kept_ = current_w_ = 0;
+    current_ = best_ = current_w_ = 0;
     first_sweep_ = true;
 }
 
@@ -158,19 +157,19 @@ void NumericFactor<T>::sweep(const Context& context) {
         fill(context, T(0), w_[0].view());
     }
     int next = 0;
-    while (next == current_ || next == kept_) ++next;
+    while (next == current_ || next == best_) ++next;
     factor_range(context, {0, 0}, {view_.block_rows, view_.blocks}, sets_[current_],
                  w_[current_w_].data(), sets_[next], w_[1 - current_w_].data());
     current_ = next;
     current_w_ = 1 - current_w_;
-    if (first_sweep_) kept_ = current_;
+    if (first_sweep_) best_ = current_;
     first_sweep_ = false;
 }
 
 template <class T>
-void NumericFactor<T>::take_absolute(const Context& context) {
+void NumericFactor<T>::make_positive_definite(const Context& context) {
     if (view_.block_rows == 0) return;
-    Set& set = sets_[std::size_t(current_)];
+    FactorSet& set = sets_[std::size_t(current_)];
     const Index k = view_.k;
     const auto factors = batched::BatchView<T>::uniform(view_.block_rows, k, set.factors.data());
     const auto inverses = batched::BatchView<T>::uniform(view_.block_rows, k, set.inverses.data());
@@ -203,7 +202,7 @@ std::vector<Index> NumericFactor<T>::bad_block_rows(const Context& context,
     const std::vector<T> smallest = copy_to_host(context, smallest_);
     const double least = threshold * double(unit_);
     for (Index i = 0; i < view_.block_rows; ++i) {
-        // Blocks of padding alone have pivots of 1.
+        // The pivots of padding are 1.
         const auto rows = std::span(grid().slots)
                               .subspan(std::size_t(i) * std::size_t(view_.k), std::size_t(view_.k));
         const bool any = std::ranges::any_of(rows, [](Index row) { return row >= 0; });

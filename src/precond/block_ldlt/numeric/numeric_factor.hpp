@@ -9,8 +9,8 @@
 
 namespace tessera::block_ldlt {
 
-/// The values of the factor (I + V) F (I + V)^T of a matrix in a grid, and what computes them.
-/// Memory is allocated once, by the constructor.
+/// Numeric factorisation (I + V) F (I + V)^T of a matrix in a grid, by levels or by sweeps. Memory
+/// is allocated once, by the constructor.
 template <class T>
 class NumericFactor {
   public:
@@ -18,31 +18,31 @@ class NumericFactor {
     NumericFactor(const Context& context, SymbolicFactor symbolic, batched::Pivoting pivoting,
                   bool by_sweeps);
 
-    /// The values of `matrix`, each times scale_row scale_column; both in the memory of the
-    /// Context. Pivots are bounded from below in `unit`. Waits.
+    /// Loads the values of `matrix`, each times scale_row scale_column, and computes the unit of
+    /// the pivot threshold. Waits.
     void load(const Context& context, std::span<const T> scale, const CsrView<T>& matrix,
               EpsilonUnit unit);
-    /// The pivots' lower bound becomes epsilon times the unit.
+    /// Sets the pivot threshold to epsilon times the unit.
     void set_threshold(const Context& context, double epsilon);
 
-    /// The factor level by level.
+    /// Exact factorisation on the pattern, level by level.
     void factor_by_levels(const Context& context);
-    /// V = 0 and the factors of the diagonal blocks of A.
+    /// Factors the diagonal blocks of A, with V = 0.
     void factor_diagonal(const Context& context);
-    /// From V = W = 0 the first sweep, and one more from the last.
+    /// Fixed-point iteration: the first sweep starts from V = W = 0, others from the one before.
     void start_sweeps();
     void sweep(const Context& context);
-    /// Marks the current factor as the best so far; the sweeps that follow do not overwrite it.
-    void keep() { kept_ = current_; }
-    /// Goes back to the factor that was kept.
-    void take_kept() { current_ = kept_; }
-    /// Makes D = |D| in F^-1; to be undone by the next factorisation only.
-    void take_absolute(const Context& context);
+    /// Marks the current factor as the best one; the sweeps that follow do not overwrite it.
+    void mark_best() { best_ = current_; }
+    /// Makes the best factor current.
+    void restore_best() { current_ = best_; }
+    /// Replaces D by |D| in F and F^-1, until the next factorisation.
+    void make_positive_definite(const Context& context);
 
-    /// Pivots that were raised, and the smallest one before, of the last factorisation. Waits.
+    /// Pivots of the last factorisation: how many were raised, and the smallest one before. Waits.
     PivotSummary pivots(const Context& context) const;
-    /// The block rows whose smallest pivot is below `threshold` times the largest entry, or not a
-    /// number; without blocks of padding alone. Waits.
+    /// The block rows whose smallest pivot is below `threshold` times the unit, or NaN; without
+    /// blocks that are all padding. Waits.
     std::vector<Index> bad_block_rows(const Context& context, double threshold) const;
 
     const SymbolicFactor& symbolic() const { return symbolic_; }
@@ -55,24 +55,23 @@ class NumericFactor {
     const Buffer<Index>& permutations() const { return sets_[current_].permutations; }
 
   private:
-    /// V and what belongs to F. A level factor has one set, sweeps three: the last one, the next
-    /// one, and the best.
-    struct Set {
+    /// V and F. A level factor has one set, sweeps three: the last one, the next one, the best.
+    struct FactorSet {
         Buffer<T> v, factors, inverses;
         Buffer<Index> permutations;
     };
-    void factor_range(const Context& context, LevelStart start, LevelStart end, const Set& from,
-                      const T* w, Set& to, T* w_out);
+    void factor_range(const Context& context, LevelStart start, LevelStart end,
+                      const FactorSet& from, const T* w, FactorSet& to, T* w_out);
 
     SymbolicFactor symbolic_;
     batched::Pivoting pivoting_ = batched::Pivoting::full;
     PatternView<T> view_;
     Buffer<T> values_;
-    std::array<Set, 3> sets_;
+    std::array<FactorSet, 3> sets_;
     std::array<Buffer<T>, 2> w_;
-    int current_ = 0, kept_ = 0, current_w_ = 0;
+    int current_ = 0, best_ = 0, current_w_ = 0;
     bool first_sweep_ = true;
-    /// What thresholds are multiples of, and for a unit by blocks the largest entry of each.
+    /// Unit of the thresholds; with EpsilonUnit::block the largest entry of each diagonal block.
     T unit_ = T(0);
     Buffer<T> thresholds_, largest_of_block_;
     Buffer<Index> perturbed_;

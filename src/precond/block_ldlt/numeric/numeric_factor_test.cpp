@@ -28,17 +28,17 @@ struct Pair {
 
 TEST(numeric_factor, meets_the_matrix_on_its_pattern) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index k : {1, 4, 8, 16, 32}) {
         for (const int fill : {0, 1, 1000}) {
             const Index rows = 12 * k - 1;
             const auto matrix =
                 symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k, 0));
-            auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, k), fill,
+            auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, k), fill,
                                       BlockLdltStage::level, 1e-300);
-            factor.factor_by_levels(there);
-            ASSERT_EQ(factor.pivots(there).perturbed, 0);
-            const TakenApart parts = take_apart(there, factor);
+            factor.factor_by_levels(device);
+            ASSERT_EQ(factor.pivots(device).perturbed, 0);
+            const TakenApart parts = take_apart(device, factor);
             const Dense a = in_grid(factor.grid(), matrix.view());
             const Dense m = parts.matrix(), bound = parts.bound(unit);
             for (std::size_t j = 0; j < a.size(); ++j) {
@@ -55,18 +55,18 @@ TEST(numeric_factor, meets_the_matrix_on_its_pattern) {
 
 TEST(numeric_factor, as_many_sweeps_as_levels_give_the_level_factor) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index k : {1, 4, 8, 32}) {
         for (const int fill : {0, 1}) {
             for (const auto pivoting : {batched::Pivoting::full, batched::Pivoting::fixed}) {
-                Pair pair(there, random, k, fill, pivoting);
-                pair.level.factor_by_levels(there);
+                Pair pair(device, random, k, fill, pivoting);
+                pair.level.factor_by_levels(device);
                 pair.jacobi.start_sweeps();
-                for (Index l = 0; l < pair.level.levels(); ++l) pair.jacobi.sweep(there);
+                for (Index l = 0; l < pair.level.levels(); ++l) pair.jacobi.sweep(device);
                 // The same sums of the same numbers in the same order: not one bit differs.
-                expect_same_bits(there, pair.level.v(), pair.jacobi.v(), "V");
-                expect_same_bits(there, pair.level.factors(), pair.jacobi.factors(), "F");
-                expect_same_bits(there, pair.level.inverses(), pair.jacobi.inverses(), "X");
+                expect_same_bits(device, pair.level.v(), pair.jacobi.v(), "V");
+                expect_same_bits(device, pair.level.factors(), pair.jacobi.factors(), "F");
+                expect_same_bits(device, pair.level.inverses(), pair.jacobi.inverses(), "X");
                 EXPECT_GT(pair.level.levels(), 1);
             }
         }
@@ -75,18 +75,18 @@ TEST(numeric_factor, as_many_sweeps_as_levels_give_the_level_factor) {
 
 TEST(numeric_factor, solves_with_its_product) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index k : {1, 4, 8, 16, 32}) {
         const Index rows = 12 * k - 1;
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
-        auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, k), 0,
+        auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, k), 0,
                                   BlockLdltStage::level, 0.01);
-        factor.factor_by_levels(there);
-        const TakenApart parts = take_apart(there, factor);
+        factor.factor_by_levels(device);
+        const TakenApart parts = take_apart(device, factor);
         const auto scale = random_vector<double>(random, std::size_t(rows));
         const auto r = random_vector<double>(random, std::size_t(rows));
-        const auto z = solve(there, factor, scale, 0, r);
-        EXPECT_EQ(z, solve(there, factor, scale, factor.levels(), r));
+        const auto z = solve(device, factor, scale, 0, r);
+        EXPECT_EQ(z, solve(device, factor, scale, factor.levels(), r));
 
         // (I + V) F (I + V)^T y = P S r for z = S P^T y.
         const std::size_t n = parts.lower.size();
@@ -115,11 +115,11 @@ TEST(numeric_factor, bits_do_not_depend_on_threads) {
     const std::vector<double> scale(r.size(), 1);
     std::vector<double> first;
     for (const int threads : {1, 2, 5}) {
-        const Context there = host(threads);
-        Pair pair(there, matrix, slots, k, 0, batched::Pivoting::rook);
+        const Context device = host(threads);
+        Pair pair(device, matrix, slots, k, 0, batched::Pivoting::rook);
         pair.jacobi.start_sweeps();
-        for (int s = 0; s < 3; ++s) pair.jacobi.sweep(there);
-        const auto z = solve(there, pair.jacobi, scale, 0, r);
+        for (int s = 0; s < 3; ++s) pair.jacobi.sweep(device);
+        const auto z = solve(device, pair.jacobi, scale, 0, r);
         if (threads == 1) first = z;
         EXPECT_EQ(z, first) << threads << " threads";
     }
@@ -127,7 +127,7 @@ TEST(numeric_factor, bits_do_not_depend_on_threads) {
 
 TEST(numeric_factor, both_backends_agree) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index k : {1, 4, 8, 16, 32}) {
         for (const auto method : {BlockLdltStage::level, BlockLdltStage::jacobi}) {
             const Index rows = 12 * k - 1;
@@ -147,15 +147,15 @@ TEST(numeric_factor, both_backends_agree) {
                 }
                 return factor;
             };
-            auto one = factor_on(host()), other = factor_on(there);
-            const TakenApart a = take_apart(host(), one), b = take_apart(there, other);
+            auto one = factor_on(host()), other = factor_on(device);
+            const TakenApart a = take_apart(host(), one), b = take_apart(device, other);
             // Twice what either may lose; a sweep carries the errors of those before on.
             const double sweeps = method == BlockLdltStage::level ? 2 : 6;
             const double bound = sweeps * largest(a.bound(unit));
             EXPECT_LE(largest(sum(1, a.matrix(), -1, b.matrix())), bound) << "k = " << k;
             EXPECT_LT(bound, 1e-6 * largest(a.matrix()));
             const double error = reconstruction_error(host(), one, matrix.view());
-            EXPECT_LE(std::abs(reconstruction_error(there, other, matrix.view()) - error),
+            EXPECT_LE(std::abs(reconstruction_error(device, other, matrix.view()) - error),
                       1e-6 * error + rows * 100 * unit);
         }
     }
@@ -163,14 +163,14 @@ TEST(numeric_factor, both_backends_agree) {
 
 TEST(numeric_factor, estimates_its_reconstruction_error) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const Index k = 4, rows = 100;
     const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1));
-    auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, 3), 0,
+    auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, 3), 0,
                               BlockLdltStage::level, 0.1);
-    factor.factor_by_levels(there);
+    factor.factor_by_levels(device);
     const Dense a = in_grid(factor.grid(), matrix.view());
-    const Dense error = sum(1, take_apart(there, factor).matrix(), -1, a);
+    const Dense error = sum(1, take_apart(device, factor).matrix(), -1, a);
     double frobenius = 0, size = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         for (std::size_t j = 0; j < a.size(); ++j) {
@@ -181,64 +181,64 @@ TEST(numeric_factor, estimates_its_reconstruction_error) {
     // Two normal vectors: ||E w||^2 has the mean ||E||_F^2, and is within ten times of it but for
     // a chance below 1e-3 whatever E; the seeds are fixed.
     const double ratio =
-        reconstruction_error(there, factor, matrix.view()) / std::sqrt(frobenius / size);
+        reconstruction_error(device, factor, matrix.view()) / std::sqrt(frobenius / size);
     EXPECT_GT(ratio, 0.1);
     EXPECT_LT(ratio, 10);
 }
 
 TEST(numeric_factor, keeps_the_best_sweep) {
     auto random = generator();
-    const Context there = context();
-    Pair pair(there, random, 4, 0, batched::Pivoting::full);
+    const Context device = context();
+    Pair pair(device, random, 4, 0, batched::Pivoting::full);
     pair.jacobi.start_sweeps();
-    pair.jacobi.sweep(there);
-    pair.jacobi.sweep(there);
-    pair.jacobi.keep();
-    const auto v = copy_to_host(there, pair.jacobi.v());
-    for (int s = 0; s < 5; ++s) pair.jacobi.sweep(there);
-    EXPECT_NE(copy_to_host(there, pair.jacobi.v()), v);
-    pair.jacobi.take_kept();
-    EXPECT_EQ(copy_to_host(there, pair.jacobi.v()), v);
+    pair.jacobi.sweep(device);
+    pair.jacobi.sweep(device);
+    pair.jacobi.mark_best();
+    const auto v = copy_to_host(device, pair.jacobi.v());
+    for (int s = 0; s < 5; ++s) pair.jacobi.sweep(device);
+    EXPECT_NE(copy_to_host(device, pair.jacobi.v()), v);
+    pair.jacobi.restore_best();
+    EXPECT_EQ(copy_to_host(device, pair.jacobi.v()), v);
 }
 
 TEST(numeric_factor, absolute_pivots_make_it_positive_definite) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const Index k = 8, rows = 90;
     const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 0.5));
-    auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, 3), 0,
+    auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, 3), 0,
                               BlockLdltStage::level, 0.01);
-    factor.factor_by_levels(there);
+    factor.factor_by_levels(device);
     const std::vector<double> scale(std::size_t(rows), 1);
     const auto smallest_form = [&] {
         double smallest = std::numeric_limits<double>::infinity();
         for (int vector = 0; vector < rows; ++vector) {
             std::vector<double> r(scale.size(), 0);
             r[std::size_t(vector)] = 1;
-            smallest = std::min(smallest, solve(there, factor, scale, 0, r)[std::size_t(vector)]);
+            smallest = std::min(smallest, solve(device, factor, scale, 0, r)[std::size_t(vector)]);
         }
         return smallest;
     };
     EXPECT_LT(smallest_form(), 0);
-    factor.take_absolute(there);
+    factor.make_positive_definite(device);
     EXPECT_GT(smallest_form(), 0);
 }
 
 TEST(numeric_factor, zeros_become_the_threshold) {
-    const Context there = context();
+    const Context device = context();
     const auto matrix = symmetric_csr<double>(5, {{{0, 0}, 0.0}, {{4, 1}, 0.0}});
     auto factor =
-        make_factor(there, matrix.view(), 4, {0, 1, 2, 3, 4}, 0, BlockLdltStage::level, 0.25);
-    factor.factor_by_levels(there);
+        make_factor(device, matrix.view(), 4, {0, 1, 2, 3, 4}, 0, BlockLdltStage::level, 0.25);
+    factor.factor_by_levels(device);
     // The unit is the largest entry, the 1 of the padding.
-    EXPECT_EQ(factor.pivots(there).perturbed, 5);
-    EXPECT_EQ(factor.pivots(there).smallest, 0);
+    EXPECT_EQ(factor.pivots(device).perturbed, 5);
+    EXPECT_EQ(factor.pivots(device).smallest, 0);
     const std::vector<double> scale(5, 1), r{1, 2, 3, 4, 5};
-    EXPECT_EQ(solve(there, factor, scale, 0, r), (std::vector<double>{4, 8, 12, 16, 20}));
+    EXPECT_EQ(solve(device, factor, scale, 0, r), (std::vector<double>{4, 8, 12, 16, 20}));
 }
 
 TEST(numeric_factor, thresholds_have_their_units) {
-    const Context there = context();
+    const Context device = context();
     // Largest entries: 4, and 2 of the first block; 1-norm: 3 + 4.
     const auto matrix = symmetric_csr<double>(6, {{{0, 0}, 0.0},
                                                   {{1, 1}, 2.0},
@@ -247,15 +247,15 @@ TEST(numeric_factor, thresholds_have_their_units) {
                                                   {{5, 4}, -4.0},
                                                   {{5, 5}, 1.0}});
     auto factor =
-        make_factor(there, matrix.view(), 4, {0, 1, 2, 3, 4, 5}, 0, BlockLdltStage::level, 0.25);
+        make_factor(device, matrix.view(), 4, {0, 1, 2, 3, 4, 5}, 0, BlockLdltStage::level, 0.25);
     const std::vector<double> scale(6, 1), r{1, 0, 0, 0, 0, 0};
     for (const auto& [unit_of_epsilon, size] :
          {std::pair(EpsilonUnit::max, 4.0), std::pair(EpsilonUnit::norm1, 7.0),
           std::pair(EpsilonUnit::block, 2.0)}) {
-        load(there, factor, matrix.view(), unit_of_epsilon);
-        factor.set_threshold(there, 0.25);
-        factor.factor_by_levels(there);
-        const double z = solve(there, factor, scale, 0, r)[0];
+        load(device, factor, matrix.view(), unit_of_epsilon);
+        factor.set_threshold(device, 0.25);
+        factor.factor_by_levels(device);
+        const double z = solve(device, factor, scale, 0, r)[0];
         EXPECT_LE(std::abs(z - 4 / size), gamma<double>(8) * 4 / size) << int(unit_of_epsilon);
     }
 }

@@ -128,22 +128,22 @@ class PermutedSweeps {
 
 TEST(permuted_sweeps, permutations_make_no_difference) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index k : {1, 4, 8}) {
         const Index rows = 10 * k;
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
-        auto factor = make_factor(there, matrix.view(), k, random_slots(random, rows, 1), 0,
+        auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, 1), 0,
                                   BlockLdltStage::jacobi, 0.1);
         const Dense a = in_grid(factor.grid(), matrix.view());
-        factor.factor_diagonal(there);  // For the pattern; the sweeps start from nothing.
-        PermutedSweeps permuted(a, take_apart(there, factor).pattern, std::size_t(k));
+        factor.factor_diagonal(device);  // For the pattern; the sweeps start from nothing.
+        PermutedSweeps permuted(a, take_apart(device, factor).pattern, std::size_t(k));
         factor.start_sweeps();
         double tau = 0.1 * largest(a), bound = 0;
         for (int sweep = 0; sweep < 8; ++sweep, tau *= 0.95) {
-            factor.set_threshold(there, tau / largest(a));
-            factor.sweep(there);
+            factor.set_threshold(device, tau / largest(a));
+            factor.sweep(device);
             permuted.sweep(host(), tau);
-            const TakenApart parts = take_apart(there, factor);
+            const TakenApart parts = take_apart(device, factor);
             // What one sweep may lose, and what that grows to when it goes through F^-1 once more.
             const double amplified = largest(absolute(parts.lower)) * largest(parts.size) *
                                      largest(absolute(parts.inverse)) * double(k);

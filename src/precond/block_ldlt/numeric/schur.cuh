@@ -9,8 +9,8 @@ namespace tessera::block_ldlt::cuda {
 
 using namespace tessera::cuda;
 
-/// The entries of A of an item, zero elsewhere, in the k x k values of `staged`; for the lanes that
-/// share them, all of the warp.
+/// Scatters the entries of A of an item into the zeroed k x k values of `staged`. All lanes of the
+/// warp take part.
 template <int k, int lanes, class T>
 __device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset item, bool active,
                                               int lane, T* staged) {
@@ -19,13 +19,13 @@ __device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset it
     if (active) {
         const Offset end = a.entry_offsets[item + 1];
         for (Offset e = a.entry_offsets[item] + lane; e < end; e += lanes) {
-            staged[a.places[e]] = a.values[e];
+            staged[a.positions[e]] = a.values[e];
         }
     }
     __syncwarp();
 }
 
-/// The lanes of a block and their place in shared memory.
+/// The lanes that share a block, a team: their number, the team's number, and its item.
 template <class T, int k>
 struct SchurTeam {
     using Tile = BlockTile<T, k>;
@@ -37,34 +37,35 @@ struct SchurTeam {
     Offset item = Offset(blockIdx.x) * teams + team;
 };
 
-/// What is summed for block rows, or for blocks off the diagonal: V W^T of the blocks (left_e,
-/// right_e), e from offsets[item] to offsets[item + 1].
+/// The lists of Schur updates of block rows, or of blocks off the diagonal: item i is updated by
+/// V W^T of the blocks (left_e, right_e), e from offsets[i] to offsets[i + 1].
 template <class T>
 struct ProductLists {
-    const LongSums<T>& sums;
+    const SplitSumsView<T>& sums;
     const Offset* offsets;
     const Index* left;
     const Index* right;
 
     TESSERA_HOST_DEVICE ProductLists(const PatternView<T>& a, bool diagonal)
-        : sums(diagonal ? a.long_rows : a.long_blocks),
-          offsets(diagonal ? a.row_offsets : a.triple_offsets),
+        : sums(diagonal ? a.split_rows : a.split_updates),
+          offsets(diagonal ? a.row_offsets : a.update_offsets),
           left(diagonal ? a.row_blocks : a.left),
           right(diagonal ? a.row_blocks : a.right) {}
 };
 
-/// C -= V W^T over a part of a list.
+/// C -= V W^T over a range of a list.
 template <int k, class T, class Tile>
-__device__ __forceinline__ void subtract_products(const ProductLists<T>& lists, ListRange part,
+__device__ __forceinline__ void subtract_products(const ProductLists<T>& lists, ListRange range,
                                                   const T* v, const T* w, Tile& c) {
 #pragma unroll 4
-    for (Offset e = part.begin; e < part.end; ++e) {
+    for (Offset e = range.begin; e < range.end; ++e) {
         c.subtract_product(v + Offset(lists.left[e]) * (k * k),
                            w + Offset(lists.right[e]) * (k * k));
     }
 }
 
-/// -V W^T summed over each piece of the items first .. last - 1; a team of lanes a piece.
+/// Partial sums of -V W^T over pieces of long lists, of the items first .. last - 1; one team of
+/// lanes a piece.
 template <int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_pieces_kernel(const __grid_constant__ PatternView<T> a, bool diagonal, Offset first,
@@ -83,8 +84,8 @@ __global__ void __launch_bounds__(schur_threads)
     c.visit([&](int row, int column, T& value) { to[row + column * k] = value; });
 }
 
-/// A_ij - sum_k V_ik W_jk^T of a block row (`diagonal`) or of a block off the diagonal, in
-/// `staged`, k x k values of a team in a warp whose lanes are all here, which has the entries of A.
+/// Schur complement A_ij - sum_k V_ik W_jk^T of a diagonal block (`diagonal`) or another one, in
+/// place in `staged`, which has the entries of A. All lanes of the warp take part.
 template <bool diagonal, int k, class T>
 __device__ __forceinline__ void schur_complement(const PatternView<T>& a, Offset item, bool active,
                                                  int lane, T* staged, const T* v, const T* w) {
@@ -112,7 +113,7 @@ __device__ __forceinline__ void schur_complement(const PatternView<T>& a, Offset
     __syncwarp();
 }
 
-/// Writes a block of a team.
+/// Copies a block of a team from shared to global memory.
 template <int k, int lanes, class T>
 __device__ __forceinline__ void store_block(Offset block, bool active, int lane, const T* staged,
                                             T* out) {
@@ -127,22 +128,24 @@ __device__ __forceinline__ T symmetric_mean(const T* block, int e) {
     return T(0.5) * block[small + large * k] + T(0.5) * block[large + small * k];
 }
 
-/// V_ij = W_ij X_j of a block, likewise; w may be `staged`, and w and x in any memory.
+/// V_ij = W_ij X_j of a block, with X_j = F_j^-1. w may be `staged`. All lanes of the warp take
+/// part.
 template <int k, class T>
 __device__ __forceinline__ void divide_block(Offset block, bool active, int lane, T* staged,
                                              const T* w, const T* x, T* v_out) {
     using Tile = BlockTile<T, k>;
     Tile c(lane);
     c.visit([&](int, int, T& value) { value = T(0); });
-    if (active) c.subtract_product(w, x);  // X_j is symmetric, so that this is -W X.
+    if (active) c.subtract_product(w, x);  // -W X, as X_j is symmetric.
     __syncwarp();
     c.visit([&](int row, int column, T& value) { staged[row + column * k] = -value; });
     __syncwarp();
     store_block<k, Tile::lanes>(block, active, lane, staged, v_out);
 }
 
-/// Schur complements of block rows (`diagonal`; to `v_out`, made symmetric) or of blocks off the
-/// diagonal; a team of lanes a block, in registers or tensor cores.
+/// Schur complements of diagonal blocks (to `v_out`, made symmetric), or W and V = W F^-1 of blocks
+/// off the diagonal; one team of lanes a block, accumulated in register tiles or, FP64 with 8 rows
+/// and more, by tensor cores, staged in shared memory.
 template <bool diagonal, int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_kernel(const __grid_constant__ PatternView<T> a, Offset first, Offset last, const T* v,

@@ -17,18 +17,17 @@ constexpr int random_vectors = 2;
 
 template <class T>
 FactorSolver<T>::FactorSolver(const Context& context, const SymbolicFactor& symbolic)
-    : started_(context, 2),
+    : started_blocks_(context, 2),
       partial_(context,
                Offset(symbolic.lower_tasks.pieces + symbolic.upper_tasks.pieces) * symbolic.grid.k),
       sums_(context, 2 * random_vectors) {
     for (Buffer<T>& vector : vectors_) vector = Buffer<T>(context, symbolic.slots.size());
 }
 
-/// The iteration x = b - V x from x = b: one sweep leaves x as it is, as many as there are levels
-/// are exact.
+/// Jacobi iteration x = b - V x from x = b; as many sweeps as there are levels are exact.
 template <class T>
-void FactorSolver<T>::iterate(const Context& context, const NumericFactor<T>& factor, bool upper,
-                              int sweeps, T* x) const {
+void FactorSolver<T>::solve_by_iteration(const Context& context, const NumericFactor<T>& factor,
+                                         bool upper, int sweeps, T* x) const {
     T* b = vectors_[2].data();
     T* y = vectors_[3].data();
     const auto elements = vectors_[2].view().size();
@@ -41,8 +40,8 @@ void FactorSolver<T>::iterate(const Context& context, const NumericFactor<T>& fa
 }
 
 template <class T>
-void FactorSolver<T>::solve_levels(const Context& context, const NumericFactor<T>& factor, T* x,
-                                   T* y) const {
+void FactorSolver<T>::solve_exactly(const Context& context, const NumericFactor<T>& factor, T* x,
+                                    T* y) const {
     const PatternView<T>& a = factor.view();
     const SymbolicFactor& symbolic = factor.symbolic();
     const T* const v = factor.v().data();
@@ -52,7 +51,7 @@ void FactorSolver<T>::solve_levels(const Context& context, const NumericFactor<T
         const SplitSolve &lower = symbolic.lower_tasks, &upper = symbolic.upper_tasks;
         solve_rows(context, a,
                    {lower.data(), upper.data(), lower.pieces, upper.pieces, partial_.data()}, v,
-                   inverses, x, vectors_[2].data(), y, started_.data());
+                   inverses, x, vectors_[2].data(), y, started_blocks_.data());
         return;
     }
     const auto row = [&](Index level) { return Index(symbolic.level_starts[level].row); };
@@ -74,11 +73,11 @@ void FactorSolver<T>::solve(const Context& context, const NumericFactor<T>& fact
     const Buffer<Index>& slots = factor.symbolic().slots;
     for_each_index(context, slots.size(), Gather<T>{slots.data(), scale.data(), r, nullptr, x});
     if (sweeps == 0) {
-        solve_levels(context, factor, x, y);
+        solve_exactly(context, factor, x, y);
     } else {
-        iterate(context, factor, false, sweeps, x);
+        solve_by_iteration(context, factor, false, sweeps, x);
         TESSERA_RUN(diagonal_product<T>, context, factor.view(), factor.inverses().data(), x, y);
-        iterate(context, factor, true, sweeps, y);
+        solve_by_iteration(context, factor, true, sweeps, y);
     }
     for_each_index(context, slots.size(), Scatter<T>{slots.data(), scale.data(), y, z});
 }

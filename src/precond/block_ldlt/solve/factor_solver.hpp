@@ -24,15 +24,15 @@ class FactorSolver {
 
   private:
     /// x = (I + V)^-1 x, or (I + V)^-T x, by `sweeps` - 1 iterations.
-    void iterate(const Context& context, const NumericFactor<T>& factor, bool upper, int sweeps,
-                 T* x) const;
+    void solve_by_iteration(const Context& context, const NumericFactor<T>& factor, bool upper,
+                            int sweeps, T* x) const;
     /// y = (I + V)^-T F^-1 (I + V)^-1 x; x is overwritten.
-    void solve_levels(const Context& context, const NumericFactor<T>& factor, T* x, T* y) const;
+    void solve_exactly(const Context& context, const NumericFactor<T>& factor, T* x, T* y) const;
 
     mutable std::array<Buffer<T>, 4> vectors_;
-    mutable Buffer<unsigned> started_;  ///< Thread blocks of the two solves.
-    mutable Buffer<T> partial_;         ///< Sums over pieces of rows.
-    mutable Buffer<T> sums_;            ///< Of the reconstruction error.
+    mutable Buffer<unsigned> started_blocks_;  ///< Tickets of the two solves.
+    mutable Buffer<T> partial_;                ///< Of pieces of long rows.
+    mutable Buffer<T> sums_;                   ///< Of the reconstruction error.
 };
 
 }  // namespace tessera::block_ldlt

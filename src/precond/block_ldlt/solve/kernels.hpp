@@ -23,8 +23,8 @@ TESSERA_BACKENDS(
     void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
                         const Index* permutations, const T* x, T* y);)
 
-/// The tasks of both solves in an order in which each follows what it needs; null where no row is
-/// split: all rows in their order.
+/// The tasks of both solves, each after those that it needs; null if no row is split: all rows in
+/// their order.
 template <class T>
 struct SolveTasks {
     const SolveTask* lower = nullptr;
@@ -34,12 +34,12 @@ struct SolveTasks {
 };
 
 namespace cuda {
-/// y = (I + V)^-T X (I + V)^-1 x, exactly, for blocks of 8 rows and more: two launches. `middle`,
-/// another vector, is overwritten, and so are the two numbers of `started` and the partial sums of
-/// `tasks`.
+/// y = (I + V)^-T X (I + V)^-1 x by exact triangular solves, for blocks of 8 rows and more.
+/// Workspace: the vector `middle`, two counters `started_blocks`, the partial sums of `tasks`.
 template <class T>
 void solve_rows(const Context& context, const PatternView<T>& a, const SolveTasks<T>& tasks,
-                const T* v, const T* inverses, const T* x, T* middle, T* y, unsigned* started);
+                const T* v, const T* inverses, const T* x, T* middle, T* y,
+                unsigned* started_blocks);
 }  // namespace cuda
 
 }  // namespace tessera::block_ldlt

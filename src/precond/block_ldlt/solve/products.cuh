@@ -19,22 +19,22 @@ struct ProductTeam {
     static constexpr int step_columns = lanes / row_lanes;
     static constexpr int teams = product_threads / lanes;
     static constexpr int in_flight = blocks_in_flight(steps);
-    /// Places of a list that are read at once.
-    static constexpr int listed = lanes == 32 ? 32 : in_flight;
+    /// List entries that are read at once.
+    static constexpr int list_chunk = lanes == 32 ? 32 : in_flight;
 
     int lane = int(threadIdx.x) % lanes;
     int row = lane % row_lanes * width;
     int column = lane / row_lanes;
 
-    /// Elements of a vector by the columns (else the rows) of a block that belong to this lane, and
-    /// which they are.
+    /// How many vector elements belong to this lane, one for each of its block columns (or rows),
+    /// and the offset of the i-th.
     template <bool by_columns>
     static constexpr int elements = by_columns ? steps : width;
     template <bool by_columns>
     __device__ __forceinline__ int element(int i) const {
         return by_columns ? column + i * step_columns : row + i;
     }
-    /// This lane's number among the lanes with the same elements, and how many these are.
+    /// The lanes with the same elements: this one's number among them, and how many.
     template <bool by_columns>
     __device__ __forceinline__ int rank() const {
         return by_columns ? row / width : column;
@@ -43,31 +43,31 @@ struct ProductTeam {
     static constexpr int sharers = by_columns ? row_lanes : step_columns;
 };
 
-/// How an element of a vector is read: here, one that was there before the kernel.
-struct Before {
+/// How vector elements are read: a plain load, for elements that no thread block writes meanwhile.
+struct PlainRead {
     template <class T>
     static __device__ __forceinline__ T load(const T* x) {
         return *x;
     }
     template <class T>
-    static __device__ __forceinline__ T settled(const T*, T value) {
+    static __device__ __forceinline__ T wait(const T*, T value) {
         return value;
     }
 };
 
-/// The values of a block in this lane.
+/// Loads the values of a block that belong to this lane.
 template <int k, class T>
 __device__ __forceinline__ void load_block(
-    const ProductTeam<T, k>& at, const T* block,
+    const ProductTeam<T, k>& team, const T* block,
     T (&values)[ProductTeam<T, k>::steps][ProductTeam<T, k>::width]) {
     using Team = ProductTeam<T, k>;
 #pragma unroll
     for (int s = 0; s < Team::steps; ++s) {
-        load_run(block + (at.column + s * Team::step_columns) * k + at.row, values[s]);
+        load_adjacent(block + (team.column + s * Team::step_columns) * k + team.row, values[s]);
     }
 }
 
-/// Starts the way of a block to the L2 cache.
+/// Prefetches a block to the L2 cache.
 template <int k, class T>
 __device__ __forceinline__ void prefetch_block(const T* block) {
     constexpr int line = 128 / int(sizeof(T));
@@ -77,7 +77,7 @@ __device__ __forceinline__ void prefetch_block(const T* block) {
     }
 }
 
-/// Adds up the sums of the lanes with the same elements, in a fixed tree.
+/// Sum over the lanes with the same elements, by shuffles in a fixed tree.
 template <bool by_columns, class Team, class T, int count>
 __device__ __forceinline__ void add_lanes(T (&sums)[count]) {
     constexpr int first = by_columns ? 1 : Team::row_lanes;
@@ -89,17 +89,17 @@ __device__ __forceinline__ void add_lanes(T (&sums)[count]) {
     }
 }
 
-/// X x for a symmetric block X, where `active`: the columns of this lane.
+/// X x for a symmetric block X, in the lanes of each column; 0 unless `active`.
 template <int k, class T>
-__device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, const T* block,
+__device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& team, const T* block,
                                                   const T* x, bool active,
                                                   T (&sums)[ProductTeam<T, k>::steps]) {
     using Team = ProductTeam<T, k>;
     if (active) {
         T values[Team::steps][Team::width], factors[Team::width];
-        load_block<k>(at, block, values);
+        load_block<k>(team, block, values);
 #pragma unroll
-        for (int r = 0; r < Team::width; ++r) factors[r] = x[at.row + r];
+        for (int r = 0; r < Team::width; ++r) factors[r] = x[team.row + r];
 #pragma unroll
         for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll
@@ -111,28 +111,31 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& at, c
     add_lanes<true, Team>(sums);
 }
 
-/// sum_j V_ij x_j over a part of a block row i: the rows of this lane; or, `upper`,
-/// sum_i V_ij^T x_i over a part of a block column j: the columns of this lane, from the last block
-/// to the first, as the rows of the first are known last. For all lanes of a warp.
+/// sum_j V_ij x_j over a range of block row i, in the lanes of each row; or, `upper`,
+/// sum_i V_ij^T x_i over a range of block column j, in the lanes of each column, from the last
+/// block to the first, as a transposed solve computes the first rows last. One team of lanes a
+/// range; the team reads 32 list entries at once, prefetches their blocks to L2, and keeps
+/// `in_flight` blocks in registers. All lanes of the warp take chunk.
 template <bool upper, class Element, int k, class T, int count_of_sums>
-__device__ __forceinline__ void list_sums(const PatternView<T>& a, const ProductTeam<T, k>& at,
+__device__ __forceinline__ void list_sums(const PatternView<T>& a, const ProductTeam<T, k>& team,
                                           ListRange range, const T* v, const T* x,
                                           T (&sums)[count_of_sums]) {
     using Team = ProductTeam<T, k>;
     constexpr int factors_a_block = Team::template elements<!upper>;
     constexpr int stride = upper ? 1 : Team::step_columns;
-    const Index* const block_rows = upper ? a.rows : a.columns;  // Of x.
-    for (Offset part = range.begin; part < range.end; part += Team::listed) {
-        const int count = int(min(range.end - part, Offset(Team::listed)));
+    const Index* const block_rows = upper ? a.rows : a.columns;  // Where in x.
+    for (Offset chunk = range.begin; chunk < range.end; chunk += Team::list_chunk) {
+        const int count = int(min(range.end - chunk, Offset(Team::list_chunk)));
         const auto block_at = [&](int e) {
-            return upper ? Index(range.end - 1 - (part - range.begin) - e) : a.row_blocks[part + e];
+            return upper ? Index(range.end - 1 - (chunk - range.begin) - e)
+                         : a.row_blocks[chunk + e];
         };
         Index own_block = 0, own_row = 0;
         if constexpr (Team::lanes == 32) {
-            own_block = block_at(min(at.lane, count - 1));
+            own_block = block_at(min(team.lane, count - 1));
             own_row = block_rows[own_block];
-            const bool later = at.lane >= Team::in_flight && at.lane < count;
-            if (later) prefetch_block<k>(v + Offset(own_block) * (k * k));
+            const bool needs_prefetch = team.lane >= Team::in_flight && team.lane < count;
+            if (needs_prefetch) prefetch_block<k>(v + Offset(own_block) * (k * k));
         }
         for (int e = 0; e < count; e += Team::in_flight) {
             const T* from[Team::in_flight];
@@ -140,17 +143,17 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
             T factors[Team::in_flight][factors_a_block];
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
-                const int which = min(e + u, count - 1);
+                const int entry = min(e + u, count - 1);
                 Index block, row;
                 if constexpr (Team::lanes == 32) {
-                    block = upper ? block_at(which) : __shfl_sync(full_warp, own_block, which);
-                    row = __shfl_sync(full_warp, own_row, which);
+                    block = upper ? block_at(entry) : __shfl_sync(full_warp, own_block, entry);
+                    row = __shfl_sync(full_warp, own_row, entry);
                 } else {
-                    block = block_at(which);
+                    block = block_at(entry);
                     row = block_rows[block];
                 }
-                from[u] = x + Offset(row) * k + at.template element<!upper>(0);
-                load_block<k>(at, v + Offset(block) * (k * k), values[u]);
+                from[u] = x + Offset(row) * k + team.template element<!upper>(0);
+                load_block<k>(team, v + Offset(block) * (k * k), values[u]);
             }
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
@@ -164,7 +167,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
                 if (e + u >= count) break;
 #pragma unroll
                 for (int i = 0; i < factors_a_block; ++i) {
-                    factors[u][i] = Element::settled(from[u] + i * stride, factors[u][i]);
+                    factors[u][i] = Element::wait(from[u] + i * stride, factors[u][i]);
                 }
 #pragma unroll
                 for (int s = 0; s < Team::steps; ++s) {
@@ -180,79 +183,80 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
     add_lanes<upper, Team>(sums);
 }
 
-/// The sums of a product over each piece of a list of the block rows first .. last - 1.
+/// Partial sums of a product over pieces of long rows (columns), of the block rows first .. last -
+/// 1; one team of lanes a piece.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_pieces_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* x) {
     using Team = ProductTeam<T, k>;
     begin_dependent();
-    const LongSums<T>& cut = upper ? a.long_columns : a.long_rows;
-    const Team at;
+    const SplitSumsView<T>& split = upper ? a.split_columns : a.split_rows;
+    const Team team;
     const Offset p = Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
     ListRange range;
-    if (p < cut.piece_count) {
-        const SumPiece piece = cut.pieces[p];
+    if (p < split.piece_count) {
+        const SumPiece piece = split.pieces[p];
         if (piece.item >= first && piece.item < last) range = {piece.begin, piece.end};
     }
     T sums[Team::template elements<upper>] = {};
-    list_sums<upper, Before, k>(a, at, range, v, x, sums);
-    if (range.begin == range.end || at.template rank<upper>() > 0) return;
+    list_sums<upper, PlainRead, k>(a, team, range, v, x, sums);
+    if (range.begin == range.end || team.template rank<upper>() > 0) return;
 #pragma unroll
     for (int i = 0; i < Team::template elements<upper>; ++i) {
-        cut.partial[p * k + at.template element<upper>(i)] = sums[i];
+        split.partial[p * k + team.template element<upper>(i)] = sums[i];
     }
 }
 
-/// y = b + alpha V x or, `upper`, b + alpha V^T x in the block rows first .. last - 1: a team a
-/// block row, which adds up the pieces of a list that is split.
+/// Sparse block product y = b + alpha V x or, `upper`, b + alpha V^T x, in the block rows
+/// first .. last - 1; one team of lanes a block row, entry adds up the partial sums of a long row.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_kernel(PatternView<T> a, Index first, Index last, const T* v, T alpha, const T* x,
                    const T* b, T* y) {
     using Team = ProductTeam<T, k>;
     begin_dependent();
-    const LongSums<T>& cut = upper ? a.long_columns : a.long_rows;
+    const SplitSumsView<T>& split = upper ? a.split_columns : a.split_rows;
     const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
-    const Team at;
+    const Team team;
     const Offset row = first + Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
-    ListRange whole, pieces;
-    if (row < last) whole = {offsets[row], offsets[row + 1]};
-    if (whole.end - whole.begin > cut.limit) {
-        pieces = pieces_of(cut, row);
-        whole = {};
+    ListRange row_list, pieces;
+    if (row < last) row_list = {offsets[row], offsets[row + 1]};
+    if (row_list.end - row_list.begin > split.limit) {
+        pieces = pieces_of(split, row);
+        row_list = {};
     }
     T sums[Team::template elements<upper>] = {};
-    for (Offset p = pieces.begin + at.template rank<upper>(); p < pieces.end;
+    for (Offset p = pieces.begin + team.template rank<upper>(); p < pieces.end;
          p += Team::template sharers<upper>) {
 #pragma unroll
         for (int i = 0; i < Team::template elements<upper>; ++i) {
-            sums[i] += cut.partial[p * k + at.template element<upper>(i)];
+            sums[i] += split.partial[p * k + team.template element<upper>(i)];
         }
     }
     __syncwarp();
-    list_sums<upper, Before, k>(a, at, whole, v, x, sums);
-    if (row >= last || at.template rank<upper>() > 0) return;
+    list_sums<upper, PlainRead, k>(a, team, row_list, v, x, sums);
+    if (row >= last || team.template rank<upper>() > 0) return;
 #pragma unroll
     for (int i = 0; i < Team::template elements<upper>; ++i) {
-        const Offset place = row * k + at.template element<upper>(i);
-        y[place] = b[place] + alpha * sums[i];
+        const Offset offset = row * k + team.template element<upper>(i);
+        y[offset] = b[offset] + alpha * sums[i];
     }
 }
 
-/// y = X x: a team a block row.
+/// Block diagonal product y = X x; one team of lanes a block row.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)
     diagonal_product_kernel(Index block_rows, const T* inverses, const T* x, T* y) {
     using Team = ProductTeam<T, k>;
     begin_dependent();
-    const Team at;
+    const Team team;
     const Offset i = Offset(blockIdx.x) * Team::teams + int(threadIdx.x) / Team::lanes;
     const bool active = i < block_rows;
     T sums[Team::steps] = {};
-    symmetric_product<k>(at, inverses + i * (k * k), x + i * k, active, sums);
-    if (!active || at.row > 0) return;
+    symmetric_product<k>(team, inverses + i * (k * k), x + i * k, active, sums);
+    if (!active || team.row > 0) return;
 #pragma unroll
-    for (int s = 0; s < Team::steps; ++s) y[i * k + at.template element<true>(s)] = sums[s];
+    for (int s = 0; s < Team::steps; ++s) y[i * k + team.template element<true>(s)] = sums[s];
 }
 
 template <class T>
@@ -262,7 +266,7 @@ void triangular_product(const Context& context, const PatternView<T>& a, bool up
     with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
         constexpr int teams = ProductTeam<T, k>::teams;
-        const Index pieces = upper ? a.long_columns.piece_count : a.long_rows.piece_count;
+        const Index pieces = upper ? a.split_columns.piece_count : a.split_rows.piece_count;
         if (pieces > 0) {
             launch_dependent(
                 upper ? &product_pieces_kernel<true, k, T> : &product_pieces_kernel<false, k, T>,
@@ -287,7 +291,8 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
     });
 }
 
-/// y = F x with F = P^T L D L^T P, D tridiagonal: a lane a row, the other rows' values by shuffle.
+/// Block diagonal product y = F x, F = P^T L D L^T P with D tridiagonal; one lane a row, entry
+/// reads the elements of the other rows by shuffle.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)
     factor_product_kernel(Index block_rows, const T* factors, const Index* permutations, const T* x,
@@ -298,8 +303,8 @@ __global__ void __launch_bounds__(product_threads)
     const Offset i = active ? row : 0;
     const int s = int(threadIdx.x) % k;
     const T* const f = factors + i * (k * k);
-    const Offset place = i * k + permutations[i * k + s];
-    const T own = x[place];
+    const Offset offset = i * k + permutations[i * k + s];
+    const T own = x[offset];
     T upper = own;
     for (int r = 1; r < k; ++r) {
         const T other = __shfl_sync(full_warp, own, r, k);
@@ -315,7 +320,7 @@ __global__ void __launch_bounds__(product_threads)
         const T other = __shfl_sync(full_warp, middle, r, k);
         if (r < s) lower += f[s + r * k] * other;
     }
-    if (active) y[place] = lower;
+    if (active) y[offset] = lower;
 }
 
 template <class T>

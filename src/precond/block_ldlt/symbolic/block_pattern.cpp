@@ -11,8 +11,8 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// The positions 0 .. keys.size() - 1 sorted by key < `end`, stable: where each key starts, and the
-/// positions.
+/// Stable counting sort of the positions 0 .. keys.size() - 1 by key < `end`; `offsets`: where each
+/// key starts.
 template <class Offsets>
 void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>& offsets,
                  std::vector<Index>& positions) {
@@ -40,10 +40,10 @@ void visit_entries(const Grid& grid, const CsrView<T>& matrix, Index i, F&& f) {
     }
 }
 
-/// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j), all of a block
-/// row i in one thread. Few parts, as each has a marker of its own.
+/// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j); each block
+/// row i in one thread. One part a thread, as each part has a marker array.
 template <class F>
-void visit_triples(const BlockPattern& pattern, int threads, F&& f) {
+void visit_updates(const BlockPattern& pattern, int threads, F&& f) {
     const auto row = [&](Offset i) {
         return std::span(pattern.row_blocks)
             .subspan(std::size_t(pattern.row_offsets[i]),
@@ -108,7 +108,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         Index row;
         int level;
     };
-    // The blocks so far by columns; followed only where fill can arise.
+    // The blocks so far by columns, those that can cause fill.
     std::vector<std::vector<Filled>> below(static_cast<std::size_t>(grid.block_rows));
     std::vector<int> levels(below.size(), -1);  // By columns of the row under construction.
     std::priority_queue<Index, std::vector<Index>, std::greater<>> waiting;
@@ -121,7 +121,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         visit_entries(grid, matrix, i, [&](Index, Index other, Offset) {
             if (other / k < i) add(other / k, 0);
         });
-        // A column that is added is larger than those taken before: their levels are final.
+        // Columns are taken in ascending order and add larger ones only: their levels are final.
         while (!waiting.empty()) {
             const Index column = waiting.top();
             waiting.pop();
@@ -154,10 +154,10 @@ BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     std::vector<Index> order;
     sort_by_key(level, levels, pattern.level_offsets, order);
 
-    // The blocks by rows of the new order, then, stable, by columns.
-    std::vector<Index> number(m), slots, rows, columns, by_columns;
+    // Sorts the blocks by new rows, then, stable, by columns.
+    std::vector<Index> new_number(m), slots, rows, columns, by_columns;
     for (std::size_t i = 0; i < m; ++i) {
-        number[order[i]] = Index(i);
+        new_number[order[i]] = Index(i);
         const auto from = grid.slots.begin() + Offset(order[i]) * grid.k;
         slots.insert(slots.end(), from, from + grid.k);
     }
@@ -167,7 +167,7 @@ BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     for (std::size_t i = 0; i < m; ++i) {
         for (Offset b = blocks.offsets[order[i]]; b < blocks.offsets[order[i] + 1]; ++b) {
             rows.push_back(Index(i));
-            columns.push_back(number[blocks.items[b]]);
+            columns.push_back(new_number[blocks.items[b]]);
         }
     }
     sort_by_key(columns, grid.block_rows, pattern.column_offsets, by_columns);
@@ -181,18 +181,18 @@ BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     return pattern;
 }
 
-void count_triples(BlockPattern& pattern, int threads) {
-    auto& offsets = pattern.triple_offsets;
+void count_updates(BlockPattern& pattern, int threads) {
+    auto& offsets = pattern.update_offsets;
     offsets.assign(std::size_t(pattern.blocks()) + 1, 0);
-    visit_triples(pattern, threads, [&](Index b, Index, Index) { ++offsets[b + 1]; });
+    visit_updates(pattern, threads, [&](Index b, Index, Index) { ++offsets[b + 1]; });
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
 }
 
-void list_triples(BlockPattern& pattern, int threads) {
-    pattern.left.resize(std::size_t(pattern.triples()));
+void list_updates(BlockPattern& pattern, int threads) {
+    pattern.left.resize(std::size_t(pattern.updates()));
     pattern.right.resize(pattern.left.size());
-    std::vector<Offset> next(pattern.triple_offsets);
-    visit_triples(pattern, threads, [&](Index b, Index left, Index right) {
+    std::vector<Offset> next(pattern.update_offsets);
+    visit_updates(pattern, threads, [&](Index b, Index left, Index right) {
         pattern.left[next[b]] = left;
         pattern.right[next[b]++] = right;
     });
@@ -225,14 +225,14 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     std::partial_sum(entries.offsets.begin(), entries.offsets.end(), entries.offsets.begin());
     const auto count = std::size_t(entries.offsets.back());
     entries.source.resize(count);
-    entries.place.resize(count);
+    entries.position.resize(count);
     entries.row.resize(count);
     entries.column.resize(count);
     std::vector<Offset> next(entries.offsets);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
         const Offset at = next[item]++;
         entries.source[at] = source;
-        entries.place[at] = std::uint16_t(slot % k + other % k * k);
+        entries.position[at] = std::uint16_t(slot % k + other % k * k);
         entries.row[at] = grid.slots[slot];
         entries.column[at] = grid.slots[other];
     });

@@ -83,7 +83,7 @@ void expect_triples(const BlockPattern& pattern) {
     const auto blocks = blocks_of(pattern);
     Offset at = 0;
     for (std::size_t b = 0; b < pattern.columns.size(); ++b) {
-        ASSERT_EQ(pattern.triple_offsets[b], at);
+        ASSERT_EQ(pattern.update_offsets[b], at);
         const Index i = pattern.rows[b], j = pattern.columns[b];
         for (Index k = 0; k < j; ++k) {
             if (!blocks.contains({i, k}) || !blocks.contains({j, k})) continue;
@@ -94,7 +94,7 @@ void expect_triples(const BlockPattern& pattern) {
             ++at;
         }
     }
-    EXPECT_EQ(pattern.triples(), at);
+    EXPECT_EQ(pattern.updates(), at);
 }
 
 /// The number in `to` of block row i of `numbered`, which is one of the other two grids.
@@ -137,8 +137,8 @@ TEST(block_pattern, fill_lists_and_triples) {
                     EXPECT_EQ(blocks_of(pattern), expected) << "k=" << k << " fill=" << fill;
                 }
                 expect_lists(pattern);
-                block_ldlt::count_triples(pattern, 1);
-                block_ldlt::list_triples(pattern, 2);
+                block_ldlt::count_updates(pattern, 1);
+                block_ldlt::list_updates(pattern, 2);
                 expect_triples(pattern);
             }
         }
@@ -163,13 +163,13 @@ TEST(block_pattern, entries_give_the_matrix_again) {
             const Index j = off ? pattern.columns[item] : diagonal;
             for (Offset e = entries.offsets[item]; e < entries.offsets[item + 1]; ++e) {
                 const auto at = std::size_t(e);
-                const Index row = grid.slots[std::size_t(i * k + entries.place[at] % k)];
-                const Index column = grid.slots[std::size_t(j * k + entries.place[at] / k)];
+                const Index row = grid.slots[std::size_t(i * k + entries.position[at] % k)];
+                const Index column = grid.slots[std::size_t(j * k + entries.position[at] / k)];
                 EXPECT_EQ(entries.row[at], row);
                 EXPECT_EQ(entries.column[at], column);
                 if (entries.source[at] < 0) {
                     EXPECT_EQ(row, -1);
-                    EXPECT_EQ(entries.place[at] % k, entries.place[at] / k);
+                    EXPECT_EQ(entries.position[at] % k, entries.position[at] / k);
                     ++padding;
                     continue;
                 }
@@ -184,7 +184,7 @@ TEST(block_pattern, entries_give_the_matrix_again) {
     }
 }
 
-TEST(block_pattern, refuses) {
+TEST(block_pattern, rejects) {
     EXPECT_THROW(block_ldlt::make_grid(4, 3, {0, 1}), InvalidArgument);
     EXPECT_THROW(block_ldlt::make_grid(4, 3, {0, 1, 1}), InvalidArgument);
     EXPECT_THROW(block_ldlt::make_grid(4, 3, {0, 1, 3}), InvalidArgument);

@@ -6,11 +6,11 @@
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// Bodies of for_each_index that go over the entries, rows and slots of a matrix in its grid.
+// Bodies of for_each_index: one thread an entry, slot or block row of a matrix in its grid.
 
 namespace tessera::block_ldlt {
 
-/// Of all diagonal blocks.
+/// Pivots of all diagonal blocks.
 struct PivotSummary {
     double smallest = std::numeric_limits<double>::infinity();  ///< In magnitude.
     Offset perturbed = 0;                                       ///< Raised pivots.
@@ -109,7 +109,7 @@ struct RowNorm {
 /// e = i, i + parts, ... below `count`; 0 of none, NaN do not count.
 template <class T>
 struct LargestEntry {
-    static constexpr int work = 32;
+    static constexpr int work = 128;
     const Offset* offsets;
     Offset count, parts;
     const T* values;
@@ -130,7 +130,7 @@ struct LargestEntry {
 /// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN do not count.
 template <class T>
 struct SummarisePivots {
-    static constexpr int work = 32;
+    static constexpr int work = 128;
     Offset count, parts;
     const Index* perturbed;
     const T* smallest;

@@ -1,18 +1,15 @@
 #include "precond/block_ldlt/symbolic/gpu_schedule.hpp"
 
+#include "gpu/tuning/block_ldlt_h200.hpp"
+
 namespace tessera::block_ldlt {
 
 namespace {
 
-/// Products of 8 x 8 blocks that a batched level has at most, and what the factorisation of a
-/// diagonal block counts for. Measured: see docs/decisions/block-ldlt.md.
-constexpr Offset max_products = 512;
-constexpr Offset row_products = 16;
-
 /// f(begin, end) for the pieces of a list.
 template <class F>
 void split(Offset begin, Offset end, F&& f) {
-    for (; begin < end; begin += longest_piece) f(begin, std::min(begin + longest_piece, end));
+    for (; begin < end; begin += max_piece) f(begin, std::min(begin + max_piece, end));
 }
 
 }  // namespace
@@ -23,7 +20,7 @@ std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k) 
     for (Index l = 0; l < pattern.levels(); ++l) {
         const Offset first = pattern.level_offsets[l], last = pattern.level_offsets[l + 1];
         const Offset begin = pattern.column_offsets[first], end = pattern.column_offsets[last];
-        Offset products = (last - first) * row_products + end - begin, longest = 0;
+        Offset products = (last - first) * cuda::level_row_products + end - begin, longest = 0;
         const auto add_lists = [&](const std::vector<Offset>& offsets, Offset from, Offset to) {
             products += offsets[to] - offsets[from];
             for (Offset i = from; i < to; ++i) {
@@ -31,8 +28,9 @@ std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k) 
             }
         };
         add_lists(pattern.row_offsets, first, last);
-        add_lists(pattern.triple_offsets, begin, end);
-        const bool batched = products * tile * tile <= max_products && longest <= longest_piece;
+        add_lists(pattern.update_offsets, begin, end);
+        const bool batched =
+            products * tile * tile <= cuda::max_level_products && longest <= max_piece;
         if (groups.empty() || groups.back().batched != batched) groups.push_back({l, l, batched});
         groups.back().last = l + 1;
     }
@@ -41,7 +39,7 @@ std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k) 
 
 SplitSums::SplitSums(const Context& context, const std::vector<Offset>& offsets) {
     const auto count = Offset(offsets.size()) - 1;
-    limit = std::max(longest_piece, 16 * offsets.back() / std::max<Offset>(1, count));
+    limit = std::max(max_piece, 16 * offsets.back() / std::max<Offset>(1, count));
     std::vector<Offset> split_items;
     std::vector<Index> first;
     std::vector<SumPiece> all;
@@ -64,17 +62,17 @@ SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offset
     const Index rows = Index(offsets.size()) - 1;
     std::vector<SolveTask> all;
     all.reserve(std::size_t(rows));
-    for (Index place = 0; place < rows; ++place) {
-        const Index i = descending ? rows - 1 - place : place;
-        Offset first_left = offsets[i];
+    for (Index at = 0; at < rows; ++at) {
+        const Index i = descending ? rows - 1 - at : at;
+        Offset unsplit = offsets[i];
         const Index first = pieces;
-        if (offsets[i + 1] - offsets[i] > longest_piece) {
+        if (offsets[i + 1] - offsets[i] > max_piece) {
             split(offsets[i], offsets[i + 1], [&](Offset begin, Offset end) {
                 all.push_back({i, pieces++, -1, begin, end});
             });
-            first_left = offsets[i + 1];
+            unsplit = offsets[i + 1];
         }
-        all.push_back({i, first, pieces - first, first_left, offsets[i + 1]});
+        all.push_back({i, first, pieces - first, unsplit, offsets[i + 1]});
     }
     if (pieces > 0) tasks = copy_to_buffer(context, all);
 }

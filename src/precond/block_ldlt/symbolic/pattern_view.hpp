@@ -7,17 +7,17 @@
 
 namespace tessera::block_ldlt {
 
-/// The products begin .. end - 1 of the list of an item.
+/// The entries begin .. end - 1 of the list of an item.
 struct SumPiece {
     Offset item, begin, end;
 };
 
-/// Sums over split lists, on a GPU: of products of blocks, or of blocks and vectors.
+/// SplitSums as kernels see it, with memory for partial sums.
 template <class T>
-struct LongSums {
+struct SplitSumsView {
     Offset limit = std::numeric_limits<Offset>::max();  ///< Longer lists are split.
-    const Offset* items = nullptr;                      ///< Those with such lists, ascending,
-    Index count = 0;                                    ///< and how many.
+    const Offset* items = nullptr;                      ///< The items with such lists, ascending,
+    Index count = 0;                                    ///< and their number.
     const Index* first_piece = nullptr;                 ///< count + 1.
     const SumPiece* pieces = nullptr;
     Index piece_count = 0;
@@ -34,27 +34,27 @@ struct PatternLists {
     const Index* columns = nullptr;
     const Offset* row_offsets = nullptr;
     const Index* row_blocks = nullptr;
-    const Offset* triple_offsets = nullptr;
+    const Offset* update_offsets = nullptr;
     const Index* left = nullptr;
     const Index* right = nullptr;
     const Offset* entry_offsets = nullptr;
-    const std::uint16_t* places = nullptr;
+    const std::uint16_t* positions = nullptr;
 
-    /// Numbers in the blocks of a row, on average.
+    /// Values in the blocks of a row, on average.
     Offset row_values() const { return (1 + blocks / (block_rows > 0 ? block_rows : 1)) * k * k; }
 };
 
-/// With the values of the permuted matrix, and the lists that are split.
+/// Lists with the values of the permuted matrix, as kernels take them.
 template <class T>
 struct PatternView : PatternLists {
     const T* values = nullptr;
-    LongSums<T> long_rows, long_columns;  ///< Of the blocks of block rows and block columns.
-    LongSums<T> long_blocks;              ///< Of the products of blocks off the diagonal.
+    SplitSumsView<T> split_rows, split_columns;  ///< Of the blocks of block rows and block columns.
+    SplitSumsView<T> split_updates;              ///< Of the products of blocks off the diagonal.
 };
 
-/// What a warp of a triangular solve computes: a block row (block column, in a transposed solve)
-/// from the places begin .. end - 1 of its list; or, where that is split, pieces of the list one by
-/// one, and then the row from the sums of its pieces.
+/// Task of a warp in a triangular solve: a block row (in a transposed solve a block column) with
+/// the list entries begin .. end - 1; of a split list a piece, or the row from the sums of its
+/// pieces.
 struct SolveTask {
     Index row;
     Index first_piece;

@@ -18,7 +18,7 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
     const double bytes =
         double(pattern.blocks()) * (square * (sets + products) + 3 * sizeof(Index) + 24) +
         m * (2 * sets * square + k * (sets * sizeof(Index) + 4 * sizeof(T)) + 72) +
-        double(pattern.triples()) * 2 * sizeof(Index) +
+        double(pattern.updates()) * 2 * sizeof(Index) +
         double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
     const auto free = double(context.free_memory());
     if (bytes <= free) return Offset(bytes);
@@ -38,27 +38,27 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
                                const CsrView<T>& matrix, int sets, int products)
     : grid(std::move(the_grid)), nonzeros(matrix.nonzeros) {
     const Index k = grid.k;
-    count_triples(pattern, context.threads());
-    triples = pattern.triples();
+    count_updates(pattern, context.threads());
+    updates = pattern.updates();
     bytes = checked_bytes<T>(context, pattern, k, matrix.nonzeros / 2 + Offset(grid.slots.size()),
                              sets, products);
-    list_triples(pattern, context.threads());
+    list_updates(pattern, context.threads());
     for (const Index row : pattern.level_offsets) {
         level_starts.push_back({row, pattern.column_offsets[row]});
     }
     level_groups.assign(1, {0, levels(), false});
     if (context.on_gpu()) {
         level_groups = find_level_groups(pattern, k);
-        level_starts_there = copy_to_buffer(context, level_starts);
+        device_level_starts = copy_to_buffer(context, level_starts);
         split_rows = SplitSums(context, pattern.row_offsets);
         split_columns = SplitSums(context, pattern.column_offsets);
-        split_blocks = SplitSums(context, pattern.triple_offsets);
+        split_updates = SplitSums(context, pattern.update_offsets);
         lower_tasks = SplitSolve(context, pattern.row_offsets, false);
         upper_tasks = SplitSolve(context, pattern.column_offsets, true);
     }
     BlockEntries entries = find_entries(grid, pattern, matrix, context.threads());
-    // What is copied is freed on the host at once.
-    const auto place = [&](auto& list, auto& buffer) {
+    // Frees each host list once it is copied.
+    const auto upload = [&](auto& list, auto& buffer) {
         buffer = copy_to_buffer(context, list);
         list = {};
         return std::as_const(buffer).data();
@@ -66,19 +66,19 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
     lists = {k,
              grid.block_rows,
              pattern.blocks(),
-             place(pattern.column_offsets, column_offsets),
-             place(pattern.rows, rows),
-             place(pattern.columns, columns),
-             place(pattern.row_offsets, row_offsets),
-             place(pattern.row_blocks, row_blocks),
-             place(pattern.triple_offsets, triple_offsets),
-             place(pattern.left, left),
-             place(pattern.right, right),
-             place(entries.offsets, entry_offsets),
-             place(entries.place, entry_places)};
-    place(entries.source, entry_source);
-    place(entries.row, entry_rows);
-    place(entries.column, entry_columns);
+             upload(pattern.column_offsets, column_offsets),
+             upload(pattern.rows, rows),
+             upload(pattern.columns, columns),
+             upload(pattern.row_offsets, row_offsets),
+             upload(pattern.row_blocks, row_blocks),
+             upload(pattern.update_offsets, update_offsets),
+             upload(pattern.left, left),
+             upload(pattern.right, right),
+             upload(entries.offsets, entry_offsets),
+             upload(entries.position, entry_positions)};
+    upload(entries.source, entry_source);
+    upload(entries.row, entry_rows);
+    upload(entries.column, entry_columns);
     slots = copy_to_buffer(context, grid.slots);
 }
 
@@ -87,8 +87,7 @@ bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& ma
     if (matrix.rows != grid.rows || matrix.columns != grid.rows || matrix.nonzeros != nonzeros) {
         return false;
     }
-    // One entry of each pair of mirror images is listed: where all of those are in their places,
-    // so are the others.
+    // One entry of each symmetric pair is listed: if all of these match, so do the others.
     Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
     for_each_index(context, entry_source.size(),
                    CheckSource<T>{entry_source.data(), entry_rows.data(), entry_columns.data(),

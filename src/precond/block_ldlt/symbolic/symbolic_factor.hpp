@@ -4,12 +4,12 @@
 
 namespace tessera::block_ldlt {
 
-/// What of a block factor depends on the pattern of the matrix alone, in the memory of a Context.
+/// Symbolic factorisation: all lists that depend on the pattern of the matrix alone, in the memory
+/// of a Context.
 struct SymbolicFactor {
     SymbolicFactor() = default;
-    /// The lists are made on the host, where `matrix` is. Throws OutOfMemory where `context` has
-    /// not the bytes for the whole factor, which has `sets` versions of V and F and `products` of
-    /// W.
+    /// Works on the host, where `matrix` is. Throws OutOfMemory unless `context` has the memory for
+    /// the whole factor, with `sets` versions of V and F and `products` of W.
     template <class T>
     SymbolicFactor(const Context& context, Grid grid, BlockPattern pattern,
                    const CsrView<T>& matrix, int sets, int products);
@@ -20,20 +20,20 @@ struct SymbolicFactor {
     Index levels() const { return Index(level_starts.size()) - 1; }
 
     Grid grid;
-    Offset nonzeros = 0, triples = 0;
+    Offset nonzeros = 0, updates = 0;
     Offset bytes = 0;                      ///< Of the whole factor.
     std::vector<LevelStart> level_starts;  ///< levels() + 1.
     Buffer<Index> slots;
-    PatternLists lists;  ///< In the buffers that follow, which are as in BlockPattern,
-    Buffer<Offset> column_offsets, row_offsets, triple_offsets;
+    PatternLists lists;  ///< Points to the buffers that follow: those of BlockPattern,
+    Buffer<Offset> column_offsets, row_offsets, update_offsets;
     Buffer<Index> rows, columns, row_blocks, left, right;
-    Buffer<Offset> entry_offsets, entry_source;  ///< and in BlockEntries.
-    Buffer<std::uint16_t> entry_places;
+    Buffer<Offset> entry_offsets, entry_source;  ///< and of BlockEntries.
+    Buffer<std::uint16_t> entry_positions;
     Buffer<Index> entry_rows, entry_columns;
-    // On a GPU; on the CPU a single group of levels, and nothing else.
+    // The schedule on a GPU; on the CPU one group of all levels.
     std::vector<LevelGroup> level_groups;
-    Buffer<LevelStart> level_starts_there;
-    SplitSums split_rows, split_columns, split_blocks;
+    Buffer<LevelStart> device_level_starts;
+    SplitSums split_rows, split_columns, split_updates;
     SplitSolve lower_tasks, upper_tasks;
 };
 

@@ -7,40 +7,39 @@
 #include "gpu/launch.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/tiles/contiguous_tile.cuh"
-#include "gpu/tiles/gauss_jordan_lane.cuh"
+#include "gpu/tiles/gauss_jordan_per_thread.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
-/// Inversion of the smallest matrices, all of one size and in one run of memory, by one thread
-/// each.
+/// Inversion of the smallest matrices, all of one size and contiguous, one per thread.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
 
 namespace {
 
-/// Whether these kernels can do a job: runs of matrices, and no pivot growth.
+/// Whether these kernels support a job: contiguous matrices, no pivot growth.
 template <class T>
-bool is_one_run(const InvertJob<T>& job) {
+bool supports_per_thread(const InvertJob<T>& job) {
     return job.results.pivot_growth == nullptr && is_contiguous_aligned(job.a) &&
            (!job.store || is_contiguous_aligned(job.x));
 }
 
-/// Shared memory of one warp: 32 matrices, so far apart that its lanes read or write their own ones
-/// without conflicts, in units as large as divide a matrix.
+/// Shared memory of one warp: 32 matrices, padded so that lanes access their own matrices without
+/// bank conflicts.
 template <class T, int n>
-struct LaneStage {
+struct ThreadStage {
     static constexpr int matrix_bytes = n * n * int(sizeof(T));
     static constexpr int pad_bytes = matrix_bytes % 32 == 0 ? 16 : 0;
     static constexpr int stride = (matrix_bytes + pad_bytes) / int(sizeof(T));
     static constexpr int bytes = 32 * stride * int(sizeof(T));
-    /// Bytes that a thread moves at once: a divisor of `unit`, a number of values.
+    /// Bytes that a thread moves at once: a divisor of `unit`.
     static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
 };
 
-/// Copies `Count` values in units of `Bytes`, which divide the address of `shared`. As integers:
-/// with units of T the compiler takes many more registers for FP32 and n = 6.
+/// Copies `Count` values in units of `Bytes`, to which `shared` is aligned. The units are integers:
+/// with values of T the compiler needs many more registers for FP32 and n = 6.
 template <int Bytes, int Count, class T>
-__device__ __forceinline__ void take_from(const T* shared, T* registers) {
+__device__ __forceinline__ void load_packs(const T* shared, T* registers) {
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
@@ -52,7 +51,7 @@ __device__ __forceinline__ void take_from(const T* shared, T* registers) {
     }
 }
 template <int Bytes, int Count, class T>
-__device__ __forceinline__ void put_to(T* shared, const T* registers) {
+__device__ __forceinline__ void store_packs(T* shared, const T* registers) {
     constexpr int each = Bytes / int(sizeof(T));
 #pragma unroll
     for (int c = 0; c < Count / each; ++c) {
@@ -73,8 +72,8 @@ __device__ __forceinline__ T row_sum(const T (&a)[n * n], int i) {
     return sum;
 }
 
-/// Scales what gauss_jordan_of_lane left. Returns the largest sum of magnitudes of a row; `total`
-/// becomes the sum of all magnitudes.
+/// Scales the rows computed by gauss_jordan_per_thread. Returns the largest row sum of magnitudes;
+/// `total` becomes the sum of all magnitudes.
 template <int n, class T>
 __device__ __forceinline__ T scale_rows(T (&a)[n * n], const T (&reciprocal)[n], T& total) {
     T norm = T(0);
@@ -91,42 +90,43 @@ __device__ __forceinline__ T scale_rows(T (&a)[n * n], const T (&reciprocal)[n],
 }
 
 template <int n, class T>
-__device__ __forceinline__ void take_matrix(const T* matrix, T (&a)[n * n]) {
-    take_from<LaneStage<T, n>::width(LaneStage<T, n>::matrix_bytes), n * n>(matrix, a);
+__device__ __forceinline__ void load_matrix(const T* matrix, T (&a)[n * n]) {
+    load_packs<ThreadStage<T, n>::width(ThreadStage<T, n>::matrix_bytes), n * n>(matrix, a);
 }
-/// Column k goes to where column row[k] belongs.
+/// Column k is stored as column row[k].
 template <int n, class T>
-__device__ __forceinline__ void put_matrix(T* matrix, const T (&a)[n * n],
-                                           const unsigned (&row)[n]) {
+__device__ __forceinline__ void store_matrix(T* matrix, const T (&a)[n * n],
+                                             const unsigned (&row)[n]) {
 #pragma unroll
     for (int k = 0; k < n; ++k) {
-        put_to<LaneStage<T, n>::width(n * int(sizeof(T))), n>(matrix + row[k] * n, a + k * n);
+        store_packs<ThreadStage<T, n>::width(n * int(sizeof(T))), n>(matrix + row[k] * n,
+                                                                     a + k * n);
     }
 }
 
 template <class T>
-struct LaneOutcome {
+struct ThreadInverse {
     int info;
     T norm;  ///< Of the inverse.
 };
 
-/// Fallback for a matrix with an unusual pivot (IEEE division, checks each step); a function of its
-/// own so that it costs the fast path no registers.
+/// Fallback path for a matrix with a pivot outside the fast range (IEEE division, checks in each
+/// step). Not inlined, so that the fast path has its registers.
 template <int n, class T>
-__device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
+__device__ __noinline__ ThreadInverse<T> invert_checked(T* matrix) {
     T a[n * n];
     unsigned row[n];
     T reciprocal[n];
     T total;
-    take_matrix<n>(matrix, a);
-    int info = gauss_jordan_of_lane<true, n>(a, row, reciprocal);
+    load_matrix<n>(matrix, a);
+    int info = gauss_jordan_per_thread<true, n>(a, row, reciprocal);
     const T norm = scale_rows<n>(a, reciprocal, total);
     bool finite = true;
 #pragma unroll
     for (int e = 0; e < n * n; ++e) finite = finite && isfinite(a[e]);
     if (!finite && info == 0) info = n;
     if (info == 0) {
-        put_matrix<n>(matrix, a, row);
+        store_matrix<n>(matrix, a, row);
     } else {
         for (int e = 0; e < n * n; ++e) matrix[e] = std::numeric_limits<T>::quiet_NaN();
     }
@@ -136,24 +136,24 @@ __device__ __noinline__ LaneOutcome<T> invert_carefully(T* matrix) {
 /// Gauss-Jordan elimination with partial pivoting, fully unrolled; one matrix per thread in
 /// registers, rows exchanged by selects. A warp stages 32 matrices in shared memory by cp.async.
 template <class T, int n, int thread_blocks>
-__global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
-    invert_lanes_kernel(const __grid_constant__ InvertJob<T> job, bool first_in_chain) {
-    using Stage = LaneStage<T, n>;
+__global__ void __launch_bounds__(32 * per_thread_warps, thread_blocks)
+    invert_per_thread_kernel(const __grid_constant__ InvertJob<T> job, bool first_in_chain) {
+    using Stage = ThreadStage<T, n>;
     using Run = ContiguousTile<T, n, 32, 1, Stage::stride - n * n>;
-    extern __shared__ __align__(16) unsigned char lane_memory[];
+    extern __shared__ __align__(16) unsigned char memory[];
     if (begin_in_chain(first_in_chain)) return;
-    T* const staged = reinterpret_cast<T*>(lane_memory + int(threadIdx.x) / 32 * Stage::bytes);
+    T* const staged = reinterpret_cast<T*>(memory + int(threadIdx.x) / 32 * Stage::bytes);
     const int lane = int(threadIdx.x) % 32;
-    const unsigned first = (blockIdx.x * lane_warps + threadIdx.x / 32) * 32;
-    const int here = min(32, int(unsigned(job.a.count) - first));
-    if (here <= 0) return;
-    Run::load(job.a.values + Offset(first) * (n * n), here, staged);
+    const unsigned first = (blockIdx.x * per_thread_warps + threadIdx.x / 32) * 32;
+    const int count = min(32, int(unsigned(job.a.count) - first));
+    if (count <= 0) return;
+    Run::load(job.a.values + Offset(first) * (n * n), count, staged);
     wait_for_copies();
 
-    T* const mine = staged + min(lane, here - 1) * Stage::stride;
+    T* const mine = staged + min(lane, count - 1) * Stage::stride;
     T a[n * n];
     T norm = T(0);
-    take_matrix<n>(mine, a);
+    load_matrix<n>(mine, a);
     if (job.results.reciprocal_condition != nullptr) {
 #pragma unroll
         for (int i = 0; i < n; ++i) {
@@ -164,27 +164,28 @@ __global__ void __launch_bounds__(32 * lane_warps, thread_blocks)
     unsigned row[n];
     T reciprocal[n];
     T total;
-    const bool odd = gauss_jordan_of_lane<false, n>(a, row, reciprocal) != 0;
-    LaneOutcome<T> outcome{0, scale_rows<n>(a, reciprocal, total)};
-    __syncwarp();  // Lanes without a matrix have read the last one.
-    // A sum may overflow where no element does.
-    if (!__any_sync(full_warp, odd || !isfinite(total))) {
-        if (lane < here && job.store) put_matrix<n>(mine, a, row);
-    } else if (lane < here) {
-        outcome = invert_carefully<n>(mine);
+    const bool out_of_range = gauss_jordan_per_thread<false, n>(a, row, reciprocal) != 0;
+    ThreadInverse<T> outcome{0, scale_rows<n>(a, reciprocal, total)};
+    __syncwarp();  // Lanes without a matrix have read the last matrix.
+    // The sum may overflow although all elements are finite.
+    if (!__any_sync(full_warp, out_of_range || !isfinite(total))) {
+        if (lane < count && job.store) store_matrix<n>(mine, a, row);
+    } else if (lane < count) {
+        outcome = invert_checked<n>(mine);
     }
-    if (lane < here) {
+    if (lane < count) {
         write_results(job.results, first + lane, outcome.info, norm, outcome.norm, T(0));
     }
     if (!job.store) return;
     __syncwarp();
-    Run::store(job.x.values + Offset(first) * (n * n), here, staged);
+    Run::store(job.x.values + Offset(first) * (n * n), count, staged);
 }
 
 template <class T, int n, int thread_blocks>
-void launch_lanes(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    chain.launch(invert_lanes_kernel<T, n, thread_blocks>, blocks_for(job.a.count, 32 * lane_warps),
-                 32 * lane_warps, lane_warps * LaneStage<T, n>::bytes, job);
+void launch_per_thread(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
+    chain.launch(invert_per_thread_kernel<T, n, thread_blocks>,
+                 blocks_for(job.a.count, 32 * per_thread_warps), 32 * per_thread_warps,
+                 per_thread_warps * ThreadStage<T, n>::bytes, job);
 }
 
 }  // namespace

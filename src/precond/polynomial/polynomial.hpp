@@ -22,7 +22,7 @@ enum class PolynomialKind : std::uint8_t {
     /// Optimal polynomial smoothers for multigrid V-cycles, 2022).
     chebyshev4_optimal,
 };
-TESSERA_API const char* to_string(PolynomialKind kind);
+const char* to_string(PolynomialKind kind);
 
 /// Where the upper end b of the spectrum comes from.
 enum class UpperEnd : std::uint8_t {
@@ -71,7 +71,7 @@ struct PolynomialReport {
 /// and double the scaled residual S r is divided by a power of two near its norm and rounded to
 /// float, the polynomial of the rounded matrix applied, and the result brought back.
 template <class T>
-class TESSERA_API PolynomialPreconditioner final : public Preconditioner<T> {
+class PolynomialPreconditioner final : public Preconditioner<T> {
   public:
     /// Scales, finds the ends of the spectrum; waits. Throws InvalidArgument for options that
     /// cannot be.
@@ -101,6 +101,6 @@ class TESSERA_API PolynomialPreconditioner final : public Preconditioner<T> {
 /// [,lower=ratio:R|ritz|VALUE][,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
 /// [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]] (csr, with other values sbell) and for
 /// least_squares [,alpha=0.5][,beta=-0.5]. Throws InvalidArgument for another one.
-TESSERA_API PolynomialOptions parse_polynomial(Spec preconditioner);
+PolynomialOptions parse_polynomial(Spec preconditioner);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "sparse/matching/symmetric_pairs.hpp"
+#include "sparse/matching/symmetric_auction.hpp"
 
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 using matching::infinite;
-using matching::SymmetricPairs;
+using matching::SymmetricAuction;
 
 /// A matrix and the costs of its entries.
 struct Problem {
@@ -33,7 +33,7 @@ struct Problem {
 /// compared with, another such difference, has one too, and here there are two more.
 Index expect_feasible(const Problem& problem, int threads = 1) {
     const matching::Costs costs = problem.view();
-    const SymmetricPairs pairs(costs, threads);
+    const SymmetricAuction pairs(costs, threads);
     const auto& vertices = pairs.vertices();
     Index matched = 0;
     for (Index i = 0; i < costs.rows; ++i) {
@@ -61,7 +61,7 @@ Index expect_feasible(const Problem& problem, int threads = 1) {
     return matched;
 }
 
-TEST(symmetric_pairs, few_rows) {
+TEST(symmetric_auction, few_rows) {
     expect_feasible(Problem(test::SymmetricEntries(0)));
     EXPECT_EQ(expect_feasible(Problem(test::SymmetricEntries(3))), 0);
     EXPECT_EQ(expect_feasible(Problem(test::SymmetricEntries(2).add(0, 0, 0).add(1, 1, 8))), 1);
@@ -72,7 +72,7 @@ TEST(symmetric_pairs, few_rows) {
         2);
 }
 
-TEST(symmetric_pairs, duals_are_feasible_and_pairs_tight) {
+TEST(symmetric_auction, duals_are_feasible_and_pairs_tight) {
     auto random = test::generator();
     for (int round = 0; round < 40; ++round) {
         SCOPED_TRACE(round);
@@ -86,14 +86,14 @@ TEST(symmetric_pairs, duals_are_feasible_and_pairs_tight) {
     }
 }
 
-TEST(symmetric_pairs, few_rows_of_saddle_points_are_left) {
+TEST(symmetric_auction, few_rows_of_saddle_points_are_left) {
     auto random = test::generator();
     const Problem problem(test::random_kkt(random, 4000, 2000, 10));
     EXPECT_GE(expect_feasible(problem), 5970);
 }
 
-TEST(symmetric_pairs, equal_entries_end) {
-    // Everything is a tie: cliques of odd size without a diagonal, joined in a ring.
+TEST(symmetric_auction, equal_entries_end) {
+    // Everything is a tie: cliques of odd size without a diagonal, joined in a cycle.
     test::SymmetricEntries entries(7 * 40);
     for (Index c = 0; c < 40; ++c) {
         for (Index i = 0; i < 7; ++i) {
@@ -104,15 +104,15 @@ TEST(symmetric_pairs, equal_entries_end) {
     EXPECT_GE(expect_feasible(Problem(entries)), 6 * 40);
 }
 
-/// Odd cycles use up what bids may look at, so the rows behind them keep their first duals.
-TEST(symmetric_pairs, rows_without_bids_have_feasible_duals) {
-    constexpr Index cycles = 300, behind = 3 * cycles;
-    test::SymmetricEntries entries(behind + 12);
-    for (Index i = 0; i < behind; i += 3) {
+/// Odd cycles exhaust the budget of bids, so the rows after them keep their initial duals.
+TEST(symmetric_auction, rows_without_bids_have_feasible_duals) {
+    constexpr Index cycles = 300, after = 3 * cycles;
+    test::SymmetricEntries entries(after + 12);
+    for (Index i = 0; i < after; i += 3) {
         entries.add(i, i + 1, 1).add(i + 1, i + 2, 1.25).add(i, i + 2, 1.5);
     }
     // Two diagonals that are too small for the entry between them, each beside a row without one.
-    for (Index i = behind; i < behind + 12; i += 4) {
+    for (Index i = after; i < after + 12; i += 4) {
         entries.add(i, i, 1).add(i + 1, i + 1, 1).add(i, i + 1, 32);
         entries.add(i, i + 2, 0.5).add(i + 1, i + 3, 0.5);
     }
@@ -121,12 +121,12 @@ TEST(symmetric_pairs, rows_without_bids_have_feasible_duals) {
     EXPECT_EQ(match_symmetric(test::host(), matrix.view()).structural_rank, matrix.rows());
 }
 
-TEST(symmetric_pairs, threads_do_not_matter) {
+TEST(symmetric_auction, threads_do_not_matter) {
     auto random = test::generator();
     for (const auto& entries : {test::random_kkt(random, 40000, 20000, 6),
                                 test::random_symmetric(random, 50000, 4, 10)}) {
         const Problem problem(entries);
-        const SymmetricPairs one(problem.view(), 1), three(problem.view(), 3);
+        const SymmetricAuction one(problem.view(), 1), three(problem.view(), 3);
         for (std::size_t i = 0; i < one.vertices().size(); ++i) {
             ASSERT_EQ(one.vertices()[i].dual, three.vertices()[i].dual) << i;
             ASSERT_EQ(one.vertices()[i].partner, three.vertices()[i].partner) << i;
@@ -135,7 +135,7 @@ TEST(symmetric_pairs, threads_do_not_matter) {
 }
 
 /// Values that differ from their mirror images by what is_symmetric lets pass.
-TEST(symmetric_pairs, symmetry_up_to_rounding_is_enough) {
+TEST(symmetric_auction, symmetry_up_to_rounding_is_enough) {
     auto random = test::generator();
     std::uniform_real_distribution<double> change(-1, 1);
     auto matrix = test::random_kkt(random, 300, 150, 4).matrix();

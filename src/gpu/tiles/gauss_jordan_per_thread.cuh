@@ -2,17 +2,17 @@
 
 #include "gpu/tiles/gauss_jordan.cuh"
 
-/// Gauss-Jordan inversion of the smallest matrices, each in the registers of one thread.
+/// Gauss-Jordan inversion of the smallest matrices, one per thread in registers.
 namespace tessera::cuda {
 
-/// What gauss_jordan does, to the last bit, for the column-major matrix `a` of this thread. The
-/// chosen row is exchanged with row k, so that all registers are known when compiling:
+/// Computes the same bits as gauss_jordan for the column-major matrix `a` of this thread. The pivot
+/// row is swapped with row k, so that all register indices are compile-time constants:
 ///     X(i, row[k]) = a(i, k) reciprocal[i].
-/// Returns info as gauss_jordan does: unless Careful, not 0 means that a pivot was not plain and
-/// that the result is to be forgotten.
-template <bool Careful, int n, class T>
-__device__ __forceinline__ int gauss_jordan_of_lane(T (&a)[n * n], unsigned (&row)[n],
-                                                    T (&reciprocal)[n]) {
+/// Returns info as gauss_jordan does; unless Checked, a nonzero value means that a pivot was
+/// outside the fast range and the result is undefined.
+template <bool Checked, int n, class T>
+__device__ __forceinline__ int gauss_jordan_per_thread(T (&a)[n * n], unsigned (&row)[n],
+                                                       T (&reciprocal)[n]) {
     int info = 0;
 #pragma unroll
     for (int i = 0; i < n; ++i) row[i] = unsigned(i);
@@ -25,7 +25,7 @@ __device__ __forceinline__ int gauss_jordan_of_lane(T (&a)[n * n], unsigned (&ro
             keys[i] = (high_word(a[i + n * k]) & magnitude_bits) | row[i];
             key = max(key, keys[i]);
         }
-        const auto exchange = [&](auto&& at) {
+        const auto swap_rows = [&](auto&& at) {
             const auto given = at(k);
             auto chosen = given;
 #pragma unroll
@@ -35,16 +35,16 @@ __device__ __forceinline__ int gauss_jordan_of_lane(T (&a)[n * n], unsigned (&ro
             }
             at(k) = chosen;
         };
-        exchange([&](int i) -> unsigned& { return row[i]; });
+        swap_rows([&](int i) -> unsigned& { return row[i]; });
 #pragma unroll
-        for (int j = 0; j < n; ++j) exchange([&](int i) -> T& { return a[i + n * j]; });
+        for (int j = 0; j < n; ++j) swap_rows([&](int i) -> T& { return a[i + n * j]; });
 
         const T pivot = a[k + n * k];
         reciprocal[k] = fast_reciprocal(pivot);
-        const bool plain = key - fast_range_low<T> < fast_range_span<T>;
-        if constexpr (!Careful) {
-            if (!plain) info = 1;
-        } else if (!plain) {
+        const bool fast = key - fast_range_low<T> < fast_range_span<T>;
+        if constexpr (!Checked) {
+            if (!fast) info = 1;
+        } else if (!fast) {
             reciprocal[k] = T(1) / pivot;
             const bool usable = key >= 32u && isfinite(pivot) && isfinite(reciprocal[k]);
             if (info == 0 && !usable) info = k + 1;

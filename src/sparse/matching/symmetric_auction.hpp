@@ -1,0 +1,71 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "tessera/types.hpp"
+
+namespace tessera::matching {
+
+inline constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// The assignment problem: costs of entries in compressed rows; an infinite cost is no entry.
+struct Costs {
+    Index rows;
+    const Offset* row_offsets;
+    const Index* columns;
+    const double* costs;
+};
+
+/// Auction phase of the assignment problem for symmetric costs. Dual variables are the same for
+/// rows and columns, dual_i + dual_j <= cost_ij; rows are matched in pairs, or with themselves, on
+/// entries with equality.
+///
+/// A bid is the reduction transfer of Jonker and Volgenant (see ShortestPaths) for row i and column
+/// i at once: half of the work, and far less in a saddle-point system, whose few constraints bid
+/// for many variables and give them their columns at the same time. Odd cycles cannot be matched in
+/// pairs: the number of bids is limited, and such rows, and a few ties, stay unmatched.
+class SymmetricAuction {
+  public:
+    /// All that a bid needs of a row, in one cache line.
+    struct Vertex {
+        double dual = infinite;
+        Index partner = -1;  ///< Itself: on the diagonal. -1: none.
+        Index bids = 0;
+    };
+
+    /// Costs that are not symmetric give duals that are not feasible. The result is the same for
+    /// every number of threads.
+    SymmetricAuction(const Costs& costs, int threads);
+    const std::vector<Vertex>& vertices() const { return vertices_; }
+
+  private:
+    struct Nearest {
+        double first = infinite, second = infinite;
+        double first_cost = infinite;
+        Index first_row = -1, second_row = -1;
+    };
+
+    void start_from_diagonal();
+    void choose_initial_duals();
+    bool conflicts_with_neighbour(Index i) const;
+    void choose_initial_dual(Index i);
+    std::vector<Index> auction_round(const std::vector<Index>& free_rows);
+    Nearest nearest(Index i) const;
+    Index bid(Index i, std::vector<Index>& left);
+    Index take(Index i, Index j);
+    /// Inlined, as compilers drop calls that only prefetch.
+    [[gnu::always_inline]] inline void prefetch(Index i, int stage) const;
+
+    bool is_free_or_diagonal(Index j) const {
+        return vertices_[j].partner < 0 || vertices_[j].partner == j;
+    }
+
+    Costs costs_;
+    int threads_;
+    std::vector<Vertex> vertices_;
+    std::vector<char> pending_;  ///< Rows whose initial dual is not chosen yet.
+    Offset budget_;              ///< Entries that bids may still read.
+};
+
+}  // namespace tessera::matching

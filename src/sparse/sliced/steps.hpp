@@ -1,0 +1,232 @@
+#pragma once
+
+#include "base/for_each.hpp"
+#include "sparse/scaled_value.hpp"
+#include "sparse/stored_value.hpp"
+
+// The bodies of for_each_index and exclusive_scan that convert a CSR matrix with sorted and unique
+// columns to the sliced formats documented in formats.hpp. Block rows have B rows.
+namespace tessera::sliced {
+
+/// Whether slices have a height of their own.
+constexpr bool has_slices(MatrixFormat format) {
+    return format == MatrixFormat::sell || format == MatrixFormat::sbell;
+}
+
+/// The pattern of a CSR matrix in the memory of a Context.
+struct CsrPattern {
+    Index rows = 0;
+    Index columns = 0;
+    const Offset* row_offsets = nullptr;
+    const Index* column_indices = nullptr;
+};
+
+/// The entries of the B rows of a block row, each row from left to right; none for rows outside the
+/// matrix.
+template <int B>
+struct RowCursors {
+    Offset at[B], end[B];
+
+    template <class Csr>
+    TESSERA_HOST_DEVICE RowCursors(const Csr& matrix, Offset block_row) {
+        for (int r = 0; r < B; ++r) {
+            const Offset row = block_row * B + r;
+            at[r] = row < matrix.rows ? matrix.row_offsets[row] : 0;
+            end[r] = row < matrix.rows ? matrix.row_offsets[row + 1] : 0;
+        }
+    }
+};
+
+/// f(block column) for the blocks of a block row that hold an entry, ascending: a merge of its
+/// rows.
+template <int B, class F>
+TESSERA_HOST_DEVICE inline void for_blocks(const CsrPattern& matrix, Offset block_row, F&& f) {
+    RowCursors<B> rows(matrix, block_row);
+    while (true) {
+        Index least = matrix.columns;
+        for (int r = 0; r < B; ++r) {
+            if (rows.at[r] == rows.end[r]) continue;
+            const Index column = matrix.column_indices[rows.at[r]];
+            least = column < least ? column : least;
+        }
+        if (least == matrix.columns) return;
+        const Index block_column = least / B;
+        const Offset next = (Offset(block_column) + 1) * B;
+        for (int r = 0; r < B; ++r) {
+            while (rows.at[r] < rows.end[r] && matrix.column_indices[rows.at[r]] < next) {
+                ++rows.at[r];
+            }
+        }
+        f(block_column);
+    }
+}
+
+/// The blocks of each block row that hold an entry, and the largest number of them.
+template <int B>
+struct CountBlocks {
+    static constexpr int work = 128;
+    CsrPattern matrix;
+    Index* lengths;
+    Index* longest;
+
+    TESSERA_HOST_DEVICE void operator()(Offset block_row) const {
+        Index length = 0;
+        for_blocks<B>(matrix, block_row, [&](Index) { ++length; });
+        lengths[block_row] = length;
+        raise_to(longest, length);
+    }
+};
+
+struct Lengths {
+    const Index* lengths;
+    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return lengths[i]; }
+};
+
+struct Numbers {
+    static constexpr int work = 1;
+    Index* numbers;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { numbers[i] = Index(i); }
+};
+
+/// One bit of how much shorter than the longest row that at a position is.
+struct KeyBit {
+    const Index* order;
+    const Index* lengths;
+    Index longest;
+    int bit;
+    TESSERA_HOST_DEVICE Offset operator()(Offset position) const {
+        return (longest - lengths[order[position]]) >> bit & 1;
+    }
+};
+
+/// One pass of a stable radix sort within windows: rows whose bit is 0 come first. ones[i]: bits
+/// that are 1 before position i.
+struct SplitByBit {
+    static constexpr int work = 8;
+    Offset count, window;
+    KeyBit key;
+    const Offset* ones;
+    Index* to;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const Offset start = i / window * window;
+        const Offset end = start + window < count ? start + window : count;
+        const Offset ones_before = ones[i] - ones[start];
+        const Offset zeros = end - start - (ones[end] - ones[start]);
+        to[key(i) != 0 ? start + zeros + ones_before : i - ones_before] = key.order[i];
+    }
+};
+
+/// row_lengths of a pattern that has all but these, and the blocks of the longest row of each
+/// slice.
+struct CopyLengths {
+    static constexpr int work = 4;
+    SlicedPattern pattern;
+    const Index* lengths;
+    Index* row_lengths;
+    Index* widths;
+
+    TESSERA_HOST_DEVICE void operator()(Offset p) const {
+        const Offset block_row = pattern.block_row(p);
+        row_lengths[p] = block_row < pattern.block_rows() ? lengths[block_row] : 0;
+        raise_to(widths + p / pattern.slice_height, row_lengths[p]);
+    }
+};
+
+/// The slots of a slice.
+struct SliceSlots {
+    const Index* widths;
+    Offset height;
+    TESSERA_HOST_DEVICE Offset operator()(Offset slice) const { return widths[slice] * height; }
+};
+
+/// The first block column of each slice that holds an entry, 0 where none does, and the largest
+/// distance from it to the last one of a slice.
+struct FindFirstColumns {
+    static constexpr int work = 256;
+    CsrPattern matrix;
+    SlicedPattern pattern;
+    Index* first_columns;
+    Index* farthest;
+
+    TESSERA_HOST_DEVICE void operator()(Offset slice) const {
+        const Index block = pattern.block;
+        Index first = matrix.columns, last = 0;
+        for (Offset lane = 0; lane < pattern.slice_height; ++lane) {
+            const Offset start = pattern.block_row(slice * pattern.slice_height + lane) * block;
+            for (Offset row = start; row < start + block && row < matrix.rows; ++row) {
+                const Offset begin = matrix.row_offsets[row], end = matrix.row_offsets[row + 1];
+                if (begin == end) continue;
+                const Index low = matrix.column_indices[begin] / block;
+                const Index high = matrix.column_indices[end - 1] / block;
+                first = low < first ? low : first;
+                last = high > last ? high : last;
+            }
+        }
+        first_columns[slice] = first <= last ? first : 0;
+        raise_to(farthest, first <= last ? last - first : 0);
+    }
+};
+
+/// The block columns of all slots at a position; `pattern` has all but these. Pads get a column
+/// near those of their row, or the first one of the slice.
+template <int B>
+struct FillColumns {
+    static constexpr int work = 256;
+    CsrPattern matrix;
+    SlicedPattern pattern;
+    Index* block_columns;  ///< Or
+    std::uint16_t* column_offsets;
+
+    TESSERA_HOST_DEVICE void operator()(Offset p) const {
+        const Offset height = pattern.slice_height, slice = p / height;
+        const Offset end = pattern.slice_offsets[slice + 1];
+        const Index first = pattern.first_columns != nullptr ? pattern.first_columns[slice] : 0;
+        Offset slot = pattern.slice_offsets[slice] + p % height;
+        const auto put = [&](Index column) {
+            if (block_columns != nullptr) {
+                block_columns[slot] = column;
+            } else {
+                column_offsets[slot] = std::uint16_t(column - first);
+            }
+            slot += height;
+        };
+        const Offset block_row = pattern.block_row(p);
+        for_blocks<B>(matrix, block_row, put);
+        const Index last = pattern.block_column_count() - 1;
+        const Index near = block_row < last ? Index(block_row) : last;
+        while (slot < end) put(pattern.first_columns != nullptr ? first : near);
+    }
+};
+
+/// The values of all slots at a position: scaled_value of the entries, zero of fill and pads.
+template <int B, class Stored, class S>
+struct FillValues {
+    static constexpr int work = 512;
+    CsrView<S> matrix;
+    const S* scaling;
+    SlicedPattern pattern;
+    Stored* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset p) const {
+        const Offset height = pattern.slice_height, slice = p / height, lane = p % height;
+        const Offset block_row = pattern.block_row(p);
+        RowCursors<B> rows(matrix, block_row);
+        for (Offset slot = pattern.slice_offsets[slice] + lane;
+             slot < pattern.slice_offsets[slice + 1]; slot += height) {
+            const Offset first = Offset(pattern.block_column(slice, slot)) * B;
+            Stored* to = values + (slot - lane) * (B * B) + lane;
+            for (int r = 0; r < B; ++r) {
+                for (int c = 0; c < B; ++c, to += height) {
+                    const Offset e = rows.at[r];
+                    const bool stored = e < rows.end[r] && matrix.column_indices[e] == first + c;
+                    *to = narrow_to<Stored>(
+                        stored ? scaled_value(matrix, scaling, block_row * B + r, e) : S(0));
+                    rows.at[r] += stored ? 1 : 0;
+                }
+            }
+        }
+    }
+};
+
+}  // namespace tessera::sliced
