@@ -230,7 +230,7 @@ class Run {
         if (solved_ && parsed_.right_hand_side.knows_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
-        if (wants_report) measure_copy_rate();
+        if (wants_report) measure_copy_bandwidth();
         std::string failures;
         if (report_.solve.status == Status::converged && system_.structure) {
             add_structure_results(x, failures);
@@ -255,7 +255,7 @@ class Run {
     }
 
     /// 0 (unknown) if its buffers do not fit into memory beside the system.
-    void measure_copy_rate() {
+    void measure_copy_bandwidth() {
         try {
             report_.copy_bandwidth = context_.copy_bandwidth();
         } catch (const OutOfMemory&) {

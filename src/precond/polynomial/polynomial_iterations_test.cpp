@@ -114,7 +114,7 @@ TEST(polynomial_iterations, rounded_values_with_contrast_and_incompressibility) 
                 model.mesh.regions.push_back(k / 40 % 3 == 0 ? 1 : 0);
             }
             model.materials = {{"soft", {1, poisson}}, {"hard", {contrast, 0.3}}};
-            model.holds = {{"left"}};
+            model.fixed_supports = {{"left"}};
             model.forces = {{"right", {0, -1, 0}}};
             elasticity::System assembled = elasticity::assemble(host(), model);
             const Case system{copy_to(there, assembled.matrix.view()), assembled.load};
