@@ -79,13 +79,13 @@ void solve_batch(const Context& context, const SolveJob<T>& job) {
                      lanes > 32 ? 1 : factor_threads / 32, kernel, job);
     };
     using Block = BlockTeam<factor_threads>;
-    run(solve_kernel<kind, transposed, inverse, vectors_per_pass, T, Block>, 33, largest_size,
+    run(solve_kernel<kind, transposed, inverse, rhs_per_pass, T, Block>, 33, largest_size,
         factor_threads);
     const auto run_small = [&]<int Lanes>(std::integral_constant<int, Lanes>) {
         using Team = WarpTeam<Lanes>;
         run(!inverse && job.b.vectors == 1
                 ? solve_kernel<kind, transposed, inverse, 1, T, Team>
-                : solve_kernel<kind, transposed, inverse, vectors_per_pass, T, Team>,
+                : solve_kernel<kind, transposed, inverse, rhs_per_pass, T, Team>,
             Lanes == 8 ? 1 : Lanes / 2 + 1, Lanes, Lanes);
     };
     run_small(std::integral_constant<int, 32>());

@@ -7,7 +7,7 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int vectors_per_pass = 4;  ///< If there are several.
+constexpr int rhs_per_pass = 4;  ///< Right-hand sides solved together, if there are several.
 
 /// The factors of a matrix in the shared memory of a team; thread s has element s of each vector.
 /// transposed: of ldu, to solve with the transpose of A.

@@ -61,7 +61,7 @@ __device__ __forceinline__ void invert_diagonal_block(const LevelGroupMemory<T, 
     namespace dense = tessera::cuda;
     constexpr int lanes = k < 4 ? 4 : k;
     constexpr int teams = 32 / lanes;
-    constexpr int columns_at_once = k <= teams ? 1 : std::min(k / teams, dense::vectors_per_pass);
+    constexpr int columns_at_once = k <= teams ? 1 : std::min(k / teams, dense::rhs_per_pass);
     using Team = WarpTeam<lanes>;
     const int team_index = int(threadIdx.x) % 32 / lanes;
     const Team team;
