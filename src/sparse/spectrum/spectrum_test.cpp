@@ -4,6 +4,7 @@
 #include "precond/polynomial/scaling.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
 #include "support/blocks.hpp"
+#include "tessera/detail/spectrum.hpp"
 
 namespace tessera::test {
 
