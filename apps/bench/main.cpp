@@ -9,15 +9,16 @@ namespace {
 
 void add_batched(CLI::App& app, tessera::bench::BatchedOptions& to, std::string& sizes) {
     CLI::App* sub = app.add_subcommand("batched", "Inversion, condition, norm, multiplication");
-    const auto list = [&](const char* name, std::vector<std::string>& words, const char* help,
-                          const std::vector<std::string>& known) {
+    const auto add_list_option = [&](const char* name, std::vector<std::string>& words,
+                                     const char* help, const std::vector<std::string>& known) {
         sub->add_option(name, words, help)->delimiter(',')->check(CLI::IsMember(known));
     };
-    list("--op", to.ops, "What is measured",
-         {"invert", "condition", "norm", "norm_one", "multiply", "accuracy", "registers"});
-    list("--type", to.types, "Of the values", {"f32", "f64"});
-    list("--layout", to.layouts, "Where the matrices are",
-         {"uniform", "strided", "variable", "pointers"});
+    add_list_option(
+        "--op", to.ops, "What is measured",
+        {"invert", "condition", "norm", "norm_one", "multiply", "accuracy", "registers"});
+    add_list_option("--type", to.types, "Of the values", {"f32", "f64"});
+    add_list_option("--layout", to.layouts, "Where the matrices are",
+                    {"uniform", "strided", "variable", "pointers"});
     sub->add_option("--sizes", sizes, "Rows, such as 4,8,16-32; drawn from where they vary");
     sub->add_option("--batch", to.batches, "Matrices")
         ->delimiter(',')
@@ -28,13 +29,14 @@ void add_batched(CLI::App& app, tessera::bench::BatchedOptions& to, std::string&
 
 void add_factor(CLI::App& app, tessera::bench::FactorBench& to, std::string& sizes) {
     CLI::App* sub = app.add_subcommand("factor", "Batched LDU, LL^T and LDL^T");
-    const auto list = [&](const char* name, std::vector<std::string>& words, const char* help,
-                          const std::vector<std::string>& known) {
+    const auto add_list_option = [&](const char* name, std::vector<std::string>& words,
+                                     const char* help, const std::vector<std::string>& known) {
         sub->add_option(name, words, help)->delimiter(',')->check(CLI::IsMember(known));
     };
-    list("--op", to.ops, "What is measured", {"ldu", "llt", "ldlt"});
-    list("--type", to.types, "Of the values", {"f32", "f64"});
-    list("--workspace", to.workspaces, "Of a GPU", {"fastest", "registers", "shared_memory"});
+    add_list_option("--op", to.ops, "What is measured", {"ldu", "llt", "ldlt"});
+    add_list_option("--type", to.types, "Of the values", {"f32", "f64"});
+    add_list_option("--workspace", to.workspaces, "Of a GPU",
+                    {"fastest", "registers", "shared_memory"});
     sub->add_option("--sizes", sizes, "Rows, such as 4,8,16-32");
     sub->add_option("--batch", to.batches, "Matrices")
         ->delimiter(',')
@@ -107,15 +109,16 @@ int main(int argc, char** argv) {
     CLI::App* jacobi =
         on_matrices(app.add_subcommand("block_jacobi", "Finding blocks, setup, application"));
     bench::BlockJacobiBench jacobi_options;
-    const auto list = [&](const char* name, auto& to, const char* help) {
+    const auto add_list_option = [&](const char* name, auto& to, const char* help) {
         jacobi->add_option(name, to, help)->delimiter(',');
     };
-    list("--bounds", bounds, "Block size bounds");
-    list("--type", jacobi_options.types, "f64, f32");
-    list("--precisions", jacobi_options.precisions, "working, adaptive, f64, f32, bf16, f16");
-    list("--extractions", jacobi_options.extractions,
-         "automatic (or shared_multiple); of the paper: cached, shared_full, shared");
-    list("--vectors", jacobi_options.vectors, "Applied to together");
+    add_list_option("--bounds", bounds, "Block size bounds");
+    add_list_option("--type", jacobi_options.types, "f64, f32");
+    add_list_option("--precisions", jacobi_options.precisions,
+                    "working, adaptive, f64, f32, bf16, f16");
+    add_list_option("--extractions", jacobi_options.extractions,
+                    "automatic (or shared_multiple); of the paper: cached, shared_full, shared");
+    add_list_option("--vectors", jacobi_options.vectors, "Applied to together");
     jacobi->add_flag("--uniform", jacobi_options.uniform, "Blocks of as many rows as the bound");
     jacobi->add_flag("--sparse", jacobi_options.as_sparse_matrix, "Also apply as a CSR matrix");
     jacobi->add_flag("--paper", jacobi_options.paper_rows,

@@ -53,7 +53,8 @@ constexpr const char* formats_help =
 const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";
 const char* const threads_help = "CPU threads; 0: all that may be used";
 constexpr std::int64_t max_threads = std::numeric_limits<int>::max();
-const char* const empty_rows_help = "Take headers that claim far more rows than the file can fill";
+const char* const empty_rows_help =
+    "Accept files whose header declares many more rows than entries";
 const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
 
 // Instead of CLI11's own checks: their messages say what to do.
@@ -112,32 +113,31 @@ void add_system(CLI::App& command, SolveArguments& to) {
         "error of x), or a file; default: the problem's load, else ones";
     auto* const b = command.add_option("b", to.right_hand_side, "The same as --rhs");
     command.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
-    command.add_option("--seed", to.seed, "Of random right-hand sides that name none")
-        ->check(whole_number());
+    command.add_option("--seed", to.seed, "Seed of random right-hand sides")->check(whole_number());
     std::string solvers;
     for (const std::string& name : solver_names()) solvers += ", " + name;
     command.add_option("--solver", to.solver,
                        "auto" + solvers +
                            ", refinement[:SOLVER] (corrections in f32), with options; auto: cg for "
                            "a symmetric matrix with a positive diagonal, else idr:4");
-    command.add_option("--side", to.side, "Of the preconditioner")
+    command.add_option("--side", to.side, "Side of the preconditioner")
         ->check(one_of({"right", "left"}));
     command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
         ->check(number());
     command.add_option("--atol", to.atol, "See --rtol")->check(number());
-    command.add_option("--max-iterations", to.max_iterations, "Stop after so many")
+    command.add_option("--max-iterations", to.max_iterations, "Maximum number of iterations")
         ->check(whole_number());
     command
         .add_option("--stagnation-window", to.stagnation_window,
-                    "Stop without progress in so many iterations; 0: never")
+                    "Maximum number of iterations without progress; 0: no limit")
         ->check(whole_number());
     command.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
     command.add_option("--threads", to.threads, threads_help)->check(whole_number(max_threads));
-    command.add_option("--precision", to.precision, "Of the whole solve")
+    command.add_option("--precision", to.precision, "Floating-point type of the solve")
         ->check(one_of({"f64", "f32"}));
     command.add_option("--json", to.json, json_help)->check(file_name());
     command.add_flag("--quiet", to.quiet, "No notes, no progress, no table; errors only");
-    command.add_flag("--allow-singular", to.allow_singular, "Solve what is known to be singular");
+    command.add_flag("--allow-singular", to.allow_singular, "Allow matrices known to be singular");
     command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
 }
 
@@ -158,7 +158,7 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     add("--body-force", to.body_force, "FX,FY[,FZ]", "A force per volume");
     add("--young", to.young, "[REGION=]E", "Young's modulus, of all regions or one; default 1");
     add("--poisson", to.poisson, "[REGION=]NU", "Poisson's ratio, likewise; default 0.3");
-    add("--thickness", to.thickness, "T", "Of a plane mesh (plane stress); default 1");
+    add("--thickness", to.thickness, "T", "Thickness of a plane mesh (plane stress); default 1");
 }
 
 void add_solve(CLI::App& app, SolveArguments& to) {
@@ -178,8 +178,8 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     }
     solve.add_option("--precond", to.preconditioner, names + ", with options; see below");
     solve.add_option("--format", to.format,
-                     "Of the matrix in products: csr, sbell:3, sell:32, ...; see below");
-    solve.add_option("--max-seconds", to.max_seconds, "Stop after so many seconds of solving")
+                     "Matrix format in products: csr, sbell:3, sell:32, ...; see below");
+    solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
         ->check(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
         ->check(file_name());
@@ -195,7 +195,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
     tune.footer(problems_help);
     add_system(tune, to.solve);
     add_mesh(tune, to.solve.mesh);
-    tune.add_option("--seconds", to.seconds, "For all trials together")->check(number());
+    tune.add_option("--seconds", to.seconds, "Time limit of all trials together")->check(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
         ->check(CLI::Range(1, int(largest_block_bound)));

@@ -6,7 +6,7 @@
 
 namespace tessera::cli {
 
-/// What the words of a command line fill.
+/// Parsed command-line arguments.
 struct Arguments {
     SolveArguments solve;
     TuneArguments tune;

@@ -85,8 +85,8 @@ Context Context::from_name(std::string_view device, int threads, std::string* wh
         if (parsed.ec == std::errc{} && parsed.ptr == end && k >= 0) return cuda(k, threads);
     }
     if (device != "auto") {
-        throw InvalidArgument("device '" + std::string(device) +
-                              "' is none of auto, cpu, cuda, cuda:K");
+        throw InvalidArgument("unknown device '" + std::string(device) +
+                              "'; use auto, cpu, cuda or cuda:K");
     }
     std::string reason;
     if (!cuda_devices(&reason).empty()) {

@@ -174,9 +174,8 @@ struct PaddedBatch {
     Buffer<const T*> starts;
 };
 
-/// Random matrices of n rows one behind the other in the memory of a Context, twice: from an
-/// address as aligned as it can be, and from the one of a value behind such. Many of them, but with
-/// few different values.
+/// Random matrices of n rows in the memory of a Context, contiguous, twice: at a maximally aligned
+/// address and one value after it. Many of them, but with few different values.
 template <class T>
 struct RunBatch {
     RunBatch(const Context& context, std::mt19937_64& random, Index count_, Index n_)
@@ -187,14 +186,14 @@ struct RunBatch {
         }
         there = copy_to_buffer(context, values);
         values.insert(values.begin(), T(0));
-        there_behind = copy_to_buffer(context, values);
+        there_misaligned = copy_to_buffer(context, values);
         values.erase(values.begin());
     }
     batched::BatchView<const T> aligned() const {
         return batched::BatchView<const T>::uniform(count, n, there.data());
     }
-    batched::BatchView<const T> behind() const {
-        return batched::BatchView<const T>::uniform(count, n, there_behind.data() + 1);
+    batched::BatchView<const T> misaligned() const {  // One value after an aligned address.
+        return batched::BatchView<const T>::uniform(count, n, there_misaligned.data() + 1);
     }
     std::vector<T> matrix(Index b) const {
         const auto first = values.begin() + Offset(b) * n * n;
@@ -205,7 +204,7 @@ struct RunBatch {
     Index n;
     std::vector<T> values;
     Buffer<T> there;
-    Buffer<T> there_behind;
+    Buffer<T> there_misaligned;
 };
 
 /// A type in which residuals of T are computed with no error that matters.

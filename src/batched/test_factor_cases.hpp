@@ -166,7 +166,7 @@ void expect_no_neighbours(const Method& method) {
     }
 }
 
-/// Uniform batches: one behind the other, with gaps, by addresses, as parts of a mixed batch.
+/// Uniform batches: contiguous, with gaps, by addresses, as parts of a mixed batch.
 template <class T>
 void expect_layouts(const Method& method) {
     auto random = generator();
@@ -324,8 +324,8 @@ void expect_lower_triangle(const Method& method) {
                           factored(context(), method, batch, options)));
 }
 
-/// With a threshold no pivot stays below it, the residual stays within the perturbation, and what
-/// is told of the perturbations is what the plain loops tell of theirs.
+/// With a threshold no pivot stays below it, the residual stays within the perturbation, and the
+/// reported perturbations equal those of the reference loops.
 template <class T>
 void expect_thresholds(const Method& method) {
     auto random = generator();

@@ -16,7 +16,7 @@ template <class T>
 struct HostFactors {
     std::vector<T> values;
     std::vector<Index> rows, columns;
-    std::vector<Offset> starts;  ///< Of the permutations.
+    std::vector<Offset> starts;  ///< Starts of the permutations.
     std::vector<Index> info, perturbed, inertia, sign;
     std::vector<T> perturbation, smallest, log_determinant;
 };
@@ -141,7 +141,7 @@ HostFactors<T> factored(const Context& context, const Method& method, const Host
     return host;
 }
 
-/// A dense matrix for judging, column-major.
+/// A dense matrix for verification, column-major.
 template <class Real>
 struct Dense {
     Index n = 0;
@@ -265,8 +265,8 @@ inline double bound_on_l(const Method& method) {
     return method.factorisation == Factorisation::ldu ? 1 : 1 / (1 - alpha);
 }
 
-/// What one matrix gave, judged; empty, or what is wrong. Behind a pivot of 0 the factors may be
-/// anything, but with full pivoting of ldu and ldlt.
+/// Checks the outputs of one matrix; returns an error text or "". After a zero pivot the factors
+/// may be anything, except with full pivoting of ldu and ldlt.
 template <class T>
 std::string fault_of(const Method& method, const HostBatch<T>& batch, const HostFactors<T>& factors,
                      Index b) {

@@ -72,7 +72,7 @@ class OutputFile {
     int file_ = -1;
 };
 
-/// What deflateInit2 allocates.
+/// Memory allocated by deflateInit2.
 struct Deflation {
     z_stream stream{};
     ~Deflation() { deflateEnd(&stream); }

@@ -193,7 +193,7 @@ TEST_F(vtu, rejects_what_does_not_fit) {
     EXPECT_EQ(error_message(broken), "the mesh gives regions for 1 elements and has 2");
     broken = mesh;
     broken.points.pop_back();
-    EXPECT_EQ(error_message(broken), "the mesh has 9 coordinates, no whole number of points");
+    EXPECT_EQ(error_message(broken), "the mesh has 9 coordinates, not a multiple of 2");
     const std::string nowhere = path("none") + "/a.vtu";
     EXPECT_EQ(outcome([&] {
                   write_vtu(test::host(), nowhere, mesh);

@@ -50,7 +50,7 @@ void check_finite(const Context& cpu, const char* what, std::span<const T> value
         concat(what, ": value ", at, " (counted from 0) is not finite and could not be read back"));
 }
 
-/// What breaks the symmetry in row i; empty if nothing does.
+/// First symmetry violation in row i, or "".
 template <class T>
 std::string asymmetry(const CsrView<T>& matrix, Index i, bool skew) {
     const auto position = [](Index row, Index column) {

@@ -87,8 +87,8 @@ class Driver {
     double start_ = now();
     double norm_b_ = 0;
     double method_norm_b_ = 0;
-    double target_ = 0;                  ///< Of the true residual.
-    double threshold_ = 0;               ///< Of the method's residual.
+    double target_ = 0;                  ///< Target of the true residual norm.
+    double threshold_ = 0;               ///< Threshold of the method's residual norm.
     Recurrence<T> state_{};              ///< As of the latest convergence check.
     std::optional<Status> host_status_;  ///< Ended by the host.
     SolveReport report_;
@@ -176,11 +176,11 @@ std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Nor
     if (now.true_norm <= target_) return Status::converged;
     if (!std::isfinite(now.true_norm) || !std::isfinite(now.method_norm)) return Status::non_finite;
     if (host_status_) return host_status_;
-    // With left preconditioning the residual that the recursion shortens may be another one for
-    // long.
+    // With left preconditioning the preconditioned residual that the recursion reduces may differ
+    // from the true one for many iterations.
     const bool gained = now.true_norm <= (1 - min_reduction) * before.true_norm ||
                         now.method_norm <= (1 - min_reduction) * before.method_norm;
-    // The recursion went on to shrink while the residual it stands for did not.
+    // The recursive residual decreased but the true residual did not.
     const bool drifted = double(state_.residual_norm) < now.method_norm / 2;
     switch (state_.outcome) {
         case Outcome::non_finite:
@@ -278,8 +278,9 @@ void Driver<T>::check() {
     }
 }
 
-/// Iterations enqueued beyond the end are lost time: where iterations are long, fewer go between
-/// two convergence checks. `seconds`: of a batch that was replayed as a graph.
+/// Iterations enqueued after convergence are wasted: uses smaller batches between convergence
+/// checks when an iteration is expensive. `seconds`: duration of a batch that was replayed as a
+/// graph.
 template <class T>
 void Driver<T>::shorten_batches(double seconds) {
     if (options_.check_interval > 0 || !context_.on_gpu() || method_->period() > 1) return;

@@ -69,8 +69,8 @@ std::string status_message(const SolveReport& report, Cause cause, double target
             return "Out of time after " + std::to_string(report.iterations) + " iterations (" +
                    reached + "); allow more, or take a stronger preconditioner.";
         case Status::accuracy_lost:
-            return "Rounding keeps the true residual above the target (" + reached +
-                   "); ask for less, or work in a higher precision or with a better scaled matrix.";
+            return "Rounding error limits the true residual (" + reached +
+                   "); use a larger --rtol, a higher precision or a better scaled matrix.";
         case Status::stagnated:
             return "The residual no longer falls (" + reached +
                    "); take a stronger preconditioner or another method, such as gmres with a "

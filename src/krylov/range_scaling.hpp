@@ -46,7 +46,7 @@ class RangeScaling {
         return norm_b;
     }
 
-    /// What becomes of a length.
+    /// Scales a norm.
     double scaled(double length) const {
         for (int k = 0; k < rounds_; ++k) length *= double(factor_);
         return length;

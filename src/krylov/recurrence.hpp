@@ -41,7 +41,7 @@ struct Recurrence {
     T best_norm;
     T threshold;       ///< Residual norm at which the method has converged.
     T spike_norm;      ///< Residual norm whose rounding alone is as large as `threshold`.
-    T recovered_norm;  ///< Residual norm below which a spike_norm is over.
+    T recovered_norm;  ///< Residual norm below which a residual spike has ended.
     int had_spike;     ///< The residual was above `spike_norm` since it was last computed from x.
     int spike_over;    ///< It had a spike and is below `recovered_norm` now.
     T residual_norm;   ///< The latest one.

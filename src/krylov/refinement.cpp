@@ -11,10 +11,10 @@ namespace tessera {
 
 namespace {
 
-/// A correction is worth another one when it takes this share off the residual.
+/// Minimum relative residual reduction of a correction to continue.
 constexpr double min_reduction = 0.1;
 
-/// What a correction that took the residual from `before` to `now` means; nothing: go on.
+/// Status after a correction (residual norms before, now); nullopt: continue.
 std::optional<Status> status_after(double before, double now, double target,
                                    const SolveReport& inner, Offset corrections,
                                    bool iterations_left) {
@@ -31,7 +31,7 @@ std::optional<Status> status_after(double before, double now, double target,
     if (!std::isfinite(now)) return Status::non_finite;
     if (!iterations_left) return Status::max_iterations;
     if (now <= (1 - min_reduction) * before) return std::nullopt;
-    // Where those before gained, what is left is rounding.
+    // If earlier corrections reduced the residual, the rest is rounding error.
     return corrections > 1 ? Status::accuracy_lost : Status::stagnated;
 }
 
@@ -62,7 +62,7 @@ struct Workspace {
         return std::sqrt(copy_to_host(context, square)[0]);
     }
 
-    /// Of b - A x, which stays in `residual`, as its square does in `square`.
+    /// ||b - A x||; leaves b - A x in `residual` and the squared norm in `square`.
     double residual_norm(const Operator<double>& matrix, std::span<const double> b,
                          std::span<const double> x) {
         matrix.apply(context, x, residual.view());
@@ -70,7 +70,7 @@ struct Workspace {
         return norm(residual.view());
     }
 
-    /// x += s c; the residual gives its place to the correction.
+    /// x += s c; the correction overwrites the residual.
     SolveReport correct(const SolverConfig& solver, const Operator<float>& low_matrix,
                         const Operator<float>* preconditioner, const SolveOptions& options,
                         std::span<double> x) {

@@ -128,9 +128,9 @@ TEST(refinement, ends_as_it_is_told) {
     SolveOptions no_time;
     no_time.max_seconds = 0;
     EXPECT_EQ(refine(context(), matrix, b, no_time).report.status, Status::max_seconds);
-    auto spoilt = b;
-    spoilt[3] = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_EQ(refine(context(), matrix, spoilt).report.status, Status::non_finite);
+    auto corrupted = b;
+    corrupted[3] = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(refine(context(), matrix, corrupted).report.status, Status::non_finite);
 }
 
 TEST(refinement, knows_the_limit_of_rounding) {

@@ -68,7 +68,7 @@ struct SpmvBench {
     /// {b} is replaced by the natural block size of the matrix. None: CSR with every number of
     /// lanes, and one of each kind.
     std::vector<std::string> formats;
-    std::vector<std::string> types = {"f64"};  ///< Of the vectors.
+    std::vector<std::string> types = {"f64"};  ///< Types of the vectors.
     bool peers = false;                        ///< Also cuSPARSE.
     bool conversions = false;                  ///< Also from CSR and back.
     double seconds = 0.1;                      ///< A row, at least.

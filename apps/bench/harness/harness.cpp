@@ -48,12 +48,12 @@ Timing measure(const Context& context, const std::function<void()>& work, double
         restore();
         once = std::max(1e-7, seconds_of(context, warm_up, work));
     }
-    const std::size_t fewest = slow ? 3 : 9;
+    const std::size_t min_samples = slow ? 3 : 9;
     // A sample is long enough that the events around it do not count.
     const int inside = int(std::clamp(1e-3 / once, 1.0, double(std::min<Offset>(runs, 200))));
     std::vector<double> samples;
     double total = 0;
-    while (samples.size() < fewest || (total < seconds && samples.size() < 200)) {
+    while (samples.size() < min_samples || (total < seconds && samples.size() < 200)) {
         restore();
         samples.push_back(seconds_of(context, inside, work));
         total += samples.back() * inside;

@@ -13,7 +13,7 @@ struct Shape {
     Index n = 0;               ///< 0 where sizes vary.
     Index batch = 0;           ///< At least 1.
     std::string layout;        ///< uniform, strided, variable or pointers.
-    std::vector<Index> sizes;  ///< Of every matrix; empty unless they vary.
+    std::vector<Index> sizes;  ///< Size of every matrix; empty unless they vary.
 
     bool varies() const { return !sizes.empty(); }
     Index size(Index b) const { return varies() ? sizes[std::size_t(b)] : n; }

@@ -129,8 +129,9 @@ FactorWork<T> make_work(const Context& context, Factorisation factorisation, Ind
 template <class T>
 void run_library(FactorWork<T>& work, Factorisation factorisation, const Variant& variant,
                  Offset set) {
-    const auto a = batched::BatchView<const T>::uniform(work.batch, work.n, work.a_of(set));
-    const auto f = batched::BatchView<T>::uniform(work.batch, work.n, work.f_of(set));
+    const auto a =
+        batched::BatchView<const T>::uniform(work.batch, work.n, work.matrices_of_set(set));
+    const auto f = batched::BatchView<T>::uniform(work.batch, work.n, work.factors_of_set(set));
     batched::PermutationsView<Index> permutations;
     permutations.stride = work.n;
     if (variant.pivoting != Pivoting::fixed) permutations.rows = work.rows.data();
@@ -251,7 +252,8 @@ void add_solve(FactorWork<T>& work, const std::string& op, Index vectors, double
     const Timing timing = measure(
         work.context,
         [&] {
-            const auto f = batched::BatchView<const T>::uniform(work.batch, work.n, work.f_of(set));
+            const auto f =
+                batched::BatchView<const T>::uniform(work.batch, work.n, work.factors_of_set(set));
             const batched::VectorsView<const T> given{vectors, work.n, work.n * vectors, nullptr,
                                                       b.data() + set * length};
             const batched::VectorsView<T> to{vectors, work.n, work.n * vectors, nullptr,

@@ -38,12 +38,12 @@ struct FactorWork {
     Buffer<T> a, f;
     Buffer<Index> rows, columns, info;
 
-    const T* a_of(Offset set) const { return a.data() + set * batch * n * n; }
-    T* f_of(Offset set) { return f.data() + set * batch * n * n; }
+    const T* matrices_of_set(Offset set) const { return a.data() + set * batch * n * n; }
+    T* factors_of_set(Offset set) { return f.data() + set * batch * n * n; }
 };
 
 /// Another library's factorisation of a set of the matrices. `in_place`: its run overwrites
-/// f_of(set), which holds A.
+/// factors_of_set(set), which holds A.
 struct FactorPeer {
     std::string name;
     std::string pivoting;

@@ -17,7 +17,7 @@ Implementation<T> inversion(Workload<T>& work, const std::string& name) {
     implementation.bound = peer_bound;
     implementation.error = [&work](Index b) {
         const InverseResiduals residuals =
-            inverse_residuals(work.shape().size(b), work.host_a(b), work.host_x(b));
+            inverse_residual_ratios(work.shape().size(b), work.host_a(b), work.host_x(b));
         return std::min(residuals.left, residuals.right);
     };
     return implementation;
@@ -40,7 +40,7 @@ namespace {
 
 template <class T>
 double left_residual(const Workload<T>& work, Index b) {
-    return inverse_residuals(work.shape().size(b), work.host_a(b), work.host_x(b)).left;
+    return inverse_residual_ratios(work.shape().size(b), work.host_a(b), work.host_x(b)).left;
 }
 
 template <class T>

@@ -14,7 +14,7 @@ struct Implementation {
     std::string op, name;
     double bytes = 0;       ///< Fewest that must move through memory.
     double operations = 0;  ///< Floating-point ones, as papers count them.
-    double bound = 1;       ///< Of `error`.
+    double bound = 1;       ///< Upper bound of `error`.
     std::function<void(Offset set)> run = {};
     /// How wrong the result for matrix b of set 0 is; see Json batched(...).
     std::function<double(Index b)> error = {};

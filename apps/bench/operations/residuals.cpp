@@ -98,7 +98,8 @@ Inverse invert_exactly(Index n, const std::vector<T>& a) {
 }
 
 template <class T>
-InverseResiduals inverse_residuals(Index n, const std::vector<T>& a, const std::vector<T>& x) {
+InverseResidualRatios inverse_residual_ratios(Index n, const std::vector<T>& a,
+                                              const std::vector<T>& x) {
     const Matrix<Real> wide_a = widen(n, a), wide_x = widen(n, x);
     const Real unit = n * eps<T> * infinity_norm(wide_a) * infinity_norm(wide_x) *
                       invert_exactly(n, a).pivot_growth;
@@ -142,10 +143,10 @@ double product_error(Index n, const std::vector<T>& a, const std::vector<T>& v,
 
 template Inverse invert_exactly(Index, const std::vector<float>&);
 template Inverse invert_exactly(Index, const std::vector<double>&);
-template InverseResiduals inverse_residuals(Index, const std::vector<float>&,
-                                            const std::vector<float>&);
-template InverseResiduals inverse_residuals(Index, const std::vector<double>&,
-                                            const std::vector<double>&);
+template InverseResidualRatios inverse_residual_ratios(Index, const std::vector<float>&,
+                                                       const std::vector<float>&);
+template InverseResidualRatios inverse_residual_ratios(Index, const std::vector<double>&,
+                                                       const std::vector<double>&);
 template double condition_error(Index, const std::vector<float>&, double);
 template double condition_error(Index, const std::vector<double>&, double);
 template double norm_error(Index, const std::vector<float>&, bool, float);

@@ -23,13 +23,14 @@ struct Inverse {
 template <class T>
 Inverse invert_exactly(Index n, const std::vector<T>& a);
 
-struct InverseResiduals {
+struct InverseResidualRatios {
     double left = 0;   ///< ||X A - I||.
     double right = 0;  ///< ||A X - I||.
 };
 /// In units of n eps ||A|| ||X|| max(1, pivot growth), infinity norm.
 template <class T>
-InverseResiduals inverse_residuals(Index n, const std::vector<T>& a, const std::vector<T>& x);
+InverseResidualRatios inverse_residual_ratios(Index n, const std::vector<T>& a,
+                                              const std::vector<T>& x);
 
 /// |c / kappa - 1| in units of 10 n eps kappa.
 template <class T>

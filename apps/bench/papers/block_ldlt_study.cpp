@@ -10,7 +10,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// The larger number; not a number where one of them is none.
+/// max(a, b); NaN if either is NaN.
 double larger(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 
 /// c += a b or a b^T of column-major k x k blocks.
@@ -130,7 +130,7 @@ double reconstruction_error(const CsrView<double>& a, const BlockLdltFactor<doub
     }
     const Lists lists(a, factor, k);
     std::vector<double> errors(lists.block_rows), sizes(errors);
-    // Later block rows have more blocks: every thread takes some from everywhere.
+    // Later block rows have more blocks: rows are distributed cyclically over the threads.
 #pragma omp parallel num_threads(threads)
     {
         BlockRow row(lists);

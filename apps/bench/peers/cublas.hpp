@@ -4,7 +4,7 @@
 
 namespace tessera::bench {
 
-inline const SharedLibrary& cublas() {
+inline const SharedLibrary& cublas_library() {
     static const SharedLibrary library("cuBLAS", {"libcublas.so.13", "libcublas.so"});
     return library;
 }

@@ -39,7 +39,8 @@ struct Prototypes<double> {
 
 template <class T, class Function>
 Function function(const std::string& name) {
-    return cublas().symbol<Function>("cublas" + std::string(1, Prototypes<T>::letter) + name);
+    return cublas_library().symbol<Function>("cublas" + std::string(1, Prototypes<T>::letter) +
+                                             name);
 }
 
 /// What the calls need beside the workload; made once a workload.
@@ -52,14 +53,16 @@ struct Calls {
           batch(workload.shape().batch),
           pivots(workload.context(), Offset(n) * batch),
           info(workload.context(), batch) {
-        check(cublas().symbol<decltype(&cublasCreate)>("cublasCreate_v2")(&handle), "cublasCreate");
-        const auto set_stream = cublas().symbol<decltype(&cublasSetStream)>("cublasSetStream_v2");
+        check(cublas_library().symbol<decltype(&cublasCreate)>("cublasCreate_v2")(&handle),
+              "cublasCreate");
+        const auto set_stream =
+            cublas_library().symbol<decltype(&cublasSetStream)>("cublasSetStream_v2");
         check(set_stream(handle, static_cast<cudaStream_t>(work.context().stream())),
               "cublasSetStream");
     }
     Calls(const Calls&) = delete;
     Calls& operator=(const Calls&) = delete;
-    ~Calls() { cublas().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
+    ~Calls() { cublas_library().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
 
     /// Factors a in place, inverse in x.
     void getrf_getri(Offset set) {
@@ -110,7 +113,7 @@ Implementations<T> cublas_peers(const std::string& op, Workload<T>& work) {
     const Shape& shape = work.shape();
     const bool inverts = op == "invert";
     if ((!inverts && op != "multiply") || shape.varies() || !work.context().on_gpu() ||
-        !cublas().found()) {
+        !cublas_library().found()) {
         return {};
     }
     const auto calls = std::make_shared<Calls<T>>(work);

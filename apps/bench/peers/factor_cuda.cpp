@@ -42,7 +42,7 @@ Buffer<T*> addresses_of(FactorWork<T>& work) {
     std::vector<T*> addresses;
     for (Offset set = 0; set < work.sets; ++set) {
         for (Index b = 0; b < work.batch; ++b) {
-            addresses.push_back(work.f_of(set) + Offset(b) * work.n * work.n);
+            addresses.push_back(work.factors_of_set(set) + Offset(b) * work.n * work.n);
         }
     }
     return copy_to_buffer(work.context, addresses);
@@ -51,14 +51,16 @@ Buffer<T*> addresses_of(FactorWork<T>& work) {
 template <class T>
 struct Getrf {
     explicit Getrf(FactorWork<T>& work_) : work(work_), addresses(addresses_of(work_)) {
-        check(cublas().symbol<decltype(&cublasCreate)>("cublasCreate_v2")(&handle), "cublasCreate");
-        const auto set_stream = cublas().symbol<decltype(&cublasSetStream)>("cublasSetStream_v2");
+        check(cublas_library().symbol<decltype(&cublasCreate)>("cublasCreate_v2")(&handle),
+              "cublasCreate");
+        const auto set_stream =
+            cublas_library().symbol<decltype(&cublasSetStream)>("cublasSetStream_v2");
         check(set_stream(handle, static_cast<cudaStream_t>(work.context.stream())),
               "cublasSetStream");
     }
     Getrf(const Getrf&) = delete;
     Getrf& operator=(const Getrf&) = delete;
-    ~Getrf() { cublas().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
+    ~Getrf() { cublas_library().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
     void run(Offset set) {
         check(getrf(handle, work.n, addresses.data() + set * work.batch, work.n, work.rows.data(),
                     work.info.data(), work.batch),
@@ -68,7 +70,7 @@ struct Getrf {
     FactorWork<T>& work;
     Buffer<T*> addresses;
     cublasHandle_t handle = nullptr;
-    typename Prototypes<T>::Getrf getrf = cublas().symbol<typename Prototypes<T>::Getrf>(
+    typename Prototypes<T>::Getrf getrf = cublas_library().symbol<typename Prototypes<T>::Getrf>(
         "cublas" + std::string(1, Prototypes<T>::letter) + "getrfBatched");
 };
 
@@ -103,7 +105,7 @@ struct Potrf {
 template <class T>
 std::vector<FactorPeer> cuda_factorisations(const std::string& op, FactorWork<T>& work) {
     if (!work.context.on_gpu()) return {};
-    if (op == "ldu" && cublas().found()) {
+    if (op == "ldu" && cublas_library().found()) {
         const auto calls = std::make_shared<Getrf<T>>(work);
         return {{"cublas_getrf", "partial", true, [calls](Offset set) { calls->run(set); }}};
     }

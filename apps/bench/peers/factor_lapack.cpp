@@ -18,8 +18,8 @@ using Sytrf = void (*)(const char* triangle, const int* n, T* a, const int* ld, 
 /// one(matrix, pivots, info) for a copy of every matrix of a set.
 template <class T, class One>
 void for_all(FactorWork<T>& work, Offset set, const One& one) {
-    const T* const from = work.a_of(set);
-    T* const to = work.f_of(set);
+    const T* const from = work.matrices_of_set(set);
+    T* const to = work.factors_of_set(set);
     const Offset step = Offset(work.n) * work.n;
     const int threads = work.context.threads();
 #pragma omp parallel for num_threads(threads) schedule(static)

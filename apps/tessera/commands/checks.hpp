@@ -17,7 +17,7 @@ struct ParsedSolve {
     std::unique_ptr<SolverConfig> config;  ///< Null for auto and refinement.
     std::optional<RefinementOptions> refinement;
     std::unique_ptr<PreconditionerConfig> preconditioner;
-    FormatOptions format;  ///< Of the matrix in products.
+    FormatOptions format;  ///< Format of the matrix in products.
     RightHandSide right_hand_side;
 
     /// Replaces the solver auto by `name`.

@@ -13,7 +13,7 @@ namespace tessera::cli {
 enum ExitCode : int {
     exit_converged = 0,
     exit_internal = 1,
-    exit_slower = 1,  ///< Of compare.
+    exit_slower = 1,  ///< compare: a result is slower.
     exit_usage = 2,   ///< Wrong arguments, unreadable input, or more memory than there is.
     exit_not_converged = 3,
     exit_breakdown = 4,
@@ -32,7 +32,7 @@ struct SolveArguments {
     std::string right_hand_side;  ///< Empty: the problem's own load, else ones.
     std::string solver = "auto";
     std::string preconditioner = "block_jacobi:32";
-    std::string format = "csr";  ///< Of the matrix in products.
+    std::string format = "csr";  ///< Format of the matrix in products.
     double rtol = 1e-8;
     double atol = 0;
     Offset max_iterations = 10000;

@@ -15,7 +15,7 @@ struct Device {
     std::vector<TestItem> items;
 };
 
-struct Found {
+struct DeviceReport {
     std::vector<std::string> sets;
     int threads = 0;
     std::vector<DeviceDescription> cuda;
@@ -37,8 +37,8 @@ std::vector<TestItem> test(const std::string& device) {
     }
 }
 
-Found find_devices(bool with_test) {
-    Found found;
+DeviceReport find_devices(bool with_test) {
+    DeviceReport found;
     const Context cpu = Context::cpu();
     found.threads = cpu.threads();
     for (const InstructionSet set : instruction_sets()) found.sets.emplace_back(to_string(set));
@@ -53,7 +53,7 @@ Found find_devices(bool with_test) {
     return found;
 }
 
-bool all_passed(const Found& found) {
+bool all_passed(const DeviceReport& found) {
     for (const Device& device : found.devices) {
         for (const TestItem& item : device.items) {
             if (!item.passed) return false;
@@ -62,7 +62,7 @@ bool all_passed(const Found& found) {
     return true;
 }
 
-std::string to_table(const Found& found) {
+std::string to_table(const DeviceReport& found) {
     std::string table;
     for (const Device& device : found.devices) {
         table += format("%-8s %s\n", device.name.c_str(), device.description.c_str());
@@ -80,7 +80,7 @@ std::string to_table(const Found& found) {
     return table;
 }
 
-std::string to_json(const Found& found, bool with_test) {
+std::string to_json(const DeviceReport& found, bool with_test) {
     std::vector<JsonObject> cuda;
     for (const DeviceDescription& device : found.cuda) {
         cuda.push_back(
@@ -118,7 +118,7 @@ std::string to_json(const Found& found, bool with_test) {
 
 int devices(const DevicesArguments& arguments) {
     check_output("--json", arguments.json, {});
-    const Found found = find_devices(arguments.test);
+    const DeviceReport found = find_devices(arguments.test);
     if (!arguments.json.empty()) write_text(arguments.json, to_json(found, arguments.test));
     if (arguments.json != "-") write_text("-", to_table(found));
     return all_passed(found) ? exit_converged : exit_internal;

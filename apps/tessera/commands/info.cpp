@@ -185,8 +185,8 @@ std::string to_table(const MatrixInfo& info) {
     line("size", number(info.rows) + " x " + number(info.columns) + ", " + number(info.nonzeros) +
                      " nonzeros");
     line("entries a row",
-         "least " + number(info.row.fewest) + ", mean " + format("%.1f", mean_row(info)) +
-             ", most " + number(info.row.most) +
+         "least " + number(info.row.min) + ", mean " + format("%.1f", mean_row(info)) + ", most " +
+             number(info.row.max) +
              (info.row.empty > 0 ? ", " + number(info.row.empty) + " rows empty" : ""));
     line("bandwidth", number(info.row.lower_bandwidth) + " below, " +
                           number(info.row.upper_bandwidth) + " above the diagonal");
@@ -250,9 +250,9 @@ std::string to_json(const MatrixInfo& info) {
     json.add("rows", info.rows).add("columns", info.columns).add("nonzeros", info.nonzeros);
     json.add("duplicates", info.duplicates);
     json.add("entries_per_row", JsonObject()
-                                    .add("least", info.row.fewest)
+                                    .add("least", info.row.min)
                                     .add("mean", mean_row(info))
-                                    .add("most", info.row.most)
+                                    .add("most", info.row.max)
                                     .add("empty_rows", info.row.empty));
     json.add("bandwidth", JsonObject()
                               .add("lower", Offset(info.row.lower_bandwidth))

@@ -320,7 +320,7 @@ class Tuning {
     bool positive_diagonal_ = false;
     bool chooses_solver_ = false;
     bool tried_ldlt_ = false;
-    std::string solver_;  ///< Of block Jacobi; normalised.
+    std::string solver_;  ///< Solver for block Jacobi; normalised.
     Vectors<T> vectors_;
     Buffer<T> x_;
     std::optional<InterruptGuard> guard_;  ///< From the first trial on.

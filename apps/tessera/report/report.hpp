@@ -15,16 +15,16 @@ struct RunReport {
         std::string name;
         Offset rows = 0;
         Offset nonzeros = 0;
-        std::string format = "csr";  ///< Of its products, normalised.
+        std::string format = "csr";  ///< Format of its products, normalised.
     } matrix;
     Offset singular_blocks = 0;
     PreconditionerReport setup;
     SolveReport solve;
-    /// Of a system that was made of a mesh.
+    /// Statistics of a system that was made of a mesh.
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is not made of a mesh.
         Offset elements = 0;
-        double largest_displacement = 0;  ///< Of a node, its length.
+        double largest_displacement = 0;  ///< Length of the largest displacement of a node.
         double largest_von_mises = 0;     ///< At the centre of an element.
     } structure;
     struct Seconds {

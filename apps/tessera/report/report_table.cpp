@@ -38,7 +38,7 @@ double real(const Json& value) {
 }
 
 /// "f16 120, f64 3; 12.3 MB, 70 % less than in full".
-std::string storage_text(const Json& blocks) {
+std::string block_precision_text(const Json& blocks) {
     std::string result;
     for (const auto& [format_name, count] : blocks["formats"].items()) {
         if (count == 0) continue;
@@ -167,7 +167,7 @@ std::string to_table(const RunReport& report) {
     const Json facts = to_json(report.setup.facts);
     for (const auto& [group, found] : facts.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {
-            line("stored blocks", storage_text(found));
+            line("stored blocks", block_precision_text(found));
             line("conditions", condition_text(found));
         } else if (group == "polynomial") {
             line("polynomial", polynomial_text(found));

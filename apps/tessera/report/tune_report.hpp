@@ -20,7 +20,7 @@ struct Trial {
     std::shared_ptr<const SolverConfig> solver_config;
     Offset blocks = 0;
     Offset largest_block = 0;
-    std::vector<Index> block_offsets;  ///< Of block_jacobi, else empty.
+    std::vector<Index> block_offsets;  ///< Offsets of the blocks of block_jacobi, else empty.
     double setup = 0;                  ///< Seconds: finding blocks included.
     std::vector<double> totals;        ///< Seconds of setup and solve, of each run.
     SolveReport solve;
@@ -34,7 +34,7 @@ struct Trial {
           preconditioner_config(parse_preconditioner(with)),
           solver_config(parse_solver(by)) {}
     bool converged() const { return !totals.empty() && solve.status == Status::converged; }
-    /// Of the fastest run: what disturbs a run only makes it longer.
+    /// Seconds of the fastest run: disturbances only make a run longer.
     double seconds() const { return *std::ranges::min_element(totals); }
 };
 

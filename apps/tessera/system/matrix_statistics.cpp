@@ -51,12 +51,12 @@ DiagonalStatistics find_diagonal(const CsrView<T>& matrix) {
 template <class T>
 RowStatistics find_rows(const CsrView<T>& matrix) {
     RowStatistics facts;
-    facts.fewest = matrix.rows > 0 ? matrix.columns : 0;
+    facts.min = matrix.rows > 0 ? matrix.columns : 0;
     for (Index i = 0; i < matrix.rows; ++i) {
         const Offset begin = matrix.row_offsets[i];
         const Offset end = matrix.row_offsets[i + 1];
-        facts.fewest = std::min(facts.fewest, end - begin);
-        facts.most = std::max(facts.most, end - begin);
+        facts.min = std::min(facts.min, end - begin);
+        facts.max = std::max(facts.max, end - begin);
         if (begin == end) {
             ++facts.empty;
             continue;

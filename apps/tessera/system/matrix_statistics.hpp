@@ -27,8 +27,8 @@ template <class T>
 DiagonalStatistics find_diagonal(const CsrView<T>& matrix);
 
 struct RowStatistics {
-    Offset fewest = 0;
-    Offset most = 0;
+    Offset min = 0;
+    Offset max = 0;
     Offset empty = 0;
     Index lower_bandwidth = 0;  ///< max (i - j) over the entries.
     Index upper_bandwidth = 0;  ///< max (j - i) over the entries.

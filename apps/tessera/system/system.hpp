@@ -17,7 +17,7 @@ struct System {
     bool known_singular = false;
     std::string name;
     io::FileFacts file;                    ///< Empty format: generated.
-    std::shared_ptr<Structure> structure;  ///< Of a mesh.
+    std::shared_ptr<Structure> structure;  ///< Null unless the system is made of a mesh.
 };
 
 /// Reads the file `text` if it exists, else generates the problem of that name. If there is

@@ -84,8 +84,9 @@ HWY_INLINE void store_factors(D d, const Square<T>& m, T* pivots, T* f, Offset l
             if (i < j) {
                 const auto by = hn::Load(d, pivots + i);
                 const auto above = hn::Lt(hn::Iota(di, TI(i)), hn::Set(di, TI(j)));
-                const auto quotient = hn::IfThenZeroElse(
-                    hn::Eq(by, hn::Zero(d)), divide(v, by, hn::Load(d, reciprocals + i)));
+                const auto quotient =
+                    hn::IfThenZeroElse(hn::Eq(by, hn::Zero(d)),
+                                       divide_by_reciprocal(v, by, hn::Load(d, reciprocals + i)));
                 v = hn::IfThenElse(hn::RebindMask(d, above), quotient, v);
             }
             if (i + lanes <= m.n) {

@@ -35,7 +35,7 @@ __device__ __forceinline__ void write_permutations(const PermutationsView<Index>
 
 /// LDU or LL^T by Method, fully unrolled; one matrix per Matrix::lanes lanes, whole rows in
 /// registers, staged in shared memory by cp.async. A matrix with a pivot near the ends of the range
-/// (Method::eliminate returns false) is remaining unwritten and factored by Method::General.
+/// (Method::eliminate returns false) is not written, and is factored by Method::General.
 template <class Method, class Matrix, class T, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_unrolled_kernel(const __grid_constant__ FactorJob<T> job) {

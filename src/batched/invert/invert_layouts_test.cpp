@@ -267,31 +267,31 @@ TEST(invert_layouts, misuse_throws) {
     const Context where = context();
     Buffer<double> values(where, 64);
     Buffer<double> other(where, 64);
-    const auto refused = [&](const View<const double>& a, const View<double>& x,
-                             const batched::Plan* plan = nullptr) {
+    const auto expect_rejected = [&](const View<const double>& a, const View<double>& x,
+                                     const batched::Plan* plan = nullptr) {
         EXPECT_THROW(batched::invert(where, a, x, nullptr, plan), InvalidArgument);
         EXPECT_THROW(batched::invert_with_condition(where, a, x, {}, plan), InvalidArgument);
     };
     const auto a = View<const double>::uniform(4, 3, values.data());
     const auto x = View<double>::uniform(4, 3, other.data());
-    refused(View<const double>::uniform(-1, 3, values.data()),
-            View<double>::uniform(-1, 3, other.data()));
-    refused(View<const double>::uniform(1, 129, values.data()),
-            View<double>::uniform(1, 129, other.data()));
-    refused(a, View<double>::uniform(3, 3, other.data()));
-    refused(a, View<double>::uniform(4, 2, other.data()));
-    refused(a, View<double>::strided(4, 3, 2, 9, other.data()));
-    refused(a, View<double>::strided(4, 3, 3, 0, other.data()));
-    refused(a, View<double>::uniform(4, 3, other.data(), batched::Layout::row_major));
-    refused(a, View<double>::uniform(4, 3, nullptr));
-    refused(View<const double>::uniform(4, 3, nullptr), x);
+    expect_rejected(View<const double>::uniform(-1, 3, values.data()),
+                    View<double>::uniform(-1, 3, other.data()));
+    expect_rejected(View<const double>::uniform(1, 129, values.data()),
+                    View<double>::uniform(1, 129, other.data()));
+    expect_rejected(a, View<double>::uniform(3, 3, other.data()));
+    expect_rejected(a, View<double>::uniform(4, 2, other.data()));
+    expect_rejected(a, View<double>::strided(4, 3, 2, 9, other.data()));
+    expect_rejected(a, View<double>::strided(4, 3, 3, 0, other.data()));
+    expect_rejected(a, View<double>::uniform(4, 3, other.data(), batched::Layout::row_major));
+    expect_rejected(a, View<double>::uniform(4, 3, nullptr));
+    expect_rejected(View<const double>::uniform(4, 3, nullptr), x);
     const Buffer<Index> sizes = copy_to_buffer(where, std::vector<Index>{1, 200});
     const Buffer<Offset> offsets = copy_to_buffer(where, std::vector<Offset>{0, 1});
-    refused(View<const double>::packed(2, sizes.data(), offsets.data(), values.data()),
-            View<double>::packed(2, sizes.data(), offsets.data(), other.data()));
-    refused(View<const double>::packed(4, sizes.data(), offsets.data(), values.data()), x);
+    expect_rejected(View<const double>::packed(2, sizes.data(), offsets.data(), values.data()),
+                    View<double>::packed(2, sizes.data(), offsets.data(), other.data()));
+    expect_rejected(View<const double>::packed(4, sizes.data(), offsets.data(), values.data()), x);
     const batched::Plan plan(where, 1, sizes.data());
-    refused(a, x, &plan);
+    expect_rejected(a, x, &plan);
     batched::invert(where, View<const double>::uniform(0, 3, nullptr),
                     View<double>::uniform(0, 3, nullptr));
 }

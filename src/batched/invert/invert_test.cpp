@@ -15,7 +15,7 @@ void expect_all_inverted(const HostBatch<T>& batch, const char* what,
     expect_inverses(batch, outcome, what, right_bound);
 }
 
-/// What is told about a matrix that failed.
+/// Outputs reported for a failed matrix.
 template <class T>
 void expect_failed(const Outcome<T>& outcome, const HostBatch<T>& batch, Index b) {
     const auto at = std::size_t(b);

@@ -6,9 +6,10 @@ namespace tessera::test {
 
 namespace {
 
-/// Random matrices of n rows with odd ones among them.
+/// Random matrices of n rows, every fifth one a special case: zero, constant, singular, near the
+/// limits of the range, with NaN or infinity.
 template <class T>
-HostBatch<T> odd_batch(std::mt19937_64& random, Index count, Index n) {
+HostBatch<T> batch_with_special_cases(std::mt19937_64& random, Index count, Index n) {
     using Limits = std::numeric_limits<T>;
     HostBatch<T> batch = random_batch<T>(random, count, n, n);
     const auto values = std::size_t(n) * std::size_t(n);
@@ -75,8 +76,8 @@ Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, I
         starts_a.push_back(a.data() + b * stride);
         starts_x.push_back(x.data() + b * stride);
     }
-    const Buffer<T*> there_a = copy_to_buffer(where, starts_a);
-    const Buffer<T*> there_x = copy_to_buffer(where, starts_x);
+    const Buffer<T*> device_a = copy_to_buffer(where, starts_a);
+    const Buffer<T*> device_x = copy_to_buffer(where, starts_x);
     const auto view = [&](Buffer<T>& values, const Buffer<T*>& starts) {
         return place == Place::anywhere
                    ? View::pointers(count, n, leading, starts.data())
@@ -86,9 +87,9 @@ Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, I
     batched::ConditionResults<T> wanted = results.view();
     wanted.pivot_growth = nullptr;
     if (store) {
-        batched::invert_with_condition<T>(where, view(a, there_a), view(to, there_x), wanted);
+        batched::invert_with_condition<T>(where, view(a, device_a), view(to, device_x), wanted);
     } else {
-        batched::condition<T>(where, view(a, there_a), wanted);
+        batched::condition<T>(where, view(a, device_a), wanted);
     }
     Outcome<T> outcome;
     const std::vector<T> found = copy_to_host(where, to);
@@ -113,7 +114,7 @@ TEST(invert_uniform, the_same_bits_as_among_others_and_with_growth) {
         for (Index n = 1; n <= 32; ++n) {
             for (const Index count : {1, 31, 133, 1030}) {
                 if (fewer_run() && count != 133) continue;
-                const HostBatch<T> batch = odd_batch<T>(random, count, n);
+                const HostBatch<T> batch = batch_with_special_cases<T>(random, count, n);
                 const Outcome<T> expected = inverted(where, batch);
                 EXPECT_TRUE(same_bits(only_inverted(where, batch).inverses, expected.inverses));
                 for (const Place place : {Place::aligned, Place::after_one_value, Place::in_place,

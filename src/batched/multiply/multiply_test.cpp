@@ -13,7 +13,7 @@ struct Product {
     T beta = 0;
     Transpose transpose = Transpose::no;
     Index vectors = 1;
-    Offset leading = 0;  ///< Of the vectors.
+    Offset leading = 0;  ///< Leading dimension of the vectors.
     std::vector<Offset> offsets;
     std::vector<T> x;
     std::vector<T> y;
@@ -165,7 +165,7 @@ TEST(multiply, strides_and_pointers) {
     });
 }
 
-TEST(multiply, one_behind_the_other) {
+TEST(multiply, contiguous_matrices) {
     for_reals([](auto real) {
         using T = decltype(real);
         const Context where = context();
@@ -173,27 +173,30 @@ TEST(multiply, one_behind_the_other) {
         const auto expect = [&](Index count, Index n, T beta) {
             const RunBatch<T> run(where, random, count, n);
             const std::vector<T> x = random_vector<T>(random, std::size_t(count * n));
-            const auto of = [&](const batched::BatchView<const T>& a, Offset behind) {
+            const auto product_at = [&](const batched::BatchView<const T>& a, Offset offset) {
                 std::vector<T> given, before;
-                given.assign(std::size_t(behind), T(guard));
+                given.assign(std::size_t(offset), T(guard));
                 before = given;
                 given.insert(given.end(), x.begin(), x.end());
                 before.insert(before.end(), x.rbegin(), x.rend());
                 before.push_back(T(guard));
-                const Buffer<T> there_x = copy_to_buffer(where, given);
+                const Buffer<T> device_x = copy_to_buffer(where, given);
                 Buffer<T> y = copy_to_buffer(where, before);
                 const batched::VectorsView<const T> from{
-                    1, 0, n, nullptr, there_x.data() + behind, nullptr};
-                const batched::VectorsView<T> to{1, 0, n, nullptr, y.data() + behind, nullptr};
+                    1, 0, n, nullptr, device_x.data() + offset, nullptr};
+                const batched::VectorsView<T> to{1, 0, n, nullptr, y.data() + offset, nullptr};
                 batched::multiply(where, T(1.5), a, Transpose::no, from, beta, to);
                 std::vector<T> found = copy_to_host(where, y);
-                EXPECT_EQ(found.back(), T(guard)) << "written behind the vectors, n = " << n;
-                found.erase(found.begin(), found.begin() + behind);
+                EXPECT_EQ(found.back(), T(guard))
+                    << "written past the end of the vectors, n = " << n;
+                found.erase(found.begin(), found.begin() + offset);
                 return found;
             };
-            const std::vector<T> y = of(run.aligned(), 0);
-            EXPECT_TRUE(same_bits(y, of(run.aligned(), 1))) << "n = " << n << ", beta " << beta;
-            EXPECT_TRUE(same_bits(y, of(run.behind(), 0))) << "n = " << n << ", beta " << beta;
+            const std::vector<T> y = product_at(run.aligned(), 0);
+            EXPECT_TRUE(same_bits(y, product_at(run.aligned(), 1)))
+                << "n = " << n << ", beta " << beta;
+            EXPECT_TRUE(same_bits(y, product_at(run.misaligned(), 0)))
+                << "n = " << n << ", beta " << beta;
         };
         for (Index n = 1; n <= 33; ++n) {
             for (const Index count : {1, 3, 45, 301}) {
@@ -222,29 +225,29 @@ TEST(multiply, misuse_throws) {
     using View = batched::BatchView<const double>;
     using Vectors = batched::VectorsView<const double>;
     using Results = batched::VectorsView<double>;
-    const auto refused = [&](const View& a, const Vectors& x, const Results& y,
-                             const batched::Plan* plan = nullptr) {
+    const auto expect_rejected = [&](const View& a, const Vectors& x, const Results& y,
+                                     const batched::Plan* plan = nullptr) {
         EXPECT_THROW(batched::multiply(where, 1.0, a, Transpose::no, x, 0.0, y, plan),
                      InvalidArgument);
     };
     const View a = View::uniform(4, 3, values.data());
     const Vectors x{1, 3, 3, nullptr, values.data(), nullptr};
     const Results y{1, 3, 3, nullptr, other.data(), nullptr};
-    refused(View::uniform(-1, 3, values.data()), x, y);
-    refused(View::uniform(4, 129, values.data()), x, y);
-    refused(View::strided(4, 3, 2, 9, values.data()), x, y);
-    refused(View::uniform(4, 3, nullptr), x, y);
-    refused(a, {1, 3, 3, nullptr, nullptr, nullptr}, y);
-    refused(a, x, {1, 3, 3, nullptr, nullptr, nullptr});
-    refused(a, x, {1, 3, 0, nullptr, other.data(), nullptr});
-    refused(a, x, {2, 3, 3, nullptr, other.data(), nullptr});
-    refused(a, {2, 2, 6, nullptr, values.data(), nullptr},
-            {2, 3, 6, nullptr, other.data(), nullptr});
-    refused(a, {-1, 3, 3, nullptr, values.data(), nullptr},
-            {-1, 3, 3, nullptr, other.data(), nullptr});
+    expect_rejected(View::uniform(-1, 3, values.data()), x, y);
+    expect_rejected(View::uniform(4, 129, values.data()), x, y);
+    expect_rejected(View::strided(4, 3, 2, 9, values.data()), x, y);
+    expect_rejected(View::uniform(4, 3, nullptr), x, y);
+    expect_rejected(a, {1, 3, 3, nullptr, nullptr, nullptr}, y);
+    expect_rejected(a, x, {1, 3, 3, nullptr, nullptr, nullptr});
+    expect_rejected(a, x, {1, 3, 0, nullptr, other.data(), nullptr});
+    expect_rejected(a, x, {2, 3, 3, nullptr, other.data(), nullptr});
+    expect_rejected(a, {2, 2, 6, nullptr, values.data(), nullptr},
+                    {2, 3, 6, nullptr, other.data(), nullptr});
+    expect_rejected(a, {-1, 3, 3, nullptr, values.data(), nullptr},
+                    {-1, 3, 3, nullptr, other.data(), nullptr});
     const Buffer<Index> sizes = copy_to_buffer(where, std::vector<Index>{1, 2});
     const batched::Plan plan(where, 2, sizes.data());
-    refused(a, x, y, &plan);
+    expect_rejected(a, x, y, &plan);
     batched::multiply(where, 1.0, View::uniform(0, 3, nullptr), Transpose::no, x, 0.0, y);
     batched::multiply(where, 1.0, a, Transpose::no, {0, 3, 0, nullptr, nullptr, nullptr}, 0.0,
                       Results{0, 3, 0, nullptr, nullptr, nullptr});

@@ -109,7 +109,7 @@ TEST(norm, strides_and_pointers) {
     });
 }
 
-TEST(norm, one_behind_the_other) {
+TEST(norm, contiguous_matrices) {
     for_reals([](auto real) {
         using T = decltype(real);
         const Context where = context();
@@ -118,7 +118,7 @@ TEST(norm, one_behind_the_other) {
             const RunBatch<T> run(where, random, count, n);
             for (const bool inf : {true, false}) {
                 const auto norms = norms_of<T>(run.aligned(), inf);
-                EXPECT_TRUE(same_bits(norms, norms_of<T>(run.behind(), inf))) << "n = " << n;
+                EXPECT_TRUE(same_bits(norms, norms_of<T>(run.misaligned(), inf))) << "n = " << n;
                 for (Index b = 0; b < count; b += step) {
                     ASSERT_EQ(norms[std::size_t(b)], expected_norm(n, run.matrix(b), inf))
                         << "matrix " << b << ", n = " << n;
@@ -139,19 +139,20 @@ TEST(norm, misuse_throws) {
     Buffer<double> values(where, 64);
     Buffer<double> norms(where, 4);
     const double* a = values.data();
-    const auto refused = [&](const View& view, double* to, const batched::Plan* plan = nullptr) {
+    const auto expect_rejected = [&](const View& view, double* to,
+                                     const batched::Plan* plan = nullptr) {
         EXPECT_THROW(batched::norm_inf(where, view, to, plan), InvalidArgument);
         EXPECT_THROW(batched::norm_one(where, view, to, plan), InvalidArgument);
     };
-    refused(View::uniform(-1, 2, a), norms.data());
-    refused(View::uniform(1, 129, a), norms.data());
-    refused(View::uniform(1, -1, a), norms.data());
-    refused(View::strided(2, 3, 2, 9, a), norms.data());
-    refused(View::uniform(2, 3, nullptr), norms.data());
-    refused(View::uniform(2, 3, a), nullptr);
+    expect_rejected(View::uniform(-1, 2, a), norms.data());
+    expect_rejected(View::uniform(1, 129, a), norms.data());
+    expect_rejected(View::uniform(1, -1, a), norms.data());
+    expect_rejected(View::strided(2, 3, 2, 9, a), norms.data());
+    expect_rejected(View::uniform(2, 3, nullptr), norms.data());
+    expect_rejected(View::uniform(2, 3, a), nullptr);
     const Buffer<Index> sizes = copy_to_buffer(where, std::vector<Index>{1, 2});
     const batched::Plan plan(where, 2, sizes.data());
-    refused(View::uniform(3, 2, a), norms.data(), &plan);
+    expect_rejected(View::uniform(3, 2, a), norms.data(), &plan);
     batched::norm_inf(where, View::uniform(0, 3, nullptr), static_cast<double*>(nullptr));
 }
 

@@ -126,9 +126,9 @@ void reverse_orientation(CellShape shape, Index* nodes) {
 }
 
 /// Makes a Mesh of the sections of a file, in the order of the functions.
-class GmshMesh {
+class GmshMeshBuilder {
   public:
-    explicit GmshMesh(const GmshFile& file) : file_(file), table_(file) {
+    explicit GmshMeshBuilder(const GmshFile& file) : file_(file), table_(file) {
         mesh_.dimensions = mesh_dimensions(file);
     }
 
@@ -354,7 +354,7 @@ class GmshMesh {
 }  // namespace
 
 Mesh parse_gmsh(const InputFile& file) {
-    return GmshMesh(parse_gmsh_sections(file.bytes, file.name)).build();
+    return GmshMeshBuilder(parse_gmsh_sections(file.bytes, file.name)).build();
 }
 
 }  // namespace tessera::io

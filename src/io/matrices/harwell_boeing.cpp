@@ -94,7 +94,7 @@ class FormatParser {
 
     void numbers(std::size_t repeat) {
         const char kind = peek();
-        expect(is_one_of(kind, "IEDFG"), "'", kind, "' is none of I, E, D, F, G, P, X");
+        expect(is_one_of(kind, "IEDFG"), "'", kind, "' is not one of I, E, D, F, G, P, X");
         ++at_;
         if (kind == 'E' && is_one_of(peek(), "SN")) ++at_;
         const std::size_t width = number().value_or(0);

@@ -108,9 +108,10 @@ TEST(harwell_boeing, says_what_is_wrong_and_where) {
               "f:3: a symmetric matrix must be square, not 4 x 3");
     EXPECT_EQ(broken("(4I4)           (5I4)           (5F4.1)", "(4I4)           (5I4)"),
               "f:4: expected 3 formats such as (13I6), found '(4I4)           (5I4)'");
-    EXPECT_EQ(broken("(5F4.1)", "(5Z4.1)"),
-              "f:6: the format '(5Z4.1)' of the values cannot be used: 'Z' is none of I, E, D, F, "
-              "G, P, X");
+    EXPECT_EQ(
+        broken("(5F4.1)", "(5Z4.1)"),
+        "f:6: the format '(5Z4.1)' of the values cannot be used: 'Z' is not one of I, E, D, F, "
+        "G, P, X");
     EXPECT_EQ(broken("   1   3   5   6", "   1   3   2   6"),
               "f:5: column start 2 is not within 3..6");
     EXPECT_EQ(broken("   1   3   5   6", "   0   3   5   6"),
@@ -165,7 +166,7 @@ TEST(harwell_boeing, formats_of_fortran) {
     EXPECT_EQ(laid_out("(3I6))"), "text after the last parenthesis");
     EXPECT_EQ(laid_out("(3I)"), "a number without its width");
     EXPECT_EQ(laid_out("(I0)"), "a number without its width");
-    EXPECT_EQ(laid_out("(3A6)"), "'A' is none of I, E, D, F, G, P, X");
+    EXPECT_EQ(laid_out("(3A6)"), "'A' is not one of I, E, D, F, G, P, X");
     EXPECT_EQ(laid_out("(3X)"), "no number in it");
     EXPECT_EQ(laid_out("()"), "no number in it");
     EXPECT_EQ(laid_out("(-3I6)"), "a sign without P");

@@ -18,7 +18,7 @@ struct ChunkOutcome {
 /// the position after the line, or nullptr for a form that it does not know; then fallback(line,
 /// item) reads it or rejects it. take(item) receives what they read. Entry limit + 1 is an error.
 template <class Item, class Fast, class Fallback, class Take>
-ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset promised, Fast&& fast,
+ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_entries, Fast&& fast,
                          Fallback&& fallback, Take&& take) {
     ChunkOutcome outcome;
     const char* p = chunk.data();
@@ -36,7 +36,7 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset promised, 
                 fallback(line, item);
             }
             p = next;
-            expect(outcome.entries < limit, "expected the end of the file after ", promised,
+            expect(outcome.entries < limit, "expected the end of the file after ", expected_entries,
                    " entries, found another");
             ++outcome.entries;
             take(item);
@@ -69,10 +69,10 @@ inline std::vector<std::string_view> cut_lines(std::string_view text, std::size_
 
 /// The chunks of a text, parsed in parallel: parse(text, limit, chunk) returns the ChunkOutcome of
 /// parse_lines. Throws the first error of the file, with its line in the file, whatever the number
-/// of threads; `line` is the line before the text. `promised` entries must come.
+/// of threads; `line` is the line before the text. The header declares `expected_entries`.
 template <class Chunk, class Parse>
 std::vector<Chunk> parse_chunks(int threads, std::string_view text, std::size_t chunk_bytes,
-                                Offset promised, const std::string& name, Offset line,
+                                Offset expected_entries, const std::string& name, Offset line,
                                 Parse&& parse) {
     constexpr std::size_t max_chunks = 1 << 14;  // Tables of chunks stay small.
     std::string last_line;
@@ -80,12 +80,12 @@ std::vector<Chunk> parse_chunks(int threads, std::string_view text, std::size_t 
     std::vector<Chunk> chunks(texts.size());
     std::vector<ChunkOutcome> outcomes(texts.size());
     parallel_tasks(threads, Offset(texts.size()),
-                   [&](Offset k) { outcomes[k] = parse(texts[k], promised, chunks[k]); });
+                   [&](Offset k) { outcomes[k] = parse(texts[k], expected_entries, chunks[k]); });
     Offset entries = 0;
     for (std::size_t k = 0; k < texts.size(); ++k) {
         ChunkOutcome& outcome = outcomes[k];
-        if (entries + outcome.entries > promised) {
-            outcome = parse(texts[k], promised - entries, chunks[k]);
+        if (entries + outcome.entries > expected_entries) {
+            outcome = parse(texts[k], expected_entries - entries, chunks[k]);
         }
         if (outcome.error_line > 0) {
             throw ParseError(name, line + outcome.error_line, outcome.error);
@@ -93,9 +93,10 @@ std::vector<Chunk> parse_chunks(int threads, std::string_view text, std::size_t 
         line += outcome.lines;
         entries += outcome.entries;
     }
-    if (entries == promised) return chunks;
-    throw ParseError(name, line,
-                     concat("expected ", promised, " entries, but the file ends after ", entries));
+    if (entries == expected_entries) return chunks;
+    throw ParseError(
+        name, line,
+        concat("expected ", expected_entries, " entries, but the file ends after ", entries));
 }
 
 }  // namespace tessera::io

@@ -16,7 +16,7 @@ constexpr const char* banner_example = "'%%MatrixMarket matrix coordinate real g
 
 struct MarketHeader : MatrixHeader {
     bool array = false;
-    Offset line = 1;        ///< Of the sizes.
+    Offset line = 1;        ///< Line of the sizes.
     std::string_view body;  ///< The text after that line.
 };
 

@@ -24,7 +24,7 @@ std::int32_t first_word(std::string_view bytes) {
 
 bool is_class(std::int32_t word) { return word == matrix_class || word == vector_class; }
 
-/// Rejects what is no object of class `expected` with 32-bit integers.
+/// Throws unless the object has class id `expected` and 32-bit integers.
 void check_class(std::string_view bytes, std::int32_t expected) {
     const std::int32_t word = first_word(bytes);
     expect(word != 0,

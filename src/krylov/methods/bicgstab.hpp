@@ -127,7 +127,7 @@ class Bicgstab final : public Method<T> {
     }
 
   private:
-    // Neighbours are the pairs that one pass of `dots` takes.
+    // Adjacent so that one call of `dots` computes both inner products.
     std::span<T> t() { return vectors_[0]; }
     std::span<T> r() { return vectors_[1]; }
     std::span<T> shadow() { return vectors_[2]; }

@@ -15,7 +15,7 @@ struct GmresState {
     T ww;         ///< w^T w of the new basis vector before it is normalised.
     T scale;      ///< Normalises the newest basis vector.
     T length;     ///< 1 when a correction was formed, else 0.
-    int columns;  ///< Of the least-squares problem.
+    int columns;  ///< Columns of the least-squares problem.
     int restart;
     T* triangle;  ///< m x m, column-major: R of the QR factorisation of the Hessenberg matrix.
     T* cosines;   ///< m Givens rotations.

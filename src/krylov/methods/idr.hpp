@@ -14,8 +14,8 @@ class Idr;
 struct IdrConfig {
     static constexpr bool left = true;
     int s;               ///< Dimension of the shadow space.
-    std::uint64_t seed;  ///< Of the shadow space.
-    double angle;        ///< Of the "maintaining the convergence" strategy; 0: off.
+    std::uint64_t seed;  ///< Seed of the random shadow space.
+    double angle;        ///< Limit on |rho| of "maintaining the convergence"; 0: off.
     bool smoothing;
 
     explicit IdrConfig(Spec spec)
@@ -40,15 +40,15 @@ struct IdrState {
     Recurrence<T> recurrence;
     T f[max_s];            ///< P^T r
     T m[max_s * max_s];    ///< M = P^T G, lower triangular, column-major.
-    T c[max_s + 1];        ///< Solution of M c = f, then omega behind it.
+    T c[max_s + 1];        ///< Solution of M c = f, then omega.
     T minus_c[max_s + 1];  ///< -c, then 1.
     T h[max_s];            ///< P^T g before g is made biorthogonal; coefficients while P is made.
     T gg;                  ///< g^T g
     T rr;                  ///< r^T r
-    T smoothed_rr;         ///< The same of the smoothed residual.
+    T smoothed_rr;         ///< Squared norm of the smoothed residual.
     T r_t[2];              ///< (r^T t, t^T t)
     T d_s[2];              ///< (d^T d, d^T r_s), d = r_s - r
-    T length;              ///< Of the step in x and r that comes next; 0 when not running.
+    T length;              ///< Length of the next step in x and r; 0 when not running.
     T gamma, one_minus_gamma;
     T scale;
 
@@ -113,8 +113,8 @@ struct IdrState {
     /// length = omega = t^T r / t^T t, made longer where t and r are far from parallel: with
     /// rho = t^T r / (||t|| ||r||), |rho| < angle, omega is multiplied by angle / |rho|
     /// (Sleijpen and van der Vorst 1995). That is angle ||r|| / ||t|| with the sign of rho. With
-    /// smoothing ||r|| is here the norm of the smoothed residual, as in MAGMA's program: in a
-    /// spike_norm, where ||r|| is far above it, the step that minimises r stays as it is.
+    /// smoothing ||r|| is here the norm of the smoothed residual, as in MAGMA's program: during a
+    /// residual spike, where ||r|| is far above it, the step that minimises r stays as it is.
     TESSERA_HOST_DEVICE void next_omega(const T* norm_square, int s, T angle) {
         recurrence.track_spike(std::sqrt(rr));
         recurrence.observe(std::sqrt(*norm_square));
@@ -292,7 +292,7 @@ class Idr final : public Method<T> {
         dot<T>(context, smoothed_r(), smoothed_r(), &state->smoothed_rr);
     }
 
-    /// What the stop test looks at.
+    /// Squared residual norm for the convergence test.
     const T* norm_square() {
         return options_.smoothing ? &state_.data()->smoothed_rr : &state_.data()->rr;
     }

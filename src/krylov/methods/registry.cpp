@@ -43,8 +43,8 @@ class Registered final : public SolverConfig {
                     const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                     const SolveOptions& options) const {
         require(Config::left || !options.left_preconditioning,
-                "this solver's preconditioner has no side; leave side at right, or take gmres, idr "
-                "or bicgstab for preconditioning from the left");
+                "this solver does not support left preconditioning; leave side at right, or use "
+                "gmres, idr or bicgstab");
         return drive<T>(context, matrix, preconditioner, b, x, options,
                         [this](const System<T>& system) { return config_.method(system); });
     }

@@ -12,7 +12,7 @@ struct SqmrState {
     T qq;        ///< q^T q
     T rr;        ///< r^T r of the inner residual r.
     T ru_uu[2];  ///< (r^T u, u^T u), u = M^-1 r
-    T ss;        ///< Of the smoothed residual s.
+    T ss;        ///< s^T s of the smoothed residual s.
     T rho;       ///< r^T M^-1 r
     T theta;     ///< The last ||r|| / tau.
     T tau;
@@ -93,7 +93,7 @@ struct SqmrState {
 ///   theta = ||r|| / tau,  c^2 = 1 / (1 + theta^2),  tau = tau theta c,
 ///   d = c^2 theta_old^2 d + c^2 alpha q,  x += d,  s = c^2 theta^2 s + c^2 r,
 ///   u = M^-1 r,  rho = r^T u,  q = u + (rho / rho_old) q.
-/// r is the residual of the biconjugate gradients behind it, s = b - A x (Zhou and Walker, SIAM J.
+/// r is the residual of the underlying BiCG recurrence, s = b - A x (Zhou and Walker, SIAM J.
 /// Sci. Comput. 15, 1994).
 template <class T>
 class SymmetricQmr final : public Method<T> {
@@ -146,7 +146,7 @@ class SymmetricQmr final : public Method<T> {
         return vectors_[5];
     }
 
-    // Neighbours are the pairs that one pass of `dots` takes.
+    // Adjacent so that one call of `dots` computes both inner products.
     std::span<T> q() { return vectors_[0]; }
     std::span<T> t() { return vectors_[1]; }
     std::span<T> d() { return vectors_[2]; }

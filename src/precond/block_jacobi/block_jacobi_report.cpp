@@ -10,7 +10,7 @@ namespace tessera {
 
 namespace {
 
-/// What the report says as facts.
+/// Statistics of the report.
 std::vector<Fact> facts_of(const BlockJacobiReport& report) {
     std::vector<Fact> formats, decades, worst;
     for (std::size_t k = 0; k < report.formats.size(); ++k) {

@@ -33,7 +33,7 @@ struct BlockJacobi<T>::State {
     Context context;
     BlockJacobiOptions options;
     BlockPartition blocks;
-    BlockPrecision format;  ///< Of all blocks unless mixed.
+    BlockPrecision format;  ///< Format of all blocks unless mixed.
     bool mixed = false;     ///< Formats differ from block to block.
     Buffer<Offset> entry_offsets;
     Buffer<Index> groups;   ///< GPU only, as is:

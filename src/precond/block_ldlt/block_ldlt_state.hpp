@@ -9,7 +9,7 @@ struct BlockLdlt<T>::State {
     BlockLdltOptions options;
     BlockLdltReport report;
     Buffer<T> scale;
-    SpmvPlan plan;  ///< Of the matrix.
+    SpmvPlan plan;  ///< Plan of products with the matrix.
     block_ldlt::NumericFactor<T> factor;
     std::optional<block_ldlt::FactorSolver<T>> solver;
     BlockLdltStage stage = BlockLdltStage::none;

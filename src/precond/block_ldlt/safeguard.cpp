@@ -10,7 +10,7 @@ namespace tessera {
 namespace {
 
 constexpr double default_epsilon = 0.1;
-constexpr double max_error_growth = 2;      ///< Of the reconstruction error: ends the sweeps.
+constexpr double max_error_growth = 2;      ///< Error growth that ends the sweeps.
 constexpr double max_error = 0.5;           ///< Reconstruction error above which sweeps start
 constexpr double epsilon_growth = 3;        ///< again with this times the epsilon,
 constexpr int max_restarts = 2;             ///< at most so often.

@@ -49,7 +49,7 @@ template <class T>
 void MatrixPolynomial<T>::set_terms(const std::vector<PolynomialTerm>& terms) {
     require(terms.size() >= 2, "MatrixPolynomial: give two terms or more");
     for (const PolynomialTerm& term : terms) {
-        require(term.residual != 0, "MatrixPolynomial: a term has no part of the residual");
+        require(term.residual != 0, "MatrixPolynomial: the residual coefficient of a term is zero");
     }
     steps_ = clenshaw<T>(terms);
 }

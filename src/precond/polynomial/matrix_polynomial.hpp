@@ -36,7 +36,7 @@ class MatrixPolynomial final : public Operator<T> {
     Index columns() const override { return matrix_.rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     void set_terms(const std::vector<PolynomialTerm>& terms);
-    /// Its three vectors, for what else needs memory between two applications.
+    /// The three work vectors; reusable as scratch between applications.
     std::span<T> work() const { return work_.view(); }
 
   private:

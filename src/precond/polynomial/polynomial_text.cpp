@@ -86,7 +86,7 @@ void read_format(Spec& spec, FormatOptions& format) {
     }
 }
 
-/// What read_format takes back: without the options after a comma.
+/// Format text that read_format parses: without comma-separated options.
 std::string format_text(const FormatOptions& format) {
     const std::string full = to_string(format);
     std::string text;

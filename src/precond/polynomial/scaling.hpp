@@ -24,7 +24,7 @@ class SymmetricScaling {
     /// InvalidArgument that names the first row where that is not so. Waits.
     SymmetricScaling(const Context& context, const CsrView<T>& matrix,
                      const BlockPartition& blocks);
-    /// S A S^T with arrays of its own. No rows where it is not kept.
+    /// S A S^T with arrays of its own. Empty if the scaled matrix is not stored.
     CsrView<T> matrix() const { return scaled_.view(); }
     /// New values on the same pattern; does not allocate. Waits.
     void update(const Context& context, const CsrView<T>& matrix);
@@ -56,7 +56,7 @@ class SymmetricScaling {
     Index rows_;
     Offset nonzeros_;
     CsrMatrix<T> scaled_;  ///< No rows: not kept.
-    Buffer<T> diagonal_;   ///< Of point scaling.
+    Buffer<T> diagonal_;   ///< Diagonal of point scaling.
     // Of block scaling: the blocks, and their Cholesky factors L_b with the inverses of these.
     Buffer<Index> starts_, block_of_row_, sizes_, info_;
     Buffer<Offset> offsets_;

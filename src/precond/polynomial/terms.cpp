@@ -129,7 +129,7 @@ const char* to_string(PolynomialKind kind) {
 std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree, double lower,
                                              double upper, double alpha, double beta) {
     require(degree >= 1 && degree <= 16, "polynomial_terms: the degree must be within 1..16");
-    // NaN, of a matrix that is not positive definite, goes through and shows in the result.
+    // NaN, of a matrix that is not positive definite, propagates to the result.
     require(!(upper <= 0) && !std::isinf(upper),
             "polynomial_terms: the upper end of the spectrum must be positive and finite");
     if (lower < 0 || lower >= upper) {

@@ -112,7 +112,7 @@ TEST(model_errors, wrong_nodes_and_shapes_are_rejected) {
               error_message(model));
     model = good_model();
     model.mesh.points.pop_back();
-    expect_in("17 coordinates, no whole number of points", error_message(model));
+    expect_in("17 coordinates, not a multiple of 2", error_message(model));
     model = good_model();
     model.mesh.groups[0].cells[0].nodes.pop_back();
     expect_in("cells of group 'left' of shape segment name 3 nodes", error_message(model));

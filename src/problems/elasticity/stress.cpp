@@ -134,7 +134,7 @@ std::vector<double> von_mises(int dimensions, std::span<const double> stresses) 
     require(dimensions == 2 || dimensions == 3, "von_mises: 2 or 3 dimensions");
     const std::size_t components = std::size_t(tensor_components(dimensions));
     require(stresses.size() % components == 0,
-            "von_mises: the stresses are no whole number of tensors");
+            "von_mises: the number of stresses must be a multiple of ", components);
     std::vector<double> equivalent(stresses.size() / components);
     for (std::size_t k = 0; k < equivalent.size(); ++k) {
         const double* s = stresses.data() + k * components;

@@ -164,8 +164,8 @@ void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
 }
 
 /// Cells of `axes` dimensions, all of whose nodes have elements.
-void check_loaded(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
-                  const NodeElements& node_elements) {
+void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
+                      const NodeElements& node_elements) {
     check_nodes(mesh, group);
     for (const Cells& cells : group.cells) {
         require(dimensions(cells.shape) == axes, "group '", group.name, "' has a cell of shape ",
@@ -268,14 +268,14 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
     for (const Traction& traction : model.tractions) {
         const MeshGroup& group = mesh.group(traction.group);
-        check_loaded(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
-                     node_elements);
+        check_load_group(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
+                         node_elements);
         add_traction(model, group, traction.force, forces);
     }
     for (const Force& force : model.forces) {
         const MeshGroup& group = mesh.group(force.group);
-        check_loaded(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
-                     concat("a force needs ", faces, " or points"), node_elements);
+        check_load_group(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
+                         concat("a force needs ", faces, " or points"), node_elements);
         add_force(model, group, force.total, forces);
     }
 }

@@ -76,7 +76,7 @@ class Crystal {
   private:
     struct Atom {
         std::array<double, 3> center;
-        double norm = 0;  ///< Of the weights.
+        double norm = 0;  ///< Norm of the weights.
     };
 
     double squared_distance(const Atom& atom, Offset point) const {
@@ -172,11 +172,11 @@ Problem<double> shell(const Context& cpu, Spec& spec, Index size) {
 }
 
 /// Conductances 10^u, u uniform in [-spread, spread), between neighbours of N x N points, and
-/// `leak` to the ground at each. Symmetric positive definite.
+/// the conductance `leak` to the ground at each. Symmetric positive definite.
 Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
     const Grid grid{size, 2};
     const double spread = spec.real("spread", 2, 0, 300);
-    const double leak = spec.real("leak", 1e-3, 0, 1e300);
+    const double ground_conductance = spec.real("leak", 1e-3, 0, 1e300);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
     // Edges are numbered by their lower point.
@@ -185,7 +185,7 @@ Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
             .power_of_ten(spread);
     };
     auto problem = assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowEntries& row) {
-        double sum = leak;
+        double sum = ground_conductance;
         grid.star(i, [&](Offset j, int side) {
             if (side == 0) return;
             const double weight = conductance(i, j);
@@ -194,7 +194,7 @@ Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
         });
         row.add(i, sum);
     });
-    problem.known_singular = leak == 0;
+    problem.known_singular = ground_conductance == 0;
     return problem;
 }
 

@@ -49,7 +49,7 @@ void validate(const Mesh& mesh) {
     const int d = mesh.dimensions;
     require(d == 2 || d == 3, "a mesh has 2 or 3 dimensions, this one ", d);
     require(mesh.points.size() % std::size_t(d) == 0, "the mesh has ", mesh.points.size(),
-            " coordinates, no whole number of points");
+            " coordinates, not a multiple of ", d);
     Offset count = 0;
     for (const Cells& cells : mesh.elements) {
         const std::size_t size = std::size_t(corners(cells.shape));

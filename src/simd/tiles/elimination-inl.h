@@ -177,7 +177,7 @@ HWY_INLINE void divide_column(D d, const Square<T>& m, Index s, T pivot, const T
     const auto used = hn::RebindMask(di, hn::Ne(by, hn::Zero(d)));
     for (Index i = 0; i < m.rows; i += Index(hn::Lanes(d))) {
         const auto below = hn::Gt(hn::Iota(di, TI(i)), hn::Set(di, TI(s)));
-        const auto quotient = divide(hn::Load(d, c + i), by, reciprocal);
+        const auto quotient = divide_by_reciprocal(hn::Load(d, c + i), by, reciprocal);
         const auto counts = hn::RebindMask(d, hn::And(below, used));
         hn::Store(hn::IfThenElseZero(counts, quotient), d, l + i);
     }

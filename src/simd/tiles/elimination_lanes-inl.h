@@ -112,7 +112,7 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
             return hn::IfThenElse(hn::MaskFromVec(hn::Load(d, moved + i * lanes)), old, v);
         };
         for (Index i = s + 1; i < n; ++i) {
-            const auto v = divide(below(i, column, top), used, reciprocal);
+            const auto v = divide_by_reciprocal(below(i, column, top), used, reciprocal);
             hn::Store(hn::IfThenElseZero(counts, v), d, column + i * lanes);
             hn::Store(hn::IfThenElseZero(counts, v), d, m + i * lanes);
         }
@@ -130,7 +130,7 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
                 }
                 continue;
             }
-            hn::Store(hn::IfThenElseZero(counts, divide(u, used, reciprocal)), d,
+            hn::Store(hn::IfThenElseZero(counts, divide_by_reciprocal(u, used, reciprocal)), d,
                       other + s * lanes);
             for (Index i = s + 1; i < n; ++i) {
                 const auto v = below(i, other, old);
@@ -161,7 +161,7 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> llt_interleaved(D d, Index n, T* HWY_RESTRIC
         for (Index i = 0; i < s; ++i) hn::Store(zero, d, column + i * lanes);
         hn::Store(root, d, column + s * lanes);
         for (Index i = s + 1; i < n; ++i) {
-            const auto l = divide(hn::Load(d, column + i * lanes), root, reciprocal);
+            const auto l = divide_by_reciprocal(hn::Load(d, column + i * lanes), root, reciprocal);
             hn::Store(hn::IfThenElseZero(counts, l), d, column + i * lanes);
         }
         for (Index j = s + 1; j < n; ++j) {

@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// a division. The product alone is not sufficient: 49 * (1 / 49) is not 1, equal rows would not
 /// cancel, and singular blocks would pass.
 template <class V>
-HWY_INLINE V divide(V a, V d, V r) {
+HWY_INLINE V divide_by_reciprocal(V a, V d, V r) {
 #if HWY_NATIVE_FMA
     const V q = hn::Mul(a, r);
     return hn::MulAdd(hn::NegMulAdd(q, d, a), r, q);
@@ -154,7 +154,7 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
         for (Index i = 0; i < n; ++i) {
             const auto is_pivot = hn::RebindMask(d, hn::Eq(row, hn::Set(di, TI(i * lanes))));
             const auto multiplier =
-                hn::Neg(divide(hn::Load(d, column + i * lanes), pivot, reciprocal));
+                hn::Neg(divide_by_reciprocal(hn::Load(d, column + i * lanes), pivot, reciprocal));
             hn::Store(hn::IfThenElse(is_pivot, reciprocal, multiplier), d, m + i * lanes);
             hn::Store(hn::IfThenZeroElse(is_pivot, ones), d, mask + i * lanes);
             const auto was_pivoted = hn::Load(d, pivoted + i * lanes);
@@ -231,7 +231,7 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
 #pragma GCC unroll 8
         for (Index i = 0; i < n; ++i) {
             if (i == k) continue;
-            const V multiplier = hn::Neg(divide(a[i + k * n], pivot, reciprocal));
+            const V multiplier = hn::Neg(divide_by_reciprocal(a[i + k * n], pivot, reciprocal));
             a[i + k * n] = multiplier;
 #pragma GCC unroll 8
             for (Index j = 0; j < n; ++j) {

@@ -75,7 +75,8 @@ HWY_INLINE void eliminate_in_panel(D d, const SingleMatrix<T>& m, Index first, I
     for (Index i = 0; i < m.rows; i += lanes) {
         const auto is_pivot = hn::Eq(row_of_lane, pivot_row);
         row_of_lane = hn::Add(row_of_lane, hn::Set(d, T(lanes)));
-        const auto quotient = hn::Neg(divide(hn::Load(d, column + i), pivot, reciprocal));
+        const auto quotient =
+            hn::Neg(divide_by_reciprocal(hn::Load(d, column + i), pivot, reciprocal));
         const auto multiplier = hn::IfThenElse(is_pivot, reciprocal, quotient);
         hn::Store(multiplier, d, multipliers + i);
         hn::Store(multiplier, d, column + i);

@@ -56,7 +56,7 @@ BlockPartition blocks_from_offsets(const Context& context, Index rows,
     blocks.rows = rows;
     blocks.count = Index(block_offsets.size() - 1);
     for (std::size_t b = 0; b + 1 < block_offsets.size(); ++b) {
-        // In 64 bits: the caller's offsets may be anything.
+        // 64-bit arithmetic: the caller's offsets are not validated yet.
         const Offset size = Offset(block_offsets[b + 1]) - block_offsets[b];
         if (size < 1 || size > largest_block_bound) {
             throw InvalidArgument("blocks_from_offsets: block " + std::to_string(b) + " has " +

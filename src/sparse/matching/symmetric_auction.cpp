@@ -12,7 +12,7 @@ namespace {
 
 /// Bids of a row; more of them mean an odd cycle.
 constexpr Index max_bids = 32;
-/// Times that all bids together may read each entry, on average.
+/// Work budget of the auction phase: max average reads per entry.
 constexpr Offset max_scans = 8;
 /// Rounds of the auction; rows that a tie displaces bid again in the next.
 constexpr int max_rounds = 4;
@@ -128,8 +128,8 @@ void SymmetricAuction::prefetch(Index i, int stage) const {
     }
 }
 
-/// Each row bids, then the one that it displaces, and so on. Returns rows that were given up; some
-/// may be matched meanwhile.
+/// Each row bids, then the one that it displaces, and so on. Returns rows whose bidding was
+/// abandoned; some may have been matched since.
 std::vector<Index> SymmetricAuction::auction_round(const std::vector<Index>& free_rows) {
     struct Bidder {
         Index row = -1;

@@ -128,8 +128,9 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
         FindFirstColumns{matrix, arrangement.pattern, first_columns.data(), largest.data()});
     const Index distance = read_value(context, largest.data());
     if (requested == 16 && distance > max_distance) {
-        throw InvalidArgument("index=16: block columns of a slice lie " + std::to_string(distance) +
-                              " apart, 16 bits reach " + std::to_string(max_distance) +
+        throw InvalidArgument("index=16: block columns of a slice span " +
+                              std::to_string(distance) + "; 16-bit offsets allow at most " +
+                              std::to_string(max_distance) +
                               "; use index=auto, smaller slices or a matrix of less bandwidth");
     }
     if (distance > max_distance) return;

@@ -15,8 +15,8 @@ static HWY_INLINE T multiply_add(T a, T b, T c) {
     return HWY_NATIVE_FMA ? std::fma(a, b, c) : a * b + c;
 }
 
-/// Asks for the values and columns some 4 KB ahead of the next n; what a processor fetches ahead by
-/// itself leaves memory idle.
+/// Software prefetch of values and columns 4 KB ahead of the next n; the hardware prefetcher alone
+/// does not saturate memory.
 template <class T>
 static HWY_INLINE void prefetch_ahead(const T* values, const Index* columns, Offset n) {
     constexpr Offset ahead = 4096 / sizeof(T);

@@ -60,8 +60,8 @@ static HWY_INLINE hn::Vec<D> load_values(D d, const Stored* from) {
     }
 }
 
-/// Asks for the values and columns some 4 KB ahead of those of a block of a cache line of lanes;
-/// what a processor fetches ahead by itself leaves memory idle.
+/// Software prefetch of values and columns 4 KB ahead of those of a block of a cache line of lanes;
+/// the hardware prefetcher alone does not saturate memory.
 template <int B, class T, class Stored, class Column>
 static HWY_INLINE void prefetch_ahead(const Stored* values, const Column* columns) {
     constexpr Offset size = Offset(B) * B * line_lanes<T>;

@@ -15,8 +15,10 @@ constexpr Index max_rows = 64;
 /// Vectors that share one pass over a block.
 constexpr Index vectors_at_once = 4;
 
-/// Bytes, and elements, by which SIMD loads and stores may pass the end of a block.
-constexpr Index overread = 64;
+/// Bytes by which SIMD loads and stores may pass the end of a block.
+constexpr Index overread_bytes = 64;
+/// Elements by which SIMD stores may pass the end of a result.
+constexpr Index overread_elements = 64;
 
 template <class T>
 struct Columns {
@@ -190,11 +192,11 @@ HWY_INLINE void multiply_columns(Format<format> format_tag, Index n, const std::
 template <bool transposed, BlockPrecision format, class T>
 void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index vectors,
                    const Columns<const T>& r, const Columns<T>& z) {
-    alignas(64) std::byte values[max_rows * max_rows * sizeof(T) + overread];
-    alignas(64) T result[max_rows + overread];
+    alignas(64) std::byte values[max_rows * max_rows * sizeof(T) + overread_bytes];
+    alignas(64) T result[max_rows + overread_elements];
     const std::size_t bytes = std::size_t(n * n * bytes_of(format));
     std::memcpy(values, x, bytes);
-    std::memset(values + bytes, 0, overread);
+    std::memset(values + bytes, 0, overread_bytes);
     for (Index v = 0; v < vectors; ++v) {
         multiply_columns<transposed>(format_tag, n, values, 1,
                                      Columns<const T>{r.at(0, v), r.leading},
@@ -216,8 +218,8 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
     };
     Index whole = last;  // Blocks before it have enough bytes and rows after them.
     while (whole > first &&
-           (rows[last] - rows[whole] < overread / Index(sizeof(T)) ||
-            (blocks.starts[last] - blocks.starts[whole]) * blocks.unit < overread)) {
+           (rows[last] - rows[whole] < overread_bytes / Index(sizeof(T)) ||
+            (blocks.starts[last] - blocks.starts[whole]) * blocks.unit < overread_bytes)) {
         --whole;
     }
     for (Index b = first, next = first; b < last; b = next) {

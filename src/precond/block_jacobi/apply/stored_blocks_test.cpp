@@ -104,16 +104,17 @@ TEST(stored_blocks, products_with_more_than_a_cache_keeps) {
 
 /// The product with one block.
 template <class T>
-std::vector<T> alone(const Stored<T>& here, Index b, Transpose transpose, const std::vector<T>& r) {
-    const auto begin = here.values.begin();
-    const std::vector<T> values(begin + here.entry_offsets[std::size_t(b)],
-                                begin + here.entry_offsets[std::size_t(b) + 1]);
-    const Stored<T> one = stored<T>({values}, {here.formats[std::size_t(b)]}, false);
-    const There<T> there(context(), one);
-    std::vector<T> own(r.begin() + here.offsets[std::size_t(b)],
-                       r.begin() + here.offsets[std::size_t(b) + 1]);
+std::vector<T> alone(const Stored<T>& host_blocks, Index b, Transpose transpose,
+                     const std::vector<T>& r) {
+    const auto begin = host_blocks.values.begin();
+    const std::vector<T> values(begin + host_blocks.entry_offsets[std::size_t(b)],
+                                begin + host_blocks.entry_offsets[std::size_t(b) + 1]);
+    const Stored<T> one = stored<T>({values}, {host_blocks.formats[std::size_t(b)]}, false);
+    const DeviceStoredBlocks<T> device_blocks(context(), one);
+    std::vector<T> own(r.begin() + host_blocks.offsets[std::size_t(b)],
+                       r.begin() + host_blocks.offsets[std::size_t(b) + 1]);
     own.resize(own.size() + std::size_t(gap));
-    std::vector<T> z = applied(context(), there.blocks, transpose, 1, own);
+    std::vector<T> z = applied(context(), device_blocks.blocks, transpose, 1, own);
     z.resize(std::size_t(one.rows()));
     return z;
 }
@@ -125,20 +126,21 @@ TEST(stored_blocks, results_do_not_depend_on_neighbours_or_on_other_vectors) {
         for (const bool with_large : {false, true}) {  // Large ones take another kernel on a GPU.
             auto sizes = random_sizes(random, 40, 1, 32);
             if (with_large) sizes.push_back(50);
-            const Stored<T> here = random_stored<T>(random, sizes, std::nullopt);
-            const There<T> there(context(), here);
-            const Index vectors = 6, leading = here.rows() + Index(gap);
-            const std::vector<T> r = random_columns<T>(random, here.rows(), vectors);
+            const Stored<T> host_blocks = random_stored<T>(random, sizes, std::nullopt);
+            const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
+            const Index vectors = 6, leading = host_blocks.rows() + Index(gap);
+            const std::vector<T> r = random_columns<T>(random, host_blocks.rows(), vectors);
             for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
-                const auto z = applied(context(), there.blocks, transpose, vectors, r);
+                const auto z = applied(context(), device_blocks.blocks, transpose, vectors, r);
                 for (Index v = 0; v < vectors; v += 5) {
                     const std::vector<T> column(r.begin() + v * leading,
                                                 r.begin() + (v + 1) * leading);
-                    for (Index b = 0; b < here.count(); b += 3) {
-                        const auto first = z.begin() + v * leading + here.offsets[std::size_t(b)];
-                        EXPECT_TRUE(same_bits(std::vector<T>(first, first + here.size(b)),
-                                              alone(here, b, transpose, column)))
-                            << "block " << b << " of " << here.size(b) << " rows";
+                    for (Index b = 0; b < host_blocks.count(); b += 3) {
+                        const auto first =
+                            z.begin() + v * leading + host_blocks.offsets[std::size_t(b)];
+                        EXPECT_TRUE(same_bits(std::vector<T>(first, first + host_blocks.size(b)),
+                                              alone(host_blocks, b, transpose, column)))
+                            << "block " << b << " of " << host_blocks.size(b) << " rows";
                     }
                 }
             }
@@ -148,14 +150,15 @@ TEST(stored_blocks, results_do_not_depend_on_neighbours_or_on_other_vectors) {
 
 TEST(stored_blocks, results_do_not_depend_on_threads) {
     std::mt19937_64 random = generator();
-    const Stored<double> here =
+    const Stored<double> host_blocks =
         random_stored<double>(random, random_sizes(random, 4000, 1, 32), std::nullopt);
-    const There<double> there(host(), here);
-    const auto r = random_columns<double>(random, here.rows(), 5);
+    const DeviceStoredBlocks<double> device_blocks(host(), host_blocks);
+    const auto r = random_columns<double>(random, host_blocks.rows(), 5);
     for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
-        const auto z = applied(host(1), there.blocks, transpose, 5, r);
+        const auto z = applied(host(1), device_blocks.blocks, transpose, 5, r);
         for (const int threads : {2, 3, 7}) {
-            EXPECT_TRUE(same_bits(z, applied(host(threads), there.blocks, transpose, 5, r)));
+            EXPECT_TRUE(
+                same_bits(z, applied(host(threads), device_blocks.blocks, transpose, 5, r)));
         }
     }
 }
@@ -183,14 +186,14 @@ TEST(stored_blocks, every_value_is_read_exactly) {
                 blocks.push_back({T(value)});
                 blocks.push_back({T(-value)});
             }
-            const Stored<T> here =
+            const Stored<T> host_blocks =
                 stored(blocks, std::vector<BlockPrecision>(blocks.size(), format), false);
-            const There<T> there(context(), here);
-            const std::vector<T> ones(std::size_t(here.rows() + gap), T(1));
-            auto z = applied(context(), there.blocks, Transpose::no, 1, ones);
+            const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
+            const std::vector<T> ones(std::size_t(host_blocks.rows() + gap), T(1));
+            auto z = applied(context(), device_blocks.blocks, Transpose::no, 1, ones);
             int wrong = 0;
-            for (std::size_t k = 0; k < here.values.size(); ++k) {
-                const T value = here.values[k];
+            for (std::size_t k = 0; k < host_blocks.values.size(); ++k) {
+                const T value = host_blocks.values[k];
                 wrong += std::isnan(value) ? !std::isnan(z[k]) : z[k] != value;
             }
             EXPECT_EQ(wrong, 0) << to_string(format);
@@ -207,7 +210,7 @@ TEST(stored_blocks, what_is_not_finite_stays_in_its_rows) {
         const auto r = random_columns<T>(random, clean.rows(), 1);
         for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
             const auto good =
-                applied(context(), There<T>(context(), clean).blocks, transpose, 1, r);
+                applied(context(), DeviceStoredBlocks<T>(context(), clean).blocks, transpose, 1, r);
             for (Index bad = 0; bad < clean.count(); bad += 7) {
                 std::vector<std::vector<T>> blocks;
                 for (Index b = 0; b < clean.count(); ++b) {
@@ -217,10 +220,11 @@ TEST(stored_blocks, what_is_not_finite_stays_in_its_rows) {
                 }
                 const T nan = std::numeric_limits<T>::quiet_NaN();
                 blocks[std::size_t(bad)].assign(blocks[std::size_t(bad)].size(), nan);
-                const Stored<T> here = stored(blocks, clean.formats, true);
-                auto z = applied(context(), There<T>(context(), here).blocks, transpose, 1, r);
-                for (Index i = here.offsets[std::size_t(bad)];
-                     i < here.offsets[std::size_t(bad) + 1]; ++i) {
+                const Stored<T> host_blocks = stored(blocks, clean.formats, true);
+                auto z = applied(context(), DeviceStoredBlocks<T>(context(), host_blocks).blocks,
+                                 transpose, 1, r);
+                for (Index i = host_blocks.offsets[std::size_t(bad)];
+                     i < host_blocks.offsets[std::size_t(bad) + 1]; ++i) {
                     EXPECT_TRUE(std::isnan(z[std::size_t(i)]));
                     z[std::size_t(i)] = good[std::size_t(i)];
                 }
@@ -235,15 +239,15 @@ TEST(stored_blocks, expands_to_packed_values) {
     for_reals([&](auto real) {
         using T = decltype(real);
         for (const Index high : {3, 32, 64}) {
-            const Stored<T> here =
+            const Stored<T> host_blocks =
                 random_stored<T>(random, random_sizes(random, 200, 1, high), std::nullopt);
-            const There<T> there(context(), here);
+            const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
             const auto offsets =
-                copy_to_buffer(context(), std::span<const Offset>(here.entry_offsets));
-            Buffer<T> values(context(), here.entry_offsets.back());
-            for_each_index(context(), there.blocks.count,
-                           ExpandBlock<T>{there.blocks, offsets.data(), values.data()});
-            EXPECT_TRUE(same_bits(copy_to_host(context(), values), here.values));
+                copy_to_buffer(context(), std::span<const Offset>(host_blocks.entry_offsets));
+            Buffer<T> values(context(), host_blocks.entry_offsets.back());
+            for_each_index(context(), device_blocks.blocks.count,
+                           ExpandBlock<T>{device_blocks.blocks, offsets.data(), values.data()});
+            EXPECT_TRUE(same_bits(copy_to_host(context(), values), host_blocks.values));
         }
     });
 }
@@ -252,17 +256,17 @@ TEST(stored_blocks, no_blocks_and_no_vectors) {
     for_reals([](auto real) {
         using T = decltype(real);
         const Stored<T> none = stored<T>({}, {}, true);
-        const There<T> there(context(), none);
+        const DeviceStoredBlocks<T> device_blocks(context(), none);
         const std::vector<T> r(std::size_t(gap), T(1));
-        applied(context(), there.blocks, Transpose::no, 1, r);
+        applied(context(), device_blocks.blocks, Transpose::no, 1, r);
         Buffer<T> values(context(), 0);
         const auto offsets = copy_to_buffer(context(), std::span<const Offset>(none.entry_offsets));
-        for_each_index(context(), there.blocks.count,
-                       ExpandBlock<T>{there.blocks, offsets.data(), values.data()});
+        for_each_index(context(), device_blocks.blocks.count,
+                       ExpandBlock<T>{device_blocks.blocks, offsets.data(), values.data()});
         const Stored<T> one = stored<T>({{T(2)}}, {BlockPrecision::f32}, false);
-        EXPECT_TRUE(
-            applied(context(), There<T>(context(), one).blocks, Transpose::no, 0, std::vector<T>())
-                .empty());
+        EXPECT_TRUE(applied(context(), DeviceStoredBlocks<T>(context(), one).blocks, Transpose::no,
+                            0, std::vector<T>())
+                        .empty());
     });
 }
 

@@ -31,7 +31,7 @@ template <class T>
 struct Stored {
     std::vector<Index> offsets{0}, groups;
     std::vector<Offset> starts{0}, entry_offsets{0};
-    std::vector<BlockPrecision> formats;  ///< Of each block.
+    std::vector<BlockPrecision> formats;  ///< Format of each block.
     std::vector<T> values;                ///< Packed.
     std::vector<std::byte> bytes;
     bool mixed = false;
@@ -67,7 +67,7 @@ Stored<T> stored(const std::vector<std::vector<T>>& blocks,
         }
         made.starts.push_back((Offset(made.bytes.size()) + unit - 1) / unit);
     }
-    // What lies behind a block is not to be used.
+    // Padding after a block must not be used.
     made.bytes.resize(std::size_t(made.starts.back() * unit) + 16, std::byte(0xff));
     made.groups.push_back(0);
     for (Index b = 0; b < made.count(); ++b) {
@@ -101,41 +101,42 @@ inline std::vector<Index> random_sizes(std::mt19937_64& random, int count, Index
     return sizes;
 }
 
-/// Of blocks_per_chunk blocks together.
+/// Largest number of units of blocks_per_chunk consecutive blocks.
 template <class T>
-Offset max_units(const Stored<T>& here) {
-    const Index each = blocks_per_chunk(here.largest);
+Offset max_units(const Stored<T>& host_blocks) {
+    const Index each = blocks_per_chunk(host_blocks.largest);
     Offset most = 0;
-    for (Index b = 0; b < here.count(); b += each) {
-        const Index end = std::min(b + each, here.count());
-        most = std::max(most, here.starts[std::size_t(end)] - here.starts[std::size_t(b)]);
+    for (Index b = 0; b < host_blocks.count(); b += each) {
+        const Index end = std::min(b + each, host_blocks.count());
+        most = std::max(most,
+                        host_blocks.starts[std::size_t(end)] - host_blocks.starts[std::size_t(b)]);
     }
     return most;
 }
 
 /// Stored blocks in the memory of a Context.
 template <class T>
-class There {
+class DeviceStoredBlocks {
   public:
-    There(const Context& context, const Stored<T>& here, bool one_size = false)
-        : offsets_(copy_to_buffer(context, std::span<const Index>(here.offsets))),
-          groups_(copy_to_buffer(context, std::span<const Index>(here.groups))),
-          starts_(copy_to_buffer(context, std::span<const Offset>(here.starts))),
-          formats_(copy_to_buffer(context, std::span<const BlockPrecision>(here.formats))),
-          bytes_(copy_to_buffer(context, std::span<const std::byte>(here.bytes))) {
-        blocks.rows = here.rows();
-        blocks.count = here.count();
-        blocks.largest = here.largest;
+    DeviceStoredBlocks(const Context& context, const Stored<T>& host_blocks, bool one_size = false)
+        : offsets_(copy_to_buffer(context, std::span<const Index>(host_blocks.offsets))),
+          groups_(copy_to_buffer(context, std::span<const Index>(host_blocks.groups))),
+          starts_(copy_to_buffer(context, std::span<const Offset>(host_blocks.starts))),
+          formats_(copy_to_buffer(context, std::span<const BlockPrecision>(host_blocks.formats))),
+          bytes_(copy_to_buffer(context, std::span<const std::byte>(host_blocks.bytes))) {
+        blocks.rows = host_blocks.rows();
+        blocks.count = host_blocks.count();
+        blocks.largest = host_blocks.largest;
         blocks.one_size = one_size;
         blocks.block_offsets = offsets_.data();
         blocks.starts = starts_.data();
-        blocks.unit = here.unit();
-        blocks.format = here.formats.empty() ? BlockPrecision::f32 : here.formats[0];
-        blocks.formats = here.mixed ? formats_.data() : nullptr;
+        blocks.unit = host_blocks.unit();
+        blocks.format = host_blocks.formats.empty() ? BlockPrecision::f32 : host_blocks.formats[0];
+        blocks.formats = host_blocks.mixed ? formats_.data() : nullptr;
         blocks.bytes = bytes_.data();
-        blocks.group_count = Index(here.groups.size()) - 1;
+        blocks.group_count = Index(host_blocks.groups.size()) - 1;
         blocks.groups = groups_.data();
-        if (one_size && here.mixed) blocks.max_chunk_units = max_units(here);
+        if (one_size && host_blocks.mixed) blocks.max_chunk_units = max_units(host_blocks);
     }
     StoredBlocks blocks;
 
@@ -146,7 +147,7 @@ class There {
     Buffer<std::byte> bytes_;
 };
 
-constexpr Offset gap = 3;  ///< Elements behind each column.
+constexpr Offset gap = 3;  ///< Elements after each column.
 
 /// z for the columns of r, both rows + gap apart and `before` elements from where memory begins;
 /// what lies around the columns of z stays as it was.
@@ -157,12 +158,12 @@ std::vector<T> applied(const Context& context, const StoredBlocks& blocks, Trans
     std::vector<T> z(std::size_t(before + vectors * leading), T(-77));
     std::vector<T> shifted(std::size_t(before), T(0));
     shifted.insert(shifted.end(), r.begin(), r.end());
-    Buffer<T> r_there = copy_to_buffer(context, std::span<const T>(shifted));
-    Buffer<T> z_there = copy_to_buffer(context, std::span<const T>(z));
+    Buffer<T> device_r = copy_to_buffer(context, std::span<const T>(shifted));
+    Buffer<T> device_z = copy_to_buffer(context, std::span<const T>(z));
     select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, blocks, transpose, vectors, r_there.data() + before, leading,
-        z_there.data() + before, leading);
-    z = copy_to_host(context, z_there);
+        context, blocks, transpose, vectors, device_r.data() + before, leading,
+        device_z.data() + before, leading);
+    z = copy_to_host(context, device_z);
     if (before > 0) {
         EXPECT_EQ(z[std::size_t(before - 1)], T(-77));
     }
@@ -182,15 +183,15 @@ std::vector<T> random_columns(std::mt19937_64& random, Index rows, Index vectors
 
 /// Each element within gamma_n sum |x_ij| |r_j| of the sum in long double.
 template <class T>
-void expect_product(const Stored<T>& here, Transpose transpose, Index vectors,
+void expect_product(const Stored<T>& host_blocks, Transpose transpose, Index vectors,
                     const std::vector<T>& r, const std::vector<T>& z) {
-    const Index leading = here.rows() + Index(gap);
+    const Index leading = host_blocks.rows() + Index(gap);
     int wrong = 0;
-    for (Index b = 0; b < here.count(); ++b) {
-        const Index n = here.size(b);
-        const T* x = here.values.data() + here.entry_offsets[std::size_t(b)];
+    for (Index b = 0; b < host_blocks.count(); ++b) {
+        const Index n = host_blocks.size(b);
+        const T* x = host_blocks.values.data() + host_blocks.entry_offsets[std::size_t(b)];
         for (Index v = 0; v < vectors; ++v) {
-            const std::size_t at = std::size_t(v * leading + here.offsets[std::size_t(b)]);
+            const std::size_t at = std::size_t(v * leading + host_blocks.offsets[std::size_t(b)]);
             for (Index i = 0; i < n; ++i) {
                 long double sum = 0, size = 0;
                 for (Index j = 0; j < n; ++j) {
@@ -204,7 +205,7 @@ void expect_product(const Stored<T>& here, Transpose transpose, Index vectors,
             }
         }
     }
-    EXPECT_EQ(wrong, 0) << "of " << here.rows() * vectors << " elements";
+    EXPECT_EQ(wrong, 0) << "of " << host_blocks.rows() * vectors << " elements";
 }
 
 inline bool all_but_the_last_equal(const std::vector<Index>& sizes) {
@@ -214,30 +215,32 @@ inline bool all_but_the_last_equal(const std::vector<Index>& sizes) {
     return sizes.empty() || sizes.back() <= sizes[0];
 }
 
-/// Products of all kinds; where all blocks have one size, also with this told.
+/// Products of all kinds; where all blocks have one size, also with the one_size flag set.
 template <class T>
 void check_products(const std::vector<Index>& sizes, std::optional<BlockPrecision> format,
                     const std::vector<Index>& vector_counts) {
     std::mt19937_64 random = generator();
-    const Stored<T> here = random_stored<T>(random, sizes, format);
-    const There<T> there(context(), here);
+    const Stored<T> host_blocks = random_stored<T>(random, sizes, format);
+    const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
     for (const Index vectors : vector_counts) {
-        const std::vector<T> r = random_columns<T>(random, here.rows(), vectors);
+        const std::vector<T> r = random_columns<T>(random, host_blocks.rows(), vectors);
         for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
             SCOPED_TRACE(testing::Message()
                          << sizeof(T) * 8 << " bits, " << sizes.size() << " blocks of "
-                         << here.largest << " rows at most, " << vectors << " vectors, "
+                         << host_blocks.largest << " rows at most, " << vectors << " vectors, "
                          << (format ? to_string(*format) : "mixed")
                          << (transpose == Transpose::yes ? ", transposed" : ""));
-            const std::vector<T> z = applied(context(), there.blocks, transpose, vectors, r);
-            expect_product(here, transpose, vectors, r, z);
+            const std::vector<T> z =
+                applied(context(), device_blocks.blocks, transpose, vectors, r);
+            expect_product(host_blocks, transpose, vectors, r, z);
             // Begun where memory begins, columns may be read and written several elements at once.
-            EXPECT_TRUE(same_bits(z, applied(context(), there.blocks, transpose, vectors, r, 0)));
+            EXPECT_TRUE(
+                same_bits(z, applied(context(), device_blocks.blocks, transpose, vectors, r, 0)));
             if (!all_but_the_last_equal(sizes)) continue;
-            const There<T> told(context(), here, true);
+            const DeviceStoredBlocks<T> one_size_blocks(context(), host_blocks, true);
             for (const Offset before : {0, 1}) {
-                EXPECT_TRUE(
-                    same_bits(z, applied(context(), told.blocks, transpose, vectors, r, before)));
+                EXPECT_TRUE(same_bits(
+                    z, applied(context(), one_size_blocks.blocks, transpose, vectors, r, before)));
             }
         }
     }

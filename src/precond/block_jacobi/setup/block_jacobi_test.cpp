@@ -64,18 +64,19 @@ TEST(block_jacobi, update_takes_new_values) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         auto blocks = random_blocks<T>(random, 300, 1, 32);
         std::vector<std::vector<T>> next;
         for (const auto& block : blocks) next.push_back(random_vector<T>(random, block.size()));
         blocks[7].assign(blocks[7].size(), T(0));
         const Case<T> before = make_case(random, blocks), after = make_case(random, next);
-        BlockJacobi<T> jacobi = invert(there, before);
+        BlockJacobi<T> jacobi = invert(device, before);
         EXPECT_EQ(jacobi.singular_blocks(), 1);
-        const CsrMatrix<T> matrix = copy_to(there, after.matrix.view());
-        jacobi.update(there, matrix.view());
+        const CsrMatrix<T> matrix = copy_to(device, after.matrix.view());
+        jacobi.update(device, matrix.view());
         EXPECT_EQ(jacobi.singular_blocks(), 0);
-        const auto updated = inverses(there, jacobi), fresh = inverses(there, invert(there, after));
+        const auto updated = inverses(device, jacobi),
+                   fresh = inverses(device, invert(device, after));
         for (std::size_t b = 0; b < fresh.size(); ++b) EXPECT_TRUE(same_bits(updated[b], fresh[b]));
     });
 }
@@ -84,15 +85,15 @@ TEST(block_jacobi, independent_of_order) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         const auto blocks = random_blocks<T>(random, 1500, 1, 32);
         std::vector<std::size_t> order(blocks.size());
         std::iota(order.begin(), order.end(), 0);
         std::shuffle(order.begin(), order.end(), random);
         std::vector<std::vector<T>> permuted;
         for (const std::size_t b : order) permuted.push_back(blocks[b]);
-        const auto here = inverses(there, invert(there, make_case(random, blocks)));
-        const auto moved = inverses(there, invert(there, make_case(random, permuted)));
+        const auto here = inverses(device, invert(device, make_case(random, blocks)));
+        const auto moved = inverses(device, invert(device, make_case(random, permuted)));
         for (std::size_t b = 0; b < order.size(); ++b) {
             ASSERT_TRUE(same_bits(moved[b], here[order[b]]));
         }
@@ -110,11 +111,11 @@ TEST(block_jacobi, independent_of_threads) {
         const auto r = random_vector<T>(random, std::size_t(given.offsets.back()));
         std::vector<T> first_values, first_z;
         for (const int threads : {1, 2, 7}) {
-            const Context there = host(threads);
-            const BlockJacobi<T> jacobi = invert(there, given);
+            const Context device = host(threads);
+            const BlockJacobi<T> jacobi = invert(device, given);
             std::vector<T> z(r.size());
-            jacobi.apply(there, r, z);
-            const auto values = copy_to_host(there, jacobi.copy_inverses(there));
+            jacobi.apply(device, r, z);
+            const auto values = copy_to_host(device, jacobi.copy_inverses(device));
             if (threads == 1) {
                 first_values = values;
                 first_z = z;
@@ -130,19 +131,19 @@ TEST(block_jacobi, apply_is_bounded) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         for (const Index largest : {1, 2, 3, 5, 8, 17, 32}) {
             for (const Index count : {1, 2, 33, 1200}) {
                 auto blocks = random_blocks<T>(random, count, 1, largest);
                 blocks[std::size_t(count / 2)].assign(blocks[std::size_t(count / 2)].size(), T(0));
                 const Case<T> given = make_case(random, blocks);
-                const BlockJacobi<T> jacobi = invert(there, given);
-                const auto x = inverses(there, jacobi);
+                const BlockJacobi<T> jacobi = invert(device, given);
+                const auto x = inverses(device, jacobi);
                 const auto r = random_vector<T>(random, std::size_t(given.offsets.back()));
-                const Buffer<T> r_there = copy_to_buffer(there, r);
-                Buffer<T> z_there(there, Offset(r.size()));
-                jacobi.apply(there, r_there.view(), z_there.view());
-                const auto z = copy_to_host(there, z_there);
+                const Buffer<T> device_r = copy_to_buffer(device, r);
+                Buffer<T> device_z(device, Offset(r.size()));
+                jacobi.apply(device, device_r.view(), device_z.view());
+                const auto z = copy_to_host(device, device_z);
                 for (Index b = 0; b < count; ++b) {
                     const Index n = given.size(b), first = given.offsets[std::size_t(b)];
                     for (Index i = 0; i < n; ++i) {
@@ -174,24 +175,24 @@ TEST(block_jacobi, applies_what_is_kept) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         const Case<T> given = make_case(random, random_blocks<T>(random, 150, 1, 40));
         const std::size_t rows = std::size_t(given.offsets.back());
         constexpr Index vectors = 3;
         const std::size_t leading = rows + 5;
         const auto r = random_vector<T>(random, leading * vectors);
-        const Buffer<T> r_there = copy_to_buffer(there, r);
+        const Buffer<T> device_r = copy_to_buffer(device, r);
         for (const auto precision : {BlockPrecision::working, BlockPrecision::adaptive,
                                      BlockPrecision::f32, BlockPrecision::bf16}) {
-            const BlockJacobi<T> jacobi = invert(there, given, {.precision = precision});
-            const auto x = inverses(there, jacobi);
+            const BlockJacobi<T> jacobi = invert(device, given, {.precision = precision});
+            const auto x = inverses(device, jacobi);
             for (const bool transposed : {false, true}) {
-                Buffer<T> z_there(there, Offset(r.size()));
-                fill(there, T(0), z_there.view());  // What lies between vectors is copied, too.
-                jacobi.apply(there, transposed ? batched::Transpose::yes : batched::Transpose::no,
-                             vectors, r_there.view(), Offset(leading), z_there.view(),
+                Buffer<T> device_z(device, Offset(r.size()));
+                fill(device, T(0), device_z.view());  // What lies between vectors is copied, too.
+                jacobi.apply(device, transposed ? batched::Transpose::yes : batched::Transpose::no,
+                             vectors, device_r.view(), Offset(leading), device_z.view(),
                              Offset(leading));
-                const auto z = copy_to_host(there, z_there);
+                const auto z = copy_to_host(device, device_z);
                 for (Index b = 0; b < given.count(); ++b) {
                     const Index n = given.size(b), first = given.offsets[std::size_t(b)];
                     for (Index i = 0; i < n; ++i) {
@@ -220,11 +221,11 @@ TEST(block_jacobi, applies_with_one_smaller_block) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         const auto applied = [&](const Case<T>& given, const std::vector<T>& r) {
-            Buffer<T> z(there, Offset(r.size()));
-            invert(there, given).apply(there, copy_to_buffer(there, r).view(), z.view());
-            return copy_to_host(there, z);
+            Buffer<T> z(device, Offset(r.size()));
+            invert(device, given).apply(device, copy_to_buffer(device, r).view(), z.view());
+            return copy_to_host(device, z);
         };
         for (const std::size_t smaller : {0, 1, 6, 7}) {
             std::vector<std::vector<T>> blocks;
@@ -248,34 +249,34 @@ TEST(block_jacobi, applies_with_one_smaller_block) {
 
 TEST(block_jacobi, refuses_misuse) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const Case<double> given = make_case(random, random_blocks<double>(random, 5, 3, 3));
-    const CsrMatrix<double> matrix = copy_to(there, given.matrix.view());
-    EXPECT_THROW(BlockJacobi<double>(there, matrix.view(), uniform_blocks(there, 14, 3)),
+    const CsrMatrix<double> matrix = copy_to(device, given.matrix.view());
+    EXPECT_THROW(BlockJacobi<double>(device, matrix.view(), uniform_blocks(device, 14, 3)),
                  InvalidArgument);
-    BlockJacobi<double> jacobi(there, matrix.view(), uniform_blocks(there, 15, 3));
+    BlockJacobi<double> jacobi(device, matrix.view(), uniform_blocks(device, 15, 3));
     EXPECT_EQ(jacobi.describe(), "block_jacobi:3,blocks=uniform:3,singular=stop");
-    Buffer<double> r(there, 15), z(there, 14);
-    EXPECT_THROW(jacobi.apply(there, std::as_const(r).view(), z.view()), InvalidArgument);
+    Buffer<double> r(device, 15), z(device, 14);
+    EXPECT_THROW(jacobi.apply(device, std::as_const(r).view(), z.view()), InvalidArgument);
     EXPECT_THROW(
-        jacobi.apply(there, batched::Transpose::no, 2, std::as_const(r).view(), 15, r.view(), 15),
+        jacobi.apply(device, batched::Transpose::no, 2, std::as_const(r).view(), 15, r.view(), 15),
         InvalidArgument);
     CsrView<double> smaller = matrix.view();
     smaller.rows = smaller.columns = 14;
-    EXPECT_THROW(jacobi.update(there, smaller), InvalidArgument);
+    EXPECT_THROW(jacobi.update(device, smaller), InvalidArgument);
 }
 
 TEST(block_jacobi, phases) {
     auto random = generator();
-    const Context there = context();
-    there.time_phases();
+    const Context device = context();
+    device.time_phases();
     const Case<double> given = make_case(random, random_blocks<double>(random, 5, 3, 3));
-    const CsrMatrix<double> matrix = copy_to(there, given.matrix.view());
-    const BlockJacobi<double> jacobi(there, matrix.view(), find_blocks(there, matrix.view(), 32));
-    Buffer<double> r = copy_to_buffer(there, std::vector<double>(15, 1.0)), z(there, 15);
-    jacobi.apply(there, std::as_const(r).view(), z.view());
+    const CsrMatrix<double> matrix = copy_to(device, given.matrix.view());
+    const BlockJacobi<double> jacobi(device, matrix.view(), find_blocks(device, matrix.view(), 32));
+    Buffer<double> r = copy_to_buffer(device, std::vector<double>(15, 1.0)), z(device, 15);
+    jacobi.apply(device, std::as_const(r).view(), z.view());
     std::vector<std::string> names;
-    for (const PhaseRecord& phase : there.phases()) {
+    for (const PhaseRecord& phase : device.phases()) {
         names.push_back(phase.name);
         EXPECT_GT(phase.bytes, 0);
     }

@@ -13,14 +13,15 @@ TEST(singular_blocks, singular_blocks_leave_their_neighbours_alone) {
             const BlockJacobi<T> clean_jacobi = invert(there, make_case(random, blocks));
             const auto clean = inverses(there, clean_jacobi);
             for (std::size_t bad = 0; bad < 70; bad += fewer_run() ? 23 : 1) {
-                auto spoilt = blocks;
+                auto corrupted = blocks;
                 const Index line = Index(random() % std::uint64_t(n));
                 const bool nan = bad % 2 == 1;
                 for (Index i = 0; i < n; ++i) {
-                    spoilt[bad][std::size_t(i + line * n)] = T(0);  // The pivot of step line + 1.
+                    // The pivot of step line + 1.
+                    corrupted[bad][std::size_t(i + line * n)] = T(0);
                 }
-                if (nan) spoilt[bad][0] = std::numeric_limits<T>::quiet_NaN();
-                const Case<T> given = make_case(random, spoilt);
+                if (nan) corrupted[bad][0] = std::numeric_limits<T>::quiet_NaN();
+                const Case<T> given = make_case(random, corrupted);
                 const BlockJacobi<T> jacobi = invert(there, given);
                 ASSERT_EQ(jacobi.singular_blocks(), 1);
                 const auto first = jacobi.report().first_singular;

@@ -31,8 +31,8 @@ class FactorSolver {
 
     mutable std::array<Buffer<T>, 4> vectors_;
     mutable Buffer<unsigned> started_blocks_;  ///< Tickets of the two solves.
-    mutable Buffer<T> partial_;                ///< Of pieces of long rows.
-    mutable Buffer<T> sums_;                   ///< Of the reconstruction error.
+    mutable Buffer<T> partial_;                ///< Sums of pieces of long rows.
+    mutable Buffer<T> sums_;                   ///< Sums of the reconstruction error.
 };
 
 }  // namespace tessera::block_ldlt

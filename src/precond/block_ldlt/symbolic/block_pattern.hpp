@@ -9,7 +9,7 @@ namespace tessera::block_ldlt {
 /// a padding row (a unit row of the padded matrix).
 struct Grid {
     Index k = 1;               ///< Rows of a block.
-    Index rows = 0;            ///< Of the matrix.
+    Index rows = 0;            ///< Rows of the matrix.
     Index block_rows = 0;      ///< slots.size() / k.
     std::vector<Index> slots;  ///< The row of each; a multiple of k.
     std::vector<Index> slot_of_row;

@@ -21,7 +21,7 @@ struct SymbolicFactor {
 
     Grid grid;
     Offset nonzeros = 0, updates = 0;
-    Offset bytes = 0;                      ///< Of the whole factor.
+    Offset bytes = 0;                      ///< Memory of the whole factor.
     std::vector<LevelStart> level_starts;  ///< levels() + 1.
     Buffer<Index> slots;
     PatternLists lists;  ///< Points to the buffers that follow: those of BlockPattern,
