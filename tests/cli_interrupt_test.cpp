@@ -89,12 +89,12 @@ TEST_F(cli_interrupt, leaves_a_pipe_alone_that_is_written_to) {
     EXPECT_EQ(outcome.err, "");
 }
 
-TEST_F(cli_interrupt, of_a_setup_says_so) {
+TEST_F(cli_interrupt, of_reading_block_sizes_says_so) {
     const Outcome outcome = interrupt(
         {"solve", "poisson2d:5", "--device", "cpu", "--precond", "block_jacobi:4,blocks=pipe"});
     EXPECT_EQ(outcome.code, 130);
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(outcome.err, "tessera: interrupted while setting up block_jacobi:4,blocks=pipe\n");
+    EXPECT_EQ(outcome.err, "tessera: interrupted while preparing to solve poisson2d:5\n");
 }
 
 TEST_F(cli_interrupt, before_and_between_says_what_was_prepared) {

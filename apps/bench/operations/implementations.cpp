@@ -16,7 +16,7 @@ Implementation<T> inversion(Workload<T>& work, const std::string& name) {
     implementation.operations = 2 * shape.sum(3);
     implementation.bound = peer_bound;
     implementation.error = [&work](Index b) {
-        const InverseResiduals residuals =
+        const InverseResidualRatios residuals =
             inverse_residual_ratios(work.shape().size(b), work.host_a(b), work.host_x(b));
         return std::min(residuals.left, residuals.right);
     };
