@@ -310,13 +310,14 @@ void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
             "SlicedMatrix: scaling needs a square matrix and a number for each row");
     const Phase phase(context, "convert", 0);
     const SlicedPattern& pattern = state_->pattern;
+    const int shares = context.on_gpu() ? 4 : 1;  // Of the slots at a position.
     with_stored<T>(options().values, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         with_block(pattern.block, [&](auto b) {
-            for_each_index(context, pattern.positions(),
+            for_each_index(context, pattern.positions() * shares,
                            FillValues<b, Stored, S>{
                                matrix, scaling.empty() ? nullptr : scaling.data(), pattern,
-                               reinterpret_cast<Stored*>(state_->values.data())});
+                               reinterpret_cast<Stored*>(state_->values.data()), shares});
         });
     });
 }

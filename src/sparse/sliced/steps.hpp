@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "base/for_each.hpp"
 #include "sparse/scaled_value.hpp"
 #include "sparse/stored_value.hpp"
@@ -21,18 +23,35 @@ struct CsrPattern {
     const Index* column_indices = nullptr;
 };
 
-/// The entries of the B rows of a block row, each row from left to right; none for rows outside the
-/// matrix.
-template <int B>
+/// The entries of the B rows of a block row that are not read yet, each row from left to right;
+/// none for rows outside the matrix.
+template <int B, class Csr>
 struct RowCursors {
+    static constexpr Index none = std::numeric_limits<Index>::max();
+    const Csr& matrix;
     Offset at[B], end[B];
 
-    template <class Csr>
-    TESSERA_HOST_DEVICE RowCursors(const Csr& matrix, Offset block_row) {
+    TESSERA_HOST_DEVICE RowCursors(const Csr& csr, Offset block_row) : matrix(csr) {
         for (int r = 0; r < B; ++r) {
             const Offset row = block_row * B + r;
             at[r] = row < matrix.rows ? matrix.row_offsets[row] : 0;
             end[r] = row < matrix.rows ? matrix.row_offsets[row + 1] : 0;
+        }
+    }
+    /// The columns of the next B entries of each row, all that a block can have; `none` past the
+    /// end. Loads do not wait for each other.
+    TESSERA_HOST_DEVICE void read(Index (&columns)[B][B]) const {
+        for (int r = 0; r < B; ++r) {
+            for (int j = 0; j < B; ++j) {
+                columns[r][j] = at[r] + j < end[r] ? matrix.column_indices[at[r] + j] : none;
+            }
+        }
+    }
+    /// Passes the entries of a block; `columns` as read.
+    TESSERA_HOST_DEVICE void pass(const Index (&columns)[B][B], Index block_column) {
+        const Offset next = (Offset(block_column) + 1) * B;
+        for (int r = 0; r < B; ++r) {
+            for (int j = 0; j < B; ++j) at[r] += columns[r][j] < next && columns[r][j] != none;
         }
     }
 };
@@ -41,23 +60,15 @@ struct RowCursors {
 /// rows.
 template <int B, class F>
 TESSERA_HOST_DEVICE inline void for_blocks(const CsrPattern& matrix, Offset block_row, F&& f) {
-    RowCursors<B> rows(matrix, block_row);
+    RowCursors<B, CsrPattern> rows(matrix, block_row);
+    Index columns[B][B];
     while (true) {
-        Index least = matrix.columns;
-        for (int r = 0; r < B; ++r) {
-            if (rows.at[r] == rows.end[r]) continue;
-            const Index column = matrix.column_indices[rows.at[r]];
-            least = column < least ? column : least;
-        }
-        if (least == matrix.columns) return;
-        const Index block_column = least / B;
-        const Offset next = (Offset(block_column) + 1) * B;
-        for (int r = 0; r < B; ++r) {
-            while (rows.at[r] < rows.end[r] && matrix.column_indices[rows.at[r]] < next) {
-                ++rows.at[r];
-            }
-        }
-        f(block_column);
+        rows.read(columns);
+        Index least = columns[0][0];
+        for (int r = 1; r < B; ++r) least = columns[r][0] < least ? columns[r][0] : least;
+        if (least == rows.none) return;
+        rows.pass(columns, least / B);
+        f(least / B);
     }
 }
 
@@ -199,7 +210,8 @@ struct FillColumns {
     }
 };
 
-/// The values of all slots at a position: scaled_value of the entries, zero of fill and pads.
+/// The values of a share of the slots at a position: scaled_value of the entries, zero of fill and
+/// pads. Item i: share i / positions of position i % positions.
 template <int B, class Stored, class S>
 struct FillValues {
     static constexpr int work = 512;
@@ -207,23 +219,56 @@ struct FillValues {
     const S* scaling;
     SlicedPattern pattern;
     Stored* values;
+    int shares;
 
-    TESSERA_HOST_DEVICE void operator()(Offset p) const {
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const Offset positions = pattern.positions(), p = i % positions;
         const Offset height = pattern.slice_height, slice = p / height, lane = p % height;
         const Offset block_row = pattern.block_row(p);
-        RowCursors<B> rows(matrix, block_row);
-        for (Offset slot = pattern.slice_offsets[slice] + lane;
-             slot < pattern.slice_offsets[slice + 1]; slot += height) {
-            const Offset first = Offset(pattern.block_column(slice, slot)) * B;
-            Stored* to = values + (slot - lane) * (B * B) + lane;
+        const Offset start = pattern.slice_offsets[slice];
+        const Offset width = (pattern.slice_offsets[slice + 1] - start) / height;
+        const Offset share = i / positions, end = width * (share + 1) / shares;
+        Offset k = width * share / shares;
+        if (k == end) return;
+        RowCursors<B, CsrView<S>> rows(matrix, block_row);
+        if (k >= pattern.row_lengths[p]) {
+            skip_to(rows, rows.none);  // Pads alone.
+        } else if (k > 0) {
+            skip_to(rows, Offset(pattern.block_column(slice, start + k * height + lane)) * B);
+        }
+        for (; k < end; ++k) {
+            const Offset slot = start + k * height;
+            const Index block_column = pattern.block_column(slice, slot + lane);
+            Index columns[B][B];
+            rows.read(columns);
+            Stored* to = values + slot * (B * B) + lane;
             for (int r = 0; r < B; ++r) {
                 for (int c = 0; c < B; ++c, to += height) {
-                    const Offset e = rows.at[r];
-                    const bool stored = e < rows.end[r] && matrix.column_indices[e] == first + c;
+                    const Offset column = Offset(block_column) * B + c;
+                    Offset e = rows.at[r];
+                    bool stored = false;
+                    for (int j = 0; j < B; ++j) {
+                        e += columns[r][j] < column;
+                        stored |= columns[r][j] == column;
+                    }
                     *to = narrow_to<Stored>(
                         stored ? scaled_value(matrix, scaling, block_row * B + r, e) : S(0));
-                    rows.at[r] += stored ? 1 : 0;
                 }
+            }
+            rows.pass(columns, block_column);
+        }
+    }
+
+  private:
+    /// Moves the cursors to the first entries from `column` on, by bisection.
+    TESSERA_HOST_DEVICE void skip_to(RowCursors<B, CsrView<S>>& rows, Offset column) const {
+        for (int r = 0; r < B; ++r) {
+            Offset last = rows.end[r];
+            while (rows.at[r] < last) {
+                const Offset middle = (rows.at[r] + last) / 2;
+                const bool before = matrix.column_indices[middle] < column;
+                rows.at[r] = before ? middle + 1 : rows.at[r];
+                last = before ? last : middle;
             }
         }
     }
