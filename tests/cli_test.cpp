@@ -72,7 +72,7 @@ TEST_F(cli, help_and_version) {
                                "--vtu"}) {
         expect_contains(help.out, option);
     }
-    for (const std::string& name : problems::names()) {
+    for (const std::string& name : problems::generator_names()) {
         expect_contains(help.out, name + ":");
         expect_contains(run({"info", "--help"}).out, name + ":");
     }

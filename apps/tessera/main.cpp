@@ -49,7 +49,7 @@ std::string wrong_command(const CLI::App& app, const std::vector<std::string>& w
     if (words.size() < 2 || words[1].starts_with("-")) return {};
     const std::vector<std::string> names = command_names(app);
     if (std::find(names.begin(), names.end(), words[1]) != names.end()) return {};
-    const std::vector<std::string> problems = problems::names();
+    const std::vector<std::string> problems = problems::generator_names();
     const std::string problem = words[1].substr(0, words[1].find_first_of(":,"));
     std::error_code error;
     if (std::filesystem::exists(words[1], error) ||

@@ -68,7 +68,7 @@ struct FormatStatistics {
     Offset blocks = 0;         ///< That hold an entry.
     Offset stored_blocks = 0;  ///< With the pads.
     Offset bytes = 0;          ///< Of all arrays.
-    Offset read_bytes = 0;     ///< That a product must read of them: no pads.
+    Offset matrix_bytes_per_product = 0;  ///< That a product must read of them: no pads.
     /// Stored values (with fill of blocks and pads) over entries of the matrix.
     double padding() const {
         return nonzeros > 0 ? double(stored_blocks) * block * block / double(nonzeros) : 1;

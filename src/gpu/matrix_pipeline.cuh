@@ -16,11 +16,12 @@
 /// pipeline of stages in its shared memory; bulk copies of the next tiles are always in flight.
 namespace tessera::cuda {
 
-/// Bytes that an array of `bytes` occupies in a stage. Copies are faster if source and destination
-/// have equal offsets within a line of 128 bytes.
-constexpr bool is_shifted(int bytes) { return bytes % 128 != 0; }
+/// Whether a tile of `bytes` needs 128 more bytes in a stage: tiles then begin at different offsets
+/// within a line of 128 bytes, and copies are faster if source and destination have equal ones.
+constexpr bool needs_offset_slack(int bytes) { return bytes % 128 != 0; }
+/// Bytes that a tile of `bytes` occupies in a stage.
 constexpr int staged_bytes(int bytes) {
-    return (bytes + 127) / 128 * 128 + (is_shifted(bytes) ? 128 : 0);
+    return (bytes + 127) / 128 * 128 + (needs_offset_slack(bytes) ? 128 : 0);
 }
 
 /// Shape of the pipeline for matrices of N rows with up to `Vectors` vectors of N values each.
@@ -92,7 +93,7 @@ class TileArray {
   public:
     static constexpr int bytes = Matrices * Each * int(sizeof(T));
     static_assert(bytes % 16 == 0, "all tiles are aligned like the first");
-    static constexpr bool shifted = is_shifted(bytes);
+    static constexpr bool shifted = needs_offset_slack(bytes);
 
     /// `values` is aligned to 16 bytes, or null: not read. Tiles begin `offset` bytes into a stage.
     __device__ __forceinline__ TileArray(const T* values, int offset)

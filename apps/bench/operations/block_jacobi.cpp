@@ -67,7 +67,7 @@ BlockPrecision precision_of(const std::string& word) {
 
 template <class T>
 BlockPartition partition_of(const Context& context, const CsrView<T>& a, int bound, bool uniform) {
-    return uniform ? uniform_blocks(context, a.rows, Index(bound))
+    return uniform ? uniform_partition(context, a.rows, Index(bound))
                    : find_blocks(context, a, Index(bound));
 }
 

@@ -169,7 +169,7 @@ class MatrixRows {
             line["chosen"] = configuration.lanes == plan_spmv(context_, a).lanes_per_row;
         }
         add_timing(line, context_, measure(context_, product, bench_.seconds),
-                   double(facts.read_bytes) + vector_bytes());
+                   double(facts.matrix_bytes_per_product) + vector_bytes());
         finish(result, line, options.values, facts.index_bits);
     }
 

@@ -168,7 +168,7 @@ std::string formats_table(const std::vector<NamedFormat>& formats) {
     for (const NamedFormat& one : formats) {
         table += format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.facts.padding(),
                         one.facts.index_bits, format_bytes(double(one.facts.bytes)).c_str(),
-                        format_bytes(double(one.facts.read_bytes)).c_str());
+                        format_bytes(double(one.facts.matrix_bytes_per_product)).c_str());
     }
     return table;
 }
@@ -242,7 +242,7 @@ std::string to_json(const MatrixInfo& info) {
                               .add("padding", one.facts.padding())
                               .add("index_bits", Offset(one.facts.index_bits))
                               .add("bytes", one.facts.bytes)
-                              .add("read_bytes", one.facts.read_bytes));
+                              .add("read_bytes", one.facts.matrix_bytes_per_product));
     }
     JsonObject json;
     json.add("schema", "tessera-info/1").add("version", version()).add("commit", commit());

@@ -100,7 +100,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
         system.name = text;
         return system;
     }
-    const std::vector<std::string> problems = problems::names();
+    const std::vector<std::string> problems = problems::generator_names();
     const std::string name = text.substr(0, std::min(text.find(':'), text.find(',')));
     if (std::find(problems.begin(), problems.end(), name) == problems.end()) {
         throw InvalidArgument(not_found_message(text, problems));

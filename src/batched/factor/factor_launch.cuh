@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         const T tau = threshold_of(job.options, b, largest);
         const TeamMemory<T> memory = memory_of(lane / Lanes);
         Method::eliminate(team, rows, memory, n, tau);
-        if (team.lane() == 0) memory.raw_pair[0] = tau;  // For the results.
+        if (team.lane() == 0) memory.threshold() = tau;  // For the results.
     }
     __syncwarp();
     const WideTeam team;
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         bool active;
         const Offset b = matrix_of(m, active);
         write_outputs<Method::kind, true>(team, memory_of(m), job, more_than_info, n, b, active,
-                                          memory_of(m).raw_pair[0]);
+                                          memory_of(m).threshold());
     }
 }
 

@@ -27,11 +27,13 @@ struct TeamMemory {
     T* stage;      ///< The pivot row, by columns.
     T* stage_two;  ///< The second row of a 2 x 2 pivot.
     T* raw;        ///< The diagonal of D by position, before the threshold.
-    T* raw_pair;   ///< e21 of a 2 x 2 pivot at its first position, else 0.
+    T* raw_e21;    ///< e21 of a 2 x 2 pivot at its first position, else 0.
     int* rows;     ///< The row in each position.
     int* columns;  ///< The column in each position; LDU only.
 
     __device__ __forceinline__ T& at(int row, int column) const { return f[column * pitch + row]; }
+    /// The pivot threshold of factorisations without 2 x 2 pivots, in the place of raw_e21.
+    __device__ __forceinline__ T& threshold() const { return raw_e21[0]; }
 };
 
 /// Bytes of shared memory for the teams of a warp, or for a larger team: matrices, then arrays with
@@ -58,7 +60,7 @@ __device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int 
     mine.stage = values;
     mine.stage_two = values + threads;
     mine.raw = values + 2 * threads;
-    mine.raw_pair = values + 3 * threads;
+    mine.raw_e21 = values + 3 * threads;
     int* const indices = reinterpret_cast<int*>(memory + bytes - 2 * threads * int(sizeof(int)));
     mine.rows = indices + team * width;
     mine.columns = indices + threads + team * width;
@@ -264,9 +266,9 @@ __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory
         const T raw = memory.raw[s];
         return {raw, root == T(0) ? T(0) : raw < tau ? tau : raw, bool(isfinite(root))};
     } else {
-        const bool second = s > 0 && memory.raw_pair[s - 1] != T(0);
+        const bool second = s > 0 && memory.raw_e21[s - 1] != T(0);
         const int first = second ? s - 1 : s;
-        const T e21 = memory.raw_pair[first];
+        const T e21 = memory.raw_e21[first];
         if (e21 == T(0)) {
             const T d = memory.at(row, row);
             return {memory.raw[s], d, bool(isfinite(d))};

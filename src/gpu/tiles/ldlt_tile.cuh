@@ -200,9 +200,9 @@ struct Ldlt {
                     memory.stage_two[lane] = second_mine;
                     if (lane == p) {
                         memory.raw[s] = e.e11;
-                        memory.raw_pair[s] = e.e21;
+                        memory.raw_e21[s] = e.e21;
                         memory.raw[s + 1] = e.e22;
-                        memory.raw_pair[s + 1] = T(0);
+                        memory.raw_e21[s + 1] = T(0);
                     }
                 } else {
                     const Divisor<T> divisor(with_threshold(e.e11, tau));
@@ -210,7 +210,7 @@ struct Ldlt {
                     if (lane < n) memory.at(lane, p) = lane == p ? divisor.d : l;
                     if (lane == p) {
                         memory.raw[s] = e.e11;
-                        memory.raw_pair[s] = T(0);
+                        memory.raw_e21[s] = T(0);
                     }
                 }
                 memory.stage[lane] = mine;

@@ -140,7 +140,7 @@ class WarpLdlt {
         if (team_.lane() == p) {
             memory.rows[s] = p;
             memory.raw[s] = e11;
-            memory.raw_pair[s] = T(0);
+            memory.raw_e21[s] = T(0);
         }
         subtract(l, mine, part, p);
     }
@@ -168,9 +168,9 @@ class WarpLdlt {
             memory.rows[s] = p;
             memory.rows[s + 1] = q;
             memory.raw[s] = e.e11;
-            memory.raw_pair[s] = e.e21;
+            memory.raw_e21[s] = e.e21;
             memory.raw[s + 1] = e.e22;
-            memory.raw_pair[s + 1] = T(0);
+            memory.raw_e21[s + 1] = T(0);
         }
         subtract(l, mine, part_p, p);
         subtract(second_l, second_mine, part_q, q);

@@ -62,7 +62,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
                                                         : working_precision<T>),
       entry_offsets(where, Offset(blocks.count) + 1),
       info(where, blocks.count),
-      shifts(where, blocks.count),
+      shift_exponents(where, blocks.count),
       reciprocal_condition(where, blocks.count),
       summary(where, 1) {
     TESSERA_RUN(clear, where, summary.data(), sizeof(SetupSummary));
@@ -195,8 +195,8 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     if (direct && (rebuild || found.singular > 0)) invert(where, matrix, false, false, first);
     if (found.singular > 0) {
         TESSERA_RUN(replace_singular<T>, where,
-                    {matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
-                     summary.data()});
+                    {matrix, packed(), options.singular, info.data(), inverses(),
+                     shift_exponents.data(), summary.data()});
         fetch_summary(where);
     }
     if (rebuild) {

@@ -44,8 +44,8 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     const auto reciprocal = copy_to_host(context, state_->reciprocal_condition);
     const auto info = copy_to_host(context, state_->info);
     const auto formats = copy_to_host(context, state_->formats);
-    const auto shifts =
-        found.singular > 0 ? copy_to_host(context, state_->shifts) : std::vector<std::int8_t>();
+    const auto shift_exponents = found.singular > 0 ? copy_to_host(context, state_->shift_exponents)
+                                                    : std::vector<std::int8_t>();
 
     BlockJacobiReport report;
     report.blocks = blocks.count;
@@ -69,7 +69,8 @@ BlockJacobiReport BlockJacobi<T>::report() const {
         ++report.formats[std::size_t(all.back().format)];
         if (info[b] != 0) {
             if (report.first_singular.size() < 10) {
-                report.first_singular.push_back({Index(b), offsets[b], n, info[b], shifts[b]});
+                report.first_singular.push_back(
+                    {Index(b), offsets[b], n, info[b], shift_exponents[b]});
             }
             continue;
         }

@@ -52,7 +52,7 @@ struct BlockJacobi<T>::State {
     Buffer<T> scratch;               ///< Where not in place.
 
     Buffer<Index> info;
-    Buffer<std::int8_t> shifts;  ///< Written where a block is singular.
+    Buffer<std::int8_t> shift_exponents;  ///< Written where a block is singular.
     Buffer<T> reciprocal_condition;
     Buffer<SetupSummary> summary;
     SetupSummary found{};

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/find_entry.hpp"
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
@@ -69,7 +69,7 @@ struct InvertRoot {
 
     TESSERA_HOST_DEVICE void operator()(Offset row) const {
         const Index i = Index(row);
-        const Offset at = find_entry(matrix, i, i);
+        const Offset at = find_csr_entry(matrix, i, i);
         const T root = std::sqrt(at < 0 ? T(0) : matrix.values[at]);
         const bool good = root > T(0) && std::isfinite(root);
         faults.set(i, good ? Fault::none : Fault::not_positive);
@@ -109,7 +109,7 @@ struct CopyBlockRow {
         const Index i = Index(row);
         faults.set(i, is_full(i) ? Fault::none : Fault::not_full);
         for (Index j = blocks.first(i); j <= i; ++j) {
-            const Offset at = find_entry(matrix, i, j);
+            const Offset at = find_csr_entry(matrix, i, j);
             blocks.at(i, j) = at < 0 ? T(0) : matrix.values[at];
         }
     }

@@ -150,7 +150,7 @@ TEST(scaling, blocks_of_every_size) {
         const CsrMatrix<double> matrix =
             copy_to(there, make_csr(rows, rows, pattern, values).view());
         const SymmetricScaling<double> scaling(there, matrix.view(),
-                                               uniform_blocks(there, rows, size));
+                                               uniform_partition(there, rows, size));
         EXPECT_EQ(scaling.not_positive(), 0);
         const auto a = dense(host_copy(there, scaling.matrix()));
         for (Index b = 0; b < 3; ++b) {
@@ -211,7 +211,7 @@ TEST(scaling, matrices_that_are_not_positive) {
     // A block that is indefinite behind a positive diagonal.
     const CsrMatrix<double> matrix =
         copy_to(there, make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}}).view());
-    const SymmetricScaling<double> block(there, matrix.view(), uniform_blocks(there, 2, 2));
+    const SymmetricScaling<double> block(there, matrix.view(), uniform_partition(there, 2, 2));
     EXPECT_EQ(block.first_not_positive(), 1);
     // A diagonal entry that is missing.
     const CsrMatrix<double> missing =
@@ -222,9 +222,9 @@ TEST(scaling, matrices_that_are_not_positive) {
 TEST(scaling, blocks_that_are_not_full_are_refused) {
     const Context there = context();
     const CsrMatrix<double> matrix = copy_to(there, elasticity<double>("poisson2d:4").view());
-    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_blocks(there, 16, 2)),
+    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_partition(there, 16, 2)),
                  InvalidArgument);
-    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_blocks(there, 18, 1)),
+    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_partition(there, 18, 1)),
                  InvalidArgument);
     const CsrMatrix<double> flat = copy_to(there, make_csr<double>(1, 2, {{0}}, {{1}}).view());
     EXPECT_THROW(SymmetricScaling<double>(there, flat.view()), InvalidArgument);
@@ -237,7 +237,7 @@ TEST(scaling, update_takes_new_values) {
         const CsrMatrix<double> matrix = copy_to(there, given.view());
         SymmetricScaling<double> scaling =
             blocks ? SymmetricScaling<double>(there, matrix.view(),
-                                              uniform_blocks(there, given.rows(), 2))
+                                              uniform_partition(there, given.rows(), 2))
                    : SymmetricScaling<double>(there, matrix.view());
         const auto before = copy_to_host(host(), host_copy(there, scaling.matrix()).values());
         for (double& value : given.values().view()) value *= 4;

@@ -75,7 +75,7 @@ Problem<T> generate(const Context& cpu, Spec problem) {
             "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
     const auto found = std::ranges::find(generators, problem.name(), &Named::name);
     if (found == std::end(generators)) {
-        throw InvalidArgument(unknown_word_message("problem", problem.name(), names()));
+        throw InvalidArgument(unknown_word_message("problem", problem.name(), generator_names()));
     }
     require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
             problem.name(), ":", found->example);
@@ -85,7 +85,7 @@ Problem<T> generate(const Context& cpu, Spec problem) {
     return built;
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> generator_names() {
     std::vector<std::string> all;
     for (const Named& generator : generators) all.emplace_back(generator.name);
     return all;

@@ -29,7 +29,7 @@ void expect_in(const std::string& part, const std::string& text) {
 /// Every generator at one size, with the further options it needs.
 std::vector<std::string> all_at(const std::string& size) {
     std::vector<std::string> texts;
-    for (const std::string& name : problems::names()) {
+    for (const std::string& name : problems::generator_names()) {
         if (size == "1" && (name == "stokes" || name == "darcy")) continue;  // Without a face.
         texts.push_back(name + ":" + size + (name == "block_diagonal" ? ",4" : ""));
     }
@@ -80,7 +80,7 @@ TEST(problems, every_generator_makes_a_valid_matrix) {
 TEST(problems, wrong_texts_are_rejected_with_a_way_out) {
     expect_in("did you mean 'poisson2d'?", error_message("poison2d:10"));
     expect_in("Valid: poisson2d, poisson3d", error_message("nothing:10"));
-    for (const std::string& name : problems::names()) {
+    for (const std::string& name : problems::generator_names()) {
         SCOPED_TRACE(name);
         expect_in(name + " needs a size, for example " + name + ":", error_message(name));
         expect_in("is not within 1..",

@@ -34,10 +34,10 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
     return blocks;
 }
 
-BlockPartition uniform_blocks(const Context& context, Index rows, Index size) {
-    require(rows >= 0, "uniform_blocks: the number of rows is negative");
+BlockPartition uniform_partition(const Context& context, Index rows, Index size) {
+    require(rows >= 0, "uniform_partition: the number of rows is negative");
     require(size >= 1 && size <= largest_block_bound,
-            "uniform_blocks: the rows of a block must be within 1..64");
+            "uniform_partition: the rows of a block must be within 1..64");
     std::vector<Index> offsets;
     offsets.reserve(std::size_t(rows / size) + 2);
     for (Offset row = 0; row < rows; row += size) offsets.push_back(Index(row));

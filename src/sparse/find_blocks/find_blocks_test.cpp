@@ -291,7 +291,7 @@ TEST(find_blocks, groups) {
             }
         }
     }
-    const BlockPartition one = uniform_blocks(context(), 1, 1);
+    const BlockPartition one = uniform_partition(context(), 1, 1);
     EXPECT_THROW(group_blocks(context(), one, 0), InvalidArgument);
     EXPECT_THROW(group_blocks(context(), one, 65), InvalidArgument);
 }
@@ -299,7 +299,7 @@ TEST(find_blocks, groups) {
 TEST(find_blocks, uniform) {
     for (const Index rows : {0, 1, 31, 63, 64, 65, 200}) {
         for (Index size = 1; size <= 64; ++size) {
-            const BlockPartition blocks = uniform_blocks(context(), rows, size);
+            const BlockPartition blocks = uniform_partition(context(), rows, size);
             EXPECT_EQ(blocks.count, (rows + size - 1) / size);
             EXPECT_EQ(blocks.largest, std::min(rows, size));
             const auto offsets = copy_to_host(context(), blocks.block_offsets);
@@ -342,8 +342,8 @@ TEST(find_blocks, refuses_misuse) {
     CsrView<double> wide = square.view();
     wide.columns = 2;
     EXPECT_THROW(find_blocks(context(), wide, 4), InvalidArgument);
-    EXPECT_THROW(uniform_blocks(context(), 10, 0), InvalidArgument);
-    EXPECT_THROW(uniform_blocks(context(), 10, 65), InvalidArgument);
+    EXPECT_THROW(uniform_partition(context(), 10, 0), InvalidArgument);
+    EXPECT_THROW(uniform_partition(context(), 10, 65), InvalidArgument);
 }
 
 }  // namespace tessera::test

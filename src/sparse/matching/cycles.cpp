@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/find_entry.hpp"
+#include "base/find_csr_entry.hpp"
 #include "base/parallel.hpp"
 
 namespace tessera::matching {
@@ -12,7 +12,7 @@ namespace {
 /// s_i a_ij s_j; zero if not stored.
 template <class T>
 double scaled(const CsrView<T>& matrix, std::span<const double> scaling, Index i, Index j) {
-    const Offset k = find_entry(matrix, i, j);
+    const Offset k = find_csr_entry(matrix, i, j);
     return k < 0 ? 0. : scaling[i] * double(matrix.values[k]) * scaling[j];
 }
 

@@ -219,7 +219,8 @@ Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix,
     for (const Index block : block_sizes) {
         options.block = block;
         Arrangement next = arrange_sorted<T>(context, matrix, nonzeros, options);
-        if (block == 1 || next.statistics.read_bytes < best.statistics.read_bytes)
+        if (block == 1 ||
+            next.statistics.matrix_bytes_per_product < best.statistics.matrix_bytes_per_product)
             best = std::move(next);
     }
     if (index_bits != 16 || best.statistics.index_bits == 16) return best;

@@ -252,9 +252,9 @@ TEST(block_jacobi, refuses_misuse) {
     const Context device = context();
     const Case<double> given = make_case(random, random_blocks<double>(random, 5, 3, 3));
     const CsrMatrix<double> matrix = copy_to(device, given.matrix.view());
-    EXPECT_THROW(BlockJacobi<double>(device, matrix.view(), uniform_blocks(device, 14, 3)),
+    EXPECT_THROW(BlockJacobi<double>(device, matrix.view(), uniform_partition(device, 14, 3)),
                  InvalidArgument);
-    BlockJacobi<double> jacobi(device, matrix.view(), uniform_blocks(device, 15, 3));
+    BlockJacobi<double> jacobi(device, matrix.view(), uniform_partition(device, 15, 3));
     EXPECT_EQ(jacobi.describe(), "block_jacobi:3,blocks=uniform:3,singular=stop");
     Buffer<double> r(device, 15), z(device, 14);
     EXPECT_THROW(jacobi.apply(device, std::as_const(r).view(), z.view()), InvalidArgument);

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(singular_threads) replace_kernel(ReplaceJob<T>
     const Offset count = job.blocks.count;
     const Offset first = Offset(blockIdx.x) * singular_threads;
     const Offset own = first + threadIdx.x;
-    if (own < count) job.shifts[own] = -1;
+    if (own < count) job.shift_exponents[own] = -1;
     unsigned singular = __ballot_sync(full_warp, own < count && job.info[min(own, count - 1)] != 0);
     for (; singular != 0; singular &= singular - 1) {
         __syncwarp();  // The shifts are written, and shared memory is free again.

@@ -41,7 +41,7 @@ struct LevelGroupMemory {
         team.stage = reinterpret_cast<T*>(memory + Shape::block_bytes + 2 * Shape::matrix_bytes);
         team.stage_two = team.stage + 32;
         team.raw = team.stage + 64;
-        team.raw_pair = team.stage + 96;
+        team.raw_e21 = team.stage + 96;
         team.rows = team.columns = reinterpret_cast<int*>(team.stage + 128);
     }
 };
