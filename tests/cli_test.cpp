@@ -297,8 +297,8 @@ TEST_F(cli, convert_keeps_every_bit) {
     const auto original = problems::generate<double>(host, "elasticity2d:5");
     for (const char* name : {"a.mtx", "a.mtx.gz", "a.petsc"}) {
         ASSERT_EQ(run({"convert", "elasticity2d:5", name}).code, 0) << name;
-        io::FileFacts facts;
-        const auto back = io::read_matrix<double>(host, path(name), {}, &facts);
+        io::FileHeader header;
+        const auto back = io::read_matrix<double>(host, path(name), {}, &header);
         const auto a = original.matrix.view();
         const auto b = back.view();
         ASSERT_EQ(a.nonzeros, b.nonzeros);

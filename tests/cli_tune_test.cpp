@@ -37,7 +37,7 @@ TEST_F(cli_tune, its_command_solves_the_system) {
     const Outcome outcome = tune({"elasticity2d:12", "--bounds", "4,8,1", "--json", "t.json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const Json report = Json::parse(test::text_of(path("t.json")));
-    EXPECT_EQ(report["schema"], "tessera-tune/1");
+    EXPECT_EQ(report["schema"], "tessera-tune/2");
     EXPECT_TRUE(report["converged"]);
     const std::string command = report["command"];
     expect_contains(outcome.out, "The fastest:\n  " + command + "\n");
@@ -53,7 +53,7 @@ TEST_F(cli_tune, its_command_solves_the_system) {
     double best = std::numeric_limits<double>::infinity();
     std::string name;
     for (const Json& trial : report["trials"]) {
-        if (trial["verdict"] == "converged" && trial["total_seconds"] < best) {
+        if (trial["status"] == "converged" && trial["total_seconds"] < best) {
             best = trial["total_seconds"];
             name = trial["preconditioner"];
         }
@@ -128,7 +128,7 @@ TEST_F(cli_tune, block_ldlt_is_tried_where_block_jacobi_fails_on_a_symmetric_mat
     const Json report = Json::parse(test::text_of(path("t.json")));
     EXPECT_EQ(report["trials"][0]["preconditioner"], "jacobi");
     EXPECT_EQ(report["trials"][0]["solver"], "cg");
-    EXPECT_EQ(report["trials"][0]["verdict"], "breakdown");
+    EXPECT_EQ(report["trials"][0]["status"], "breakdown");
     EXPECT_EQ(report["trials"][1]["preconditioner"], "block_ldlt:8");
     EXPECT_EQ(ldlt_trials(report).at("sqmr"), ldlt_settings);
     expect_contains(outcome.out, " solver  ");
@@ -184,8 +184,8 @@ TEST_F(cli_tune, tries_the_same_blocks_once) {
     const Outcome again = tune({"elasticity3d:4", "--bounds", "3,4,5", "--json", "-"});
     ASSERT_EQ(again.code, 0) << again.err;
     const Json trials = Json::parse(again.out)["trials"];
-    EXPECT_EQ(trials[1]["verdict"], "same blocks as block_jacobi:3");
-    EXPECT_EQ(trials[2]["verdict"], "same blocks as block_jacobi:3");
+    EXPECT_EQ(trials[1]["status"], "same blocks as block_jacobi:3");
+    EXPECT_EQ(trials[2]["status"], "same blocks as block_jacobi:3");
 }
 
 TEST_F(cli_tune, singular_blocks_are_shifted) {
@@ -193,7 +193,7 @@ TEST_F(cli_tune, singular_blocks_are_shifted) {
         tune({singular_block_file(), "--bounds", "2", "--solver", "gmres", "--json", "-"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const Json report = Json::parse(outcome.out);
-    EXPECT_EQ(report["trials"][0]["verdict"], "singular_block");
+    EXPECT_EQ(report["trials"][0]["status"], "singular_block");
     EXPECT_EQ(report["trials"][1]["preconditioner"], "block_jacobi:2,singular=shift");
 }
 

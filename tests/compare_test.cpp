@@ -37,7 +37,7 @@ class compare : public test::ProgramTest {
     }
 };
 
-TEST_F(compare, verdicts_follow_medians_and_spreads) {
+TEST_F(compare, results_follow_medians_and_spreads) {
     const Outcome outcome = of({row("tessera", 1, 1.0, 0.01), row("tessera", 2, 1.0, 0.01),
                                 row("tessera", 3, 1.0, 0.10), row("tessera", 4, 2.0, 0.01)},
                                {row("tessera", 4, 1.0, 0.01), row("tessera", 3, 1.1, 0.15),

@@ -38,7 +38,7 @@ struct BlockJacobiOptions {
     double accuracy = 0.1;
 };
 
-/// What a setup of block Jacobi found; the facts say the same.
+/// What a setup of block Jacobi found; `statistics` holds the same.
 struct BlockJacobiReport : PreconditionerReport {
     /// Blocks stored as f64, f32, bf16, f16.
     std::array<Index, 4> formats{};
@@ -90,7 +90,7 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     const BlockJacobiOptions& options() const;
     /// The inverses as they are stored, packed (sum of size^2 values), in the memory of `context`.
     Buffer<T> copy_inverses(const Context& context) const;
-    /// Facts about the blocks, in the memory of the Context of the setup.
+    /// Statistics of the blocks, in the memory of the Context of the setup.
     struct Details {
         std::span<const Offset> offsets;  ///< Where each starts in copy_inverses; count + 1.
         std::span<const Index> info;      ///< 0, or as SingularBlock has it.

@@ -14,8 +14,8 @@ struct ReadOptions {
 
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
 
-/// What the header of a file says, and duplicates.
-struct FileFacts {
+/// The header of a matrix file, and the duplicates found.
+struct FileHeader {
     std::string format;  ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
     std::string field;   ///< "real", "integer", "pattern".
     Symmetry symmetry = Symmetry::general;
@@ -32,7 +32,7 @@ struct FileFacts {
 /// with the first bad line, also for values not finite in T and sizes the file is too short for.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
-                                     const ReadOptions& options = {}, FileFacts* facts = nullptr);
+                                     const ReadOptions& options = {}, FileHeader* header = nullptr);
 
 /// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector.
 template <class T>

@@ -55,11 +55,11 @@ class TESSERA_API Operator {
 template <class T>
 using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
 
-/// One fact of a report: text, a number, or facts in turn, which are a list where they have no
+/// An entry of a report: text, a number, or entries in turn, which are a list where they have no
 /// names.
-struct Fact {
+struct Statistic {
     std::string name;
-    std::variant<std::string, Offset, double, std::vector<Fact>> value;
+    std::variant<std::string, Offset, double, std::vector<Statistic>> value;
 };
 
 /// One block that was singular as given.
@@ -82,7 +82,7 @@ struct PreconditionerReport {
     Index first_non_finite_row = -1;            ///< Of the matrix; -1: none was found.
     bool overflow = false;    ///< A finite value is infinite in the precision asked for.
     std::string unusable;     ///< Why no solve should start with it; empty: one may.
-    std::vector<Fact> facts;  ///< Groups of facts, such as {"polynomial", {{"degree", 6}, ...}}.
+    std::vector<Statistic> statistics;  ///< Such as {"polynomial", {{"degree", 6}, ...}}.
 };
 
 /// An approximate inverse of a matrix, z = M^-1 r.

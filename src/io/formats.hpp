@@ -17,7 +17,7 @@ struct InputFile {
     std::string_view bytes;
     std::string name;  ///< For messages.
     ReadOptions options = {};
-    FileFacts* facts = nullptr;
+    FileHeader* header = nullptr;
 };
 
 bool is_matrix_market(std::string_view text);

@@ -61,7 +61,7 @@ void add_report(Json& row, const BlockLdlt<double>& ldlt) {
     row["best_sweep"] = report.best_sweep;
     row["restarts"] = report.restarts;
     row["perturbed"] = report.perturbed;
-    row["pushed"] = report.delayed;
+    row["delayed"] = report.delayed;
     row["estimated_error"] = Json::array();
     for (const double error : report.reconstruction)
         row["estimated_error"].push_back(finite(error));

@@ -197,7 +197,7 @@ double residual_ratio(Factorisation factorisation, Index n, const T* a, const T*
     return worst / (10 * n * double(std::numeric_limits<T>::epsilon()) * size);
 }
 
-/// Factors set 0 and judges some of its matrices.
+/// Factors set 0 and checks some of its matrices.
 template <class T>
 void check(FactorWork<T>& work, Factorisation factorisation, const Variant& variant, Json& row) {
     run_library(work, factorisation, variant, 0);

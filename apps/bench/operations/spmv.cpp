@@ -45,7 +45,7 @@ std::string with_block(std::string text, Index block) {
 }
 
 /// The largest sum of absolute values of a row, and the most entries of one.
-std::pair<double, Offset> row_facts(const CsrView<double>& a) {
+std::pair<double, Offset> row_sum_and_length(const CsrView<double>& a) {
     double largest = 0;
     Offset longest = 0;
     for (Index i = 0; i < a.rows; ++i) {
@@ -79,7 +79,7 @@ class MatrixRows {
           y_(context, host.rows()),
           expected_(context, host.rows()),
           blocks_(format_statistics(context, matrix_.view(), {})),
-          row_(row_facts(named.matrix.view())) {
+          row_(row_sum_and_length(named.matrix.view())) {
         fill_uniform(context, 1, x_.view());
         const CsrView<T> a = matrix_.view();
         multiply(context, a, plan_spmv(context, a), T(1), x(), T(0), expected_.view());
@@ -158,19 +158,19 @@ class MatrixRows {
         const CsrView<T> a = matrix_.view();
         const FormatOptions& options = configuration.options;
         const auto product = product_of(configuration);
-        const FormatStatistics facts = format_statistics(context_, a, options);
+        const FormatStatistics statistics = format_statistics(context_, a, options);
         spoil();
         Json line = header(text);
-        line["padding"] = facts.padding();
-        line["index_bits"] = facts.index_bits;
+        line["padding"] = statistics.padding();
+        line["index_bits"] = statistics.index_bits;
         if (options.format == MatrixFormat::csr) {
             line["implementation"] = "csr";
             line["lanes"] = configuration.lanes;
             line["chosen"] = configuration.lanes == plan_spmv(context_, a).lanes_per_row;
         }
         add_timing(line, context_, measure(context_, product, bench_.seconds),
-                   double(facts.matrix_bytes_per_product) + vector_bytes());
-        finish(result, line, options.values, facts.index_bits);
+                   double(statistics.matrix_bytes_per_product) + vector_bytes());
+        finish(result, line, options.values, statistics.index_bits);
     }
 
     /// The configuration from CSR, and new values; bytes are those of both sides, each once.

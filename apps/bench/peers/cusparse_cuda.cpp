@@ -161,9 +161,9 @@ std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>
                          Offset(slices.view().pattern.slices) + 1),
                   sell_columns(context, slices), static_cast<const T*>(slices.view().values),
                   std::move(slices), nullptr});
-    const FormatStatistics facts = sell->sliced->statistics();
+    const FormatStatistics statistics = sell->sliced->statistics();
     TESSERA_CUSPARSE(cusparseCreateSlicedEll, &sell->description, a.rows, a.columns, a.nonzeros,
-                     facts.stored_blocks, 32, sell->offsets.data(), sell->columns.data(),
+                     statistics.stored_blocks, 32, sell->offsets.data(), sell->columns.data(),
                      const_cast<T*>(sell->values), index, index, base, data_type<T>);
     add(sell, "cusparse_sell", CUSPARSE_SPMV_SELL_ALG1, false);
     for (const auto& [name, algorithm] : {std::pair{"cusparse_csr1", CUSPARSE_SPMV_CSR_ALG1},

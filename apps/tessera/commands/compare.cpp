@@ -63,11 +63,11 @@ Results read_results(const std::string& path) {
                               "writes them with --json FILE");
     }
     Results results;
-    const auto fact = [&](const char* key) {
+    const auto text_under = [&](const char* key) {
         return json.contains(key) ? text_of(json[key]) : std::string("unknown");
     };
-    results.device = fact("device");
-    results.title = fact("commit") + ", " + results.device;
+    results.device = text_under("device");
+    results.title = text_under("commit") + ", " + results.device;
     std::map<std::string, int> seen;
     for (const Json& row : json["rows"]) {
         if (!row.is_object()) throw InvalidArgument(path + ": a row is not an object");

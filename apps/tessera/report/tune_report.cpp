@@ -125,12 +125,12 @@ std::string to_json(const TuneReport& report) {
             .add("iterations", trial.solve.iterations)
             .add("runs", Offset(trial.totals.size()))
             .add("true_relative_residual", trial.solve.true_relative_residual)
-            .add("verdict", outcome_text(trial));
+            .add("status", outcome_text(trial));
         if (!trial.totals.empty()) row.add("total_seconds", trial.seconds());
         rows.push_back(row);
     }
     JsonObject object;
-    object.add("schema", "tessera-tune/1")
+    object.add("schema", "tessera-tune/2")
         .add("version", version())
         .add("commit", commit())
         .add("device", report.device)

@@ -182,9 +182,9 @@ CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuck
     }
     if (total.all > 0) matrix = sum_repeats(file, matrix, total.all);
     constexpr const char* fields[] = {"real", "integer", "pattern"};
-    if (file.facts != nullptr) {
-        *file.facts = {header.format, fields[int(header.field)], header.symmetry, header.entries,
-                       total.in_file};
+    if (file.header != nullptr) {
+        *file.header = {header.format, fields[int(header.field)], header.symmetry, header.entries,
+                        total.in_file};
     }
     return matrix;
 }

@@ -80,7 +80,7 @@ struct EntryChunk {
 
 /// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result does
 /// not depend on how the entries were cut into chunks, nor on the threads. Fills the
-/// file's facts; entries that were summed into another count as duplicates, mirror images apart.
+/// file's header; entries that were summed into another count as duplicates, mirror images apart.
 /// Throws ParseError if a sum is not finite.
 template <class T>
 CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,

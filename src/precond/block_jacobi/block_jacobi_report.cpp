@@ -11,26 +11,26 @@ namespace tessera {
 namespace {
 
 /// Statistics of the report.
-std::vector<Fact> facts_of(const BlockJacobiReport& report) {
-    std::vector<Fact> formats, decades, worst;
+std::vector<Statistic> statistics_of(const BlockJacobiReport& report) {
+    std::vector<Statistic> formats, decades, worst;
     for (std::size_t k = 0; k < report.formats.size(); ++k) {
         formats.push_back({to_string(BlockPrecision(k)), report.formats[k]});
     }
     for (const Index count : report.conditions) decades.push_back({"", count});
     for (const BlockJacobiReport::Block& block : report.worst) {
-        worst.push_back({"", std::vector<Fact>{{"block", block.block},
-                                               {"first_row", block.first_row},
-                                               {"rows", block.rows},
-                                               {"condition", block.condition},
-                                               {"format", to_string(block.format)}}});
+        worst.push_back({"", std::vector<Statistic>{{"block", block.block},
+                                                    {"first_row", block.first_row},
+                                                    {"rows", block.rows},
+                                                    {"condition", block.condition},
+                                                    {"format", to_string(block.format)}}});
     }
-    return {{"blocks", std::vector<Fact>{{"near_singular", report.near_singular},
-                                         {"stored_bytes", report.stored_bytes},
-                                         {"working_bytes", report.working_bytes},
-                                         {"rebuilds", report.rebuilds},
-                                         {"formats", std::move(formats)},
-                                         {"condition_decades", std::move(decades)},
-                                         {"worst", std::move(worst)}}}};
+    return {{"blocks", std::vector<Statistic>{{"near_singular", report.near_singular},
+                                              {"stored_bytes", report.stored_bytes},
+                                              {"working_bytes", report.working_bytes},
+                                              {"rebuilds", report.rebuilds},
+                                              {"formats", std::move(formats)},
+                                              {"condition_decades", std::move(decades)},
+                                              {"worst", std::move(worst)}}}};
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ BlockJacobiReport BlockJacobi<T>::report() const {
         return a.condition != b.condition ? a.condition > b.condition : a.block < b.block;
     });
     report.worst.assign(all.begin(), shown);
-    report.facts = facts_of(report);
+    report.statistics = statistics_of(report);
     return report;
 }
 

@@ -97,7 +97,7 @@ std::string BlockLdlt<T>::describe() const {
 template <class T>
 PreconditionerReport BlockLdlt<T>::make_report() const {
     const BlockLdltReport& found = report();
-    std::vector<Fact> reconstruction, probes;
+    std::vector<Statistic> reconstruction, probes;
     for (const double error : found.reconstruction) reconstruction.push_back({"", error});
     for (const auto stage : {BlockLdltStage::jacobi, BlockLdltStage::level,
                              BlockLdltStage::block_jacobi, BlockLdltStage::none}) {
@@ -105,29 +105,29 @@ PreconditionerReport BlockLdlt<T>::make_report() const {
         if (residual >= 0) probes.push_back({to_string(stage), residual});
     }
     PreconditionerReport report;
-    report.facts.push_back(
-        {"block_ldlt", std::vector<Fact>{{"block_rows", found.block_rows},
-                                         {"padding", found.padding},
-                                         {"pairs", found.pairs},
-                                         {"structural_rank", found.structural_rank},
-                                         {"ordering", to_string(found.ordering)},
-                                         {"levels", found.levels},
-                                         {"stored_blocks", found.stored_blocks},
-                                         {"stored_share", found.stored_share},
-                                         {"updates", found.updates},
-                                         {"bytes", found.bytes},
-                                         {"delayed", found.delayed},
-                                         {"stage", to_string(found.stage)},
-                                         {"sweeps", found.sweeps},
-                                         {"best_sweep", found.best_sweep},
-                                         {"restarts", found.restarts},
-                                         {"epsilon", found.epsilon},
-                                         {"perturbed", found.perturbed},
-                                         {"smallest_pivot", found.smallest_pivot},
-                                         {"reconstruction", std::move(reconstruction)},
-                                         {"probes", std::move(probes)},
-                                         {"probe_products", found.probe_products},
-                                         {"outcome", found.outcome}}});
+    report.statistics.push_back(
+        {"block_ldlt", std::vector<Statistic>{{"block_rows", found.block_rows},
+                                              {"padding", found.padding},
+                                              {"pairs", found.pairs},
+                                              {"structural_rank", found.structural_rank},
+                                              {"ordering", to_string(found.ordering)},
+                                              {"levels", found.levels},
+                                              {"stored_blocks", found.stored_blocks},
+                                              {"stored_share", found.stored_share},
+                                              {"updates", found.updates},
+                                              {"bytes", found.bytes},
+                                              {"delayed", found.delayed},
+                                              {"stage", to_string(found.stage)},
+                                              {"sweeps", found.sweeps},
+                                              {"best_sweep", found.best_sweep},
+                                              {"restarts", found.restarts},
+                                              {"epsilon", found.epsilon},
+                                              {"perturbed", found.perturbed},
+                                              {"smallest_pivot", found.smallest_pivot},
+                                              {"reconstruction", std::move(reconstruction)},
+                                              {"probes", std::move(probes)},
+                                              {"probe_products", found.probe_products},
+                                              {"outcome", found.outcome}}});
     return report;
 }
 

@@ -306,10 +306,11 @@ PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
                           std::to_string(found.not_positive) +
                           ") has no positive pivot, so the matrix is not positive definite";
     }
-    report.facts.push_back({"polynomial", std::vector<Fact>{{"degree", found.degree},
-                                                            {"lower", found.lower},
-                                                            {"upper", found.upper},
-                                                            {"recoveries", found.recoveries}}});
+    report.statistics.push_back(
+        {"polynomial", std::vector<Statistic>{{"degree", found.degree},
+                                              {"lower", found.lower},
+                                              {"upper", found.upper},
+                                              {"recoveries", found.recoveries}}});
     return report;
 }
 
