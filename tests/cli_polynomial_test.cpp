@@ -26,7 +26,7 @@ TEST_F(cli_polynomial, json_has_the_interval) {
     EXPECT_EQ(json["polynomial"]["recoveries"], 0);
 }
 
-TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_told) {
+TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_reported) {
     const Outcome outcome = solve({"elasticity2d:12", "--precond", "least_squares:5,bound=1.2"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expect_contains(outcome.out, "; its bound was raised ");

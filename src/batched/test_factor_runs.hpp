@@ -56,8 +56,8 @@ void expect_runs(const Method& method) {
             const auto expected = factored(where, method, batch, options);
             for (const bool in_place : {false, true}) {
                 if (fewer_run() && in_place != (threshold > T(0))) continue;
-                ThereBatch<T> device(where, batch);
-                ThereFactors<T> factors(where, batch.sizes);
+                DeviceBatch<T> device(where, batch);
+                DeviceFactors<T> factors(where, batch.sizes);
                 Buffer<T> out(where, Offset(batch.values.size()));
                 auto given = device.view();
                 auto permutations = factors.permutations();

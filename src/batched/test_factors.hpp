@@ -80,8 +80,8 @@ void factor(const Context& context, const Method& method, const batched::BatchVi
 
 /// The permutations and results of `count` matrices in the memory of a Context.
 template <class T>
-struct ThereFactors {
-    ThereFactors(const Context& context, const std::vector<Index>& sizes)
+struct DeviceFactors {
+    DeviceFactors(const Context& context, const std::vector<Index>& sizes)
         : info(context, Offset(sizes.size())),
           perturbed(context, Offset(sizes.size())),
           inertia(context, 3 * Offset(sizes.size())),
@@ -129,8 +129,8 @@ struct ThereFactors {
 template <class T>
 HostFactors<T> factored(const Context& context, const Method& method, const HostBatch<T>& batch,
                         const batched::FactorOptions<T>& options = {}, bool in_place = false) {
-    ThereBatch<T> device(context, batch);
-    ThereFactors<T> factors(context, batch.sizes);
+    DeviceBatch<T> device(context, batch);
+    DeviceFactors<T> factors(context, batch.sizes);
     Buffer<T> values(context, Offset(batch.values.size()));
     auto f = device.view();
     if (!in_place) f.values = values.data();

@@ -145,7 +145,7 @@ TEST(io, a_file_that_cannot_be_read_says_why) {
                   "binary. The file starts with '1 2 3'");
 }
 
-TEST(io, gzip_is_told_by_content) {
+TEST(io, gzip_is_recognised_by_content) {
     const std::string folder = test::scratch_folder();
     const auto matrix = test::make_csr<double>(2, 2, {{0}, {1}}, {{3}, {4}});
     write_matrix(test::host(), folder + "/a.mtx.gz", matrix.view());

@@ -182,8 +182,8 @@ template <class T>
 Solved<T> run(const Context& context, const std::string& solver, const CsrMatrix<T>& matrix,
               const std::vector<T>& b, const SolveOptions& options = {},
               const std::vector<T>& start = {}, const std::vector<T>& preconditioner = {}) {
-    const CsrMatrix<T> there = copy_to(context, matrix.view());
-    const CsrOperator<T> a(context, there.view());
+    const CsrMatrix<T> device_matrix = copy_to(context, matrix.view());
+    const CsrOperator<T> a(context, device_matrix.view());
     const Diagonal<T> m(context, preconditioner);
     const Buffer<T> right = copy_to_buffer(context, b);
     Buffer<T> x = copy_to_buffer(context, start.empty() ? std::vector<T>(b.size()) : start);

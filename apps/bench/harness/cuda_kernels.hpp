@@ -68,11 +68,11 @@ namespace paper {
 /// batched::ldu and the like for uniform batches of at most 32 rows in the given workspace; false,
 /// and nothing done, where it is that of the library.
 template <batched::Pivoting pivoting, class T>
-bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 template <batched::Pivoting pivoting, class T>
-bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 template <batched::Pivoting pivoting, class T>
-bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 
 }  // namespace paper
 

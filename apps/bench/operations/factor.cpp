@@ -48,19 +48,19 @@ template <class T>
 bool run_paper([[maybe_unused]] const Context& context,
                [[maybe_unused]] Factorisation factorisation, [[maybe_unused]] Pivoting pivoting,
                [[maybe_unused]] Workspace workspace,
-               [[maybe_unused]] const FactorArguments<T>& of) {
+               [[maybe_unused]] const FactorArguments<T>& arguments) {
 #if TESSERA_WITH_CUDA
     if (!context.on_gpu()) return false;
     const auto run = [&](auto&& fixed, auto&& bunch_kaufman, auto&& rook, auto&& full) {
         return (pivoting == Pivoting::fixed           ? fixed
                 : pivoting == Pivoting::bunch_kaufman ? bunch_kaufman
                 : pivoting == Pivoting::rook          ? rook
-                                                      : full)(context, workspace, of);
+                                                      : full)(context, workspace, arguments);
     };
     switch (factorisation) {
         case Factorisation::ldu: {
             constexpr auto partial = &paper::ldu_in<Pivoting::partial, T>;
-            if (pivoting == Pivoting::partial) return partial(context, workspace, of);
+            if (pivoting == Pivoting::partial) return partial(context, workspace, arguments);
             return run(paper::ldu_in<Pivoting::fixed, T>, partial, partial,
                        paper::ldu_in<Pivoting::full, T>);
         }

@@ -26,19 +26,22 @@ bool factor_in(const Context& context, Workspace workspace, const batched::Facto
 }
 
 template <batched::Pivoting pivoting, class T>
-bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
     return factor_in<batched::cuda::Ldu<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
+        context, workspace,
+        {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
 }
 template <batched::Pivoting pivoting, class T>
-bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
     return factor_in<batched::cuda::Llt<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
+        context, workspace,
+        {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
 }
 template <batched::Pivoting pivoting, class T>
-bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
     return factor_in<batched::cuda::Ldlt<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
+        context, workspace,
+        {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
 }
 
 }  // namespace tessera::bench::paper

@@ -91,9 +91,9 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
         throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +
                               ".msh.gz; '" + text + "' is none");
     }
-    const bool there = std::filesystem::exists(text, error);
-    const InterruptNote note((there ? "reading " : "generating ") + text);
-    if (there) {
+    const bool is_file = std::filesystem::exists(text, error);
+    const InterruptNote note((is_file ? "reading " : "generating ") + text);
+    if (is_file) {
         if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
         system.matrix =
             io::read_matrix<T>(host, text, {.allow_empty_rows = allow_empty_rows}, &system.file);

@@ -52,7 +52,7 @@ TEST(ldu, determinants) {
     for_reals([](auto real) { for_all(expect_determinants<decltype(real)>); });
 }
 
-TEST(ldu, refuses_what_is_missing) {
+TEST(ldu, rejects_what_is_missing) {
     double value = 1;
     Index row = 0;
     using View = batched::BatchView<double>;

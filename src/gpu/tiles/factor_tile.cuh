@@ -187,11 +187,11 @@ struct FastDivisor {
 /// a / d for many a, correctly rounded, except that -0 over a negative d gives -0. Faster than the
 /// compiler's division, whose slow path takes a = 0.
 template <class T>
-class Quotients {
+class CheckedDivisor {
   public:
-    __device__ __forceinline__ explicit Quotients(T d)
+    __device__ __forceinline__ explicit CheckedDivisor(T d)
         : d_(d), reciprocal_(fast_reciprocal(d)), moderate_(is_moderate(d)) {}
-    __device__ __forceinline__ T of(T a) const {
+    __device__ __forceinline__ T quotient(T a) const {
         const bool quick = moderate_ && (a == T(0) || is_moderate(a));
         return quick ? -minus_quotient(a, d_, -reciprocal_) : a / d_;
     }
@@ -210,10 +210,10 @@ class Quotients {
 /// As inverse(e) of pivot_pair.hpp; e21 is not 0.
 template <class T>
 __device__ __forceinline__ PivotPair<T> pair_inverse(const PivotPair<T>& e) {
-    const Quotients<T> by_e21(e.e21);
-    const T f1 = by_e21.of(e.e11);
-    const T f2 = by_e21.of(e.e22);
-    const T scale = Quotients<T>((f1 * f2 - T(1)) * e.e21).of(T(1));
+    const CheckedDivisor<T> by_e21(e.e21);
+    const T f1 = by_e21.quotient(e.e11);
+    const T f2 = by_e21.quotient(e.e22);
+    const T scale = CheckedDivisor<T>((f1 * f2 - T(1)) * e.e21).quotient(T(1));
     return {f2 * scale, -scale, f1 * scale};
 }
 

@@ -105,9 +105,9 @@ int orientation(CellShape shape, std::span<const Vector> points) {
                          &to = points[std::size_t(corner[e])];
             return Vector{to[0] - from[0], to[1] - from[1], to[2] - from[2]};
         };
-        const int here = orientation(edge(1), edge(2), edge(3));
-        if (here == 0 || here == -sign) return 0;
-        sign = here;
+        const int corner_sign = orientation(edge(1), edge(2), edge(3));
+        if (corner_sign == 0 || corner_sign == -sign) return 0;
+        sign = corner_sign;
     }
     return sign;
 }

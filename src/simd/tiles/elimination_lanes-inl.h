@@ -94,10 +94,10 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
                 at = hn::IfThenElse(better_i, hn::Set(di, TI(i * lanes)), at);
             }
             for (Index i = s + 1; i < n; ++i) {
-                const auto here = hn::Eq(at, hn::Set(di, TI(i * lanes)));
-                hn::Store(hn::VecFromMask(d, hn::RebindMask(d, here)), d, moved + i * lanes);
+                const auto is_match = hn::Eq(at, hn::Set(di, TI(i * lanes)));
+                hn::Store(hn::VecFromMask(d, hn::RebindMask(d, is_match)), d, moved + i * lanes);
                 const auto row = hn::Load(di, rows + i * lanes);
-                hn::Store(hn::IfThenElse(here, first, row), di, rows + i * lanes);
+                hn::Store(hn::IfThenElse(is_match, first, row), di, rows + i * lanes);
             }
             hn::Store(original, di, rows + s * lanes);
         }

@@ -48,13 +48,13 @@ TEST(find_blocks, reference_by_hand) {
 
 TEST(find_blocks, random_patterns_small) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (int round = 0; round < (fewer_run() ? 50 : 3000); ++round) {
         const Index rows = Index(random() % 200);
         const Index longest = 1 + Index(random() % 100);
         const Index bound = 1 + Index(random() % 64);
         const Pattern pattern = random_pattern(random, rows, longest);
-        expect_reference(there, pattern, bound,
+        expect_reference(device, pattern, bound,
                          random() % 4 != 0 ? Blocking::supervariable : Blocking::natural);
         if (HasFatalFailure()) return;
     }
@@ -62,13 +62,13 @@ TEST(find_blocks, random_patterns_small) {
 
 TEST(find_blocks, random_patterns_over_many_chunks) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (int round = 0; round < (fewer_run() ? 3 : 60); ++round) {
         const Index rows = 900 + Index(random() % 40000);
         const Index longest = 1 + Index(random() % 100);
         const Index bound = 1 + Index(random() % 64);
         const Pattern pattern = random_pattern(random, rows, longest);
-        expect_reference(there, pattern, bound,
+        expect_reference(device, pattern, bound,
                          random() % 4 != 0 ? Blocking::supervariable : Blocking::natural);
         if (HasFatalFailure()) return;
     }
@@ -250,7 +250,7 @@ TEST(find_blocks, rows_that_differ_in_one_column) {
 
 TEST(find_blocks, entry_offsets) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index count : {0, 1, 2, 7, 1000, 5000}) {
         std::vector<Index> starts{0};
         std::vector<Offset> expected{0};
@@ -259,17 +259,17 @@ TEST(find_blocks, entry_offsets) {
             starts.push_back(starts.back() + size);
             expected.push_back(expected.back() + Offset(size) * size);
         }
-        const BlockPartition blocks = blocks_from_offsets(there, starts.back(), starts);
-        Buffer<Offset> found(there, Offset(count) + 1);
-        block_entry_offsets(there, blocks, found.view());
-        EXPECT_EQ(copy_to_host(there, found), expected);
+        const BlockPartition blocks = blocks_from_offsets(device, starts.back(), starts);
+        Buffer<Offset> found(device, Offset(count) + 1);
+        block_entry_offsets(device, blocks, found.view());
+        EXPECT_EQ(copy_to_host(device, found), expected);
     }
 }
 
 TEST(find_blocks, groups) {
-    const auto groups = [](const Context& there, const std::vector<Index>& offsets, Index rows) {
-        const BlockPartition blocks = blocks_from_offsets(there, offsets.back(), offsets);
-        return copy_to_host(there, group_blocks(there, blocks, rows));
+    const auto groups = [](const Context& device, const std::vector<Index>& offsets, Index rows) {
+        const BlockPartition blocks = blocks_from_offsets(device, offsets.back(), offsets);
+        return copy_to_host(device, group_blocks(device, blocks, rows));
     };
     EXPECT_EQ(groups(context(), {0, 3, 4, 20, 40, 41}, 8), (std::vector<Index>{0, 2, 3, 4, 5}));
     EXPECT_EQ(groups(context(), {0, 3, 4, 20, 40, 41}, 64), (std::vector<Index>{0, 5}));
@@ -286,8 +286,8 @@ TEST(find_blocks, groups) {
         }
         for (const Index rows : {1, 2, 31, 32, 33, 63, 64, 1 + Index(random() % 64)}) {
             const auto expected = reference::group_blocks(offsets, rows);
-            for (const Context& there : contexts) {
-                ASSERT_EQ(groups(there, offsets, rows), expected) << count << " blocks, " << rows;
+            for (const Context& device : contexts) {
+                ASSERT_EQ(groups(device, offsets, rows), expected) << count << " blocks, " << rows;
             }
         }
     }
@@ -335,7 +335,7 @@ TEST(find_blocks, given_offsets) {
     EXPECT_NE(message(4, {0, 2}).find("end at row 2"), std::string::npos);
 }
 
-TEST(find_blocks, refuses_misuse) {
+TEST(find_blocks, rejects_misuse) {
     const CsrMatrix<double> square = copy_to(context(), matrix_of({{0}}).view());
     EXPECT_THROW(find_blocks(context(), square.view(), 0), InvalidArgument);
     EXPECT_THROW(find_blocks(context(), square.view(), 65), InvalidArgument);

@@ -64,14 +64,14 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     unsigned different = 0;  // Bit t: this lane sees a difference in the group's row t.
 #pragma unroll 4
     for (int t = 0; t < Lanes; ++t) {
-        Index here[Depth];
+        Index current[Depth];
         read(__shfl_sync(full_warp, row.begin, group + t),
-             __shfl_sync(full_warp, length, group + t), here);
+             __shfl_sync(full_warp, length, group + t), current);
         Index changed = 0;
 #pragma unroll
         for (int d = 0; d < Depth; ++d) {
-            changed |= here[d] ^ before[d];
-            before[d] = here[d];
+            changed |= current[d] ^ before[d];
+            before[d] = current[d];
         }
         if (changed != 0) different |= 1u << t;
     }
@@ -115,9 +115,9 @@ __device__ bool quads_differ(const Index* columns, int first, int rows, int leng
         bool different = false;
         if (q < rows * stride) {
             const int4 before = quads[q];
-            const int4 here = quads[q + stride];
-            different = ((before.x ^ here.x) | (before.y ^ here.y) | (before.z ^ here.z) |
-                         (before.w ^ here.w)) != 0;
+            const int4 current = quads[q + stride];
+            different = ((before.x ^ current.x) | (before.y ^ current.y) | (before.z ^ current.z) |
+                         (before.w ^ current.w)) != 0;
         }
         const unsigned word = __ballot_sync(full_warp, different);
         if (lane == k) differ = word;
@@ -225,12 +225,12 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const Index* const staged = stage_columns(
             columns + from, columns + to, stages + warp * (4 * capacity + 128), copies, phase);
         // Adjacent rows have equal lengths, since each has that of the row before.
-        const int rows_here = __popc(int(fitting));
-        const bool adjacent = 32 - __clz(int(fitting)) - row == rows_here;
+        const int row_count = __popc(int(fitting));
+        const bool adjacent = 32 - __clz(int(fitting)) - row == row_count;
         const int length = __shfl_sync(full_warp, int(end - begin), row);
         if (adjacent && length % 4 == 0 && length <= 4 * max_quads &&
             reinterpret_cast<unsigned long long>(staged) % 16 == 0) {
-            start |= quads_differ(staged, row, rows_here, length);
+            start |= quads_differ(staged, row, row_count, length);
             continue;
         }
         start |= rows_differ<Lanes>(

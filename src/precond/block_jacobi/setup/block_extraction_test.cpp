@@ -216,25 +216,25 @@ TEST(block_extraction, nearly_full_blocks) {
                 remove_entry(fewer, middle, n, i, j);
                 return make_case(random, fewer, 0);
             };
-            const Index before = 0, behind = rows - 1;
+            const Index first = 0, last = rows - 1;
             // Entries of one row are as many, and those at one end are the block's.
             Case<T> given = without(n / 2, 0);
-            move_entry(given, start + n / 2, start, before);
+            move_entry(given, start + n / 2, start, first);
             expect_inverted(context(), given);
             given = without(n / 2, n - 1);
-            move_entry(given, start + n / 2, start + n - 1, behind);
+            move_entry(given, start + n / 2, start + n - 1, last);
             expect_inverted(context(), given);
             // Two rows together have as many.
             given = without(1, 1);
-            move_entry(given, start + 2, before, before);
+            move_entry(given, start + 2, first, first);
             expect_inverted(context(), given);
             given = without(n - 1, 0);
-            move_entry(given, start + n - 2, behind, behind);
+            move_entry(given, start + n - 2, last, last);
             expect_inverted(context(), given);
             // One is missing; one too many at the very beginning, so that all others are moved.
             expect_inverted(context(), without(n / 2, n / 2));
             given = make_case(random, blocks, 0);
-            move_entry(given, 0, behind, behind);
+            move_entry(given, 0, last, last);
             expect_inverted(context(), given);
         }
     });
