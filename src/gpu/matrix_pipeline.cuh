@@ -255,13 +255,13 @@ bool fits_pipeline(const batched::BatchView<T>& a) {
 /// launch(std::integral_constant<int, n>()) for 1 <= n <= 32; false where n is not compiled.
 template <class Launch>
 bool with_compiled_size(int n, Launch&& launch) {
-    bool found = false;
+    bool launched = false;
     for_compiled_sizes<1, 32>([&](auto size) {
         if (n != size()) return;
         launch(size);
-        found = true;
+        launched = true;
     });
-    return found;
+    return launched;
 }
 
 /// Launches a kernel made of for_tiles with `vectors` of the `Vectors` vectors a matrix, in as many

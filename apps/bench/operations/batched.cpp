@@ -190,10 +190,10 @@ class Study {
     Json predict(const Shape& shape, const Implementation<T>& implementation) const {
         double total = 0;
         for (const Index size : shape.sizes) {
-            const auto found =
+            const auto entry =
                 uniform_.find({implementation.op, implementation.name, size, shape.batch});
-            if (found == uniform_.end()) return nullptr;
-            total += found->second;
+            if (entry == uniform_.end()) return nullptr;
+            total += entry->second;
         }
         return total;
     }
@@ -278,27 +278,28 @@ std::vector<int> parse_sizes(const std::string& text) {
                                "' is no list of sizes; write 4,8,16-32 with sizes of 1.." +
                                std::to_string(batched::largest_size));
     };
-    std::size_t at = 0;
+    std::size_t position = 0;
     const auto number = [&] {
         int value = 0;
-        const std::size_t start = at;
-        while (at < text.size() && text[at] >= '0' && text[at] <= '9' && value < 1000) {
-            value = 10 * value + (text[at++] - '0');
+        const std::size_t start = position;
+        while (position < text.size() && text[position] >= '0' && text[position] <= '9' &&
+               value < 1000) {
+            value = 10 * value + (text[position++] - '0');
         }
-        if (at == start || value < 1 || value > batched::largest_size) throw fail();
+        if (position == start || value < 1 || value > batched::largest_size) throw fail();
         return value;
     };
     while (true) {
         const int first = number();
         int last = first;
-        if (at < text.size() && text[at] == '-') {
-            ++at;
+        if (position < text.size() && text[position] == '-') {
+            ++position;
             last = number();
         }
         if (last < first) throw fail();
         for (int n = first; n <= last; ++n) sizes.push_back(n);
-        if (at == text.size()) break;
-        if (text[at++] != ',') throw fail();
+        if (position == text.size()) break;
+        if (text[position++] != ',') throw fail();
     }
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());

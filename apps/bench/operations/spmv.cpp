@@ -195,11 +195,11 @@ class MatrixRows {
 
     /// The result is compared with the product of the CSR matrix.
     void finish(Json& result, Json& line, ValueFormat values, int index_bits) {
-        const auto found = copy_to_host(context_, y_);
+        const auto computed = copy_to_host(context_, y_);
         const auto expected = copy_to_host(context_, expected_);
         double error = 0;
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            const double difference = std::abs(double(found[i]) - double(expected[i]));
+        for (std::size_t i = 0; i < computed.size(); ++i) {
+            const double difference = std::abs(double(computed[i]) - double(expected[i]));
             error = difference <= error ? error : difference;  // NaN stays.
         }
         const double bound =

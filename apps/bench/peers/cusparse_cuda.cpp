@@ -86,11 +86,11 @@ Buffer<int> sell_columns(const Context& context, const SlicedMatrix<T>& matrix) 
     const auto lengths = on_host(context, a.row_lengths, Offset(a.slices) * a.slice_height);
     auto columns = on_host(context, a.block_columns, matrix.statistics().stored_blocks);
     for (Index s = 0; s < a.slices; ++s) {
-        for (Offset at = offsets[std::size_t(s)]; at < offsets[std::size_t(s) + 1]; ++at) {
-            const Offset k = (at - offsets[std::size_t(s)]) / a.slice_height;
-            const Offset lane = (at - offsets[std::size_t(s)]) % a.slice_height;
+        for (Offset entry = offsets[std::size_t(s)]; entry < offsets[std::size_t(s) + 1]; ++entry) {
+            const Offset k = (entry - offsets[std::size_t(s)]) / a.slice_height;
+            const Offset lane = (entry - offsets[std::size_t(s)]) % a.slice_height;
             if (k >= lengths[std::size_t(s * Offset(a.slice_height) + lane)]) {
-                columns[std::size_t(at)] = -1;
+                columns[std::size_t(entry)] = -1;
             }
         }
     }

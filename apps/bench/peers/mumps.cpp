@@ -17,9 +17,9 @@ namespace {
 constexpr double most_operations = 2e12;
 
 const SharedLibrary& library() {
-    static const SharedLibrary found("MUMPS", {"libdmumps_seq-5.8.so", "libdmumps_seq-5.7.so",
-                                               "libdmumps_seq-5.6.so", "libdmumps_seq-5.5.so"});
-    return found;
+    static const SharedLibrary library("MUMPS", {"libdmumps_seq-5.8.so", "libdmumps_seq-5.7.so",
+                                                 "libdmumps_seq-5.6.so", "libdmumps_seq-5.5.so"});
+    return library;
 }
 
 /// An instance of the sequential library for symmetric indefinite matrices.

@@ -126,13 +126,13 @@ int compare(const CompareArguments& arguments) {
     std::vector<Pair> pairs;
     std::vector<const Row*> only_before, only_after;
     for (const Row& row : after.rows) {
-        const auto found = known.find(row.name);
-        if (found == known.end()) {
+        const auto entry = known.find(row.name);
+        if (entry == known.end()) {
             only_after.push_back(&row);
             continue;
         }
-        pairs.push_back({compare_rows(*found->second, row), found->second, &row});
-        known.erase(found);
+        pairs.push_back({compare_rows(*entry->second, row), entry->second, &row});
+        known.erase(entry);
     }
     for (const Row& row : before.rows) {
         if (known.contains(row.name)) only_before.push_back(&row);

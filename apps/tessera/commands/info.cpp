@@ -292,9 +292,9 @@ int info(const InfoArguments& arguments) {
         std::filesystem::is_regular_file(arguments.matrix, error)) {
         return mesh_info(arguments);
     }
-    const MatrixInfo found = gather(arguments);
-    if (!arguments.json.empty()) write_text(arguments.json, to_json(found));
-    if (arguments.json != "-") write_text("-", to_table(found));
+    const MatrixInfo info = gather(arguments);
+    if (!arguments.json.empty()) write_text(arguments.json, to_json(info));
+    if (arguments.json != "-") write_text("-", to_table(info));
     return exit_converged;
 }
 

@@ -144,14 +144,14 @@ class Tuning {
         const double setup = clock.seconds();
         if (trial.totals.empty()) {
             trial.setup = setup;
-            const PreconditionerReport found = preconditioner->report();
-            trial.blocks = found.blocks;
-            trial.largest_block = found.largest_block;
-            if (found.partition != nullptr) {
-                trial.block_offsets = copy_to_host(context_, found.partition->block_offsets);
+            const PreconditionerReport setup_report = preconditioner->report();
+            trial.blocks = setup_report.blocks;
+            trial.largest_block = setup_report.largest_block;
+            if (setup_report.partition != nullptr) {
+                trial.block_offsets = copy_to_host(context_, setup_report.partition->block_offsets);
             }
             if (find_same(trial)) return;
-            if (!found.unusable.empty()) {
+            if (!setup_report.unusable.empty()) {
                 trial.solve.status = Status::singular_block;
                 return;
             }
@@ -169,9 +169,9 @@ class Tuning {
             return !other.totals.empty() && !trial.block_offsets.empty() &&
                    other.block_offsets == trial.block_offsets && other.storage == trial.storage;
         };
-        const auto found = std::ranges::find_if(trials_, same);
-        if (found == trials_.end()) return false;
-        trial.same_as = found->preconditioner;
+        const auto earlier = std::ranges::find_if(trials_, same);
+        if (earlier == trials_.end()) return false;
+        trial.same_as = earlier->preconditioner;
         return true;
     }
 
@@ -289,18 +289,18 @@ class Tuning {
     }
 
     void report() {
-        TuneReport found{given_,
-                         system_.name,
-                         rows_,
-                         nonzeros_,
-                         context_.description(),
-                         arguments_.seconds,
-                         clock_.seconds(),
-                         trials_,
-                         untried_,
-                         interrupted()};
-        if (!given_.json.empty()) write_text(given_.json, to_json(found));
-        if (!given_.quiet && given_.json != "-") write_text("-", to_table(found));
+        TuneReport result{given_,
+                          system_.name,
+                          rows_,
+                          nonzeros_,
+                          context_.description(),
+                          arguments_.seconds,
+                          clock_.seconds(),
+                          trials_,
+                          untried_,
+                          interrupted()};
+        if (!given_.json.empty()) write_text(given_.json, to_json(result));
+        if (!given_.quiet && given_.json != "-") write_text("-", to_table(result));
     }
 
     const TuneArguments& arguments_;

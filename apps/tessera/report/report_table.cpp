@@ -165,18 +165,18 @@ std::string to_table(const RunReport& report) {
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report));
     const Json statistics = to_json(report.setup.statistics);
-    for (const auto& [group, found] : statistics.items()) {
+    for (const auto& [group, entries] : statistics.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {
-            line("stored blocks", block_precision_text(found));
-            line("conditions", condition_text(found));
+            line("stored blocks", block_precision_text(entries));
+            line("conditions", condition_text(entries));
         } else if (group == "polynomial") {
-            line("polynomial", polynomial_text(found));
+            line("polynomial", polynomial_text(entries));
         } else if (group == "block_ldlt") {
-            line("factor", factor_text(found));
-            line("stage", stage_text(found));
-            line("safeguard", found["outcome"]);
+            line("factor", factor_text(entries));
+            line("stage", stage_text(entries));
+            line("safeguard", entries["outcome"]);
         } else {
-            line(group.c_str(), plain_text(found));
+            line(group.c_str(), plain_text(entries));
         }
     }
     line("device", report.device);

@@ -36,12 +36,12 @@ DiagonalStatistics find_diagonal(const CsrView<T>& matrix) {
     for (Index i = 0; i < std::min(matrix.rows, matrix.columns); ++i) {
         const Index* const begin = matrix.column_indices + matrix.row_offsets[i];
         const Index* const end = matrix.column_indices + matrix.row_offsets[i + 1];
-        const Index* const found = std::lower_bound(begin, end, i);
-        if (found == end || *found != i) {
+        const Index* const entry = std::lower_bound(begin, end, i);
+        if (entry == end || *entry != i) {
             ++result.missing;
             continue;
         }
-        const T value = matrix.values[found - matrix.column_indices];
+        const T value = matrix.values[entry - matrix.column_indices];
         result.zero += value == T(0);
         result.negative += value < T(0);
     }

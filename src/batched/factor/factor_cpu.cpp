@@ -50,12 +50,12 @@ HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, I
     if (pivoting == Pivoting::fixed) return;
     Index r = s;
     if (pivoting == Pivoting::full) {
-        const auto found = largest_of_rest(d, m, s, true, p, q);
-        r = found.row;
-        swap_columns(d, m, s, found.column);
+        const auto largest = largest_of_rest(d, m, s, true, p, q);
+        r = largest.row;
+        swap_columns(d, m, s, largest.column);
         const Index column = q[s];
-        q[s] = q[found.column];
-        q[found.column] = column;
+        q[s] = q[largest.column];
+        q[largest.column] = column;
     } else {
         r = largest_in_column(d, m, s, s, -1, p).position;
     }
@@ -222,11 +222,11 @@ HWY_INLINE PivotChoice choose_complete(D d, const Square<T>& m, Index s, T tau, 
         }
     }
     if (s + 1 == m.n) return {r};
-    const auto found = largest_of_rest(d, m, s, false, p, p);
-    const T mu0 = found.size;
+    const auto largest = largest_of_rest(d, m, s, false, p, p);
+    const T mu0 = largest.size;
     const bool pair = mu1 < pivot_alpha<T> * mu0 && (mu0 >= tau || mu1 >= tau) &&
-                      has_reciprocal(mu0) && found.row != found.column;
-    return pair ? PivotChoice{found.row, found.column} : PivotChoice{r};
+                      has_reciprocal(mu0) && largest.row != largest.column;
+    return pair ? PivotChoice{largest.row, largest.column} : PivotChoice{r};
 }
 
 template <class D, class T>

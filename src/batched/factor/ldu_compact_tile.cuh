@@ -206,9 +206,9 @@ class CompactLdu {
         bool any = false;
 #pragma unroll
         for (int k = each - 1; k >= 0; --k) {
-            const bool found = fabs(entries[k]) == pivot.largest;
-            packed = found ? offsets[k] << 8 | unsigned(lane() * each + k) : packed;
-            any = any || found;
+            const bool is_largest = fabs(entries[k]) == pivot.largest;
+            packed = is_largest ? offsets[k] << 8 | unsigned(lane() * each + k) : packed;
+            any = any || is_largest;
         }
         const int finder = first_lane(__ballot_sync(full_warp, any) & team_mask_);
         packed = __shfl_sync(full_warp, packed, finder);

@@ -192,13 +192,13 @@ struct UnrolledLdu {
 #pragma unroll
         for (int j = 0; j < n; ++j) {
             const T own = a[k + n * j];
-            T found = own;
+            T pivot_value = own;
 #pragma unroll
             for (int i = k + 1; i < n; ++i) {
-                found = is_chosen[i] ? a[i + n * j] : found;
+                pivot_value = is_chosen[i] ? a[i + n * j] : pivot_value;
                 a[i + n * j] = is_chosen[i] ? own : a[i + n * j];
             }
-            a[k + n * j] = found;
+            a[k + n * j] = pivot_value;
         }
     }
 };

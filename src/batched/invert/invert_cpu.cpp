@@ -168,12 +168,12 @@ HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
     const Index n = set.n;
     const Index rows = (n + lanes - 1) / lanes * lanes;
     const Index columns = (rows + panel_columns - 1) / panel_columns * panel_columns;
-    T* at = set.scratch;
-    SingleMatrix<T> m{n, rows, columns, at, nullptr, nullptr, nullptr, nullptr};
-    m.multipliers = (at += rows * columns);
-    m.pivoted = (at += rows * panel_width);
-    m.mask = (at += rows);
-    m.pivot_rows = at + rows;
+    T* next_free = set.scratch;
+    SingleMatrix<T> m{n, rows, columns, next_free, nullptr, nullptr, nullptr, nullptr};
+    m.multipliers = (next_free += rows * columns);
+    m.pivoted = (next_free += rows * panel_width);
+    m.mask = (next_free += rows);
+    m.pivot_rows = next_free + rows;
     load_single(d, m, set.a[b], set.a_leading_dimension, set.row_major());
     const auto norm = [&] HWY_ATTR {
         return hn::GetLane(hn::MaxOfLanes(d, row_sum_norm(d, rows / lanes, n, m.a)));

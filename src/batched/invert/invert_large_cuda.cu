@@ -97,9 +97,9 @@ __device__ __forceinline__ int find_pivot_row(const SharedState<T, Columns>& sha
             key = max(key, (high_word(shared.column[row]) & bits) | unsigned(127 - row));
         }
     }
-    const int found = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
-    if (found % 32 == lane) chosen |= 1u << (found / 32);
-    return found;
+    const int pivot_row = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
+    if (pivot_row % 32 == lane) chosen |= 1u << (pivot_row / 32);
+    return pivot_row;
 }
 
 /// Writes the pivot column of step k, held in register j, to shared memory.

@@ -84,17 +84,17 @@ class WarpLdlt {
 #pragma unroll
         for (int bits = k; bits < lanes; bits *= 2) rows |= rows >> bits;
         const int r = __ffs(int(rows)) - 1;
-        unsigned found = 0;  // Bit k g + e: column g columns + e.
+        unsigned matches = 0;  // Bit k g + e: column g columns + e.
 #pragma unroll
         for (int g = 0; g < lanes / k; ++g) {
 #pragma unroll
             for (int e = 0; e < columns; ++e) {
-                found |= (votes[e] >> (k * g + r) & 1) << (k * g + e);
+                matches |= (votes[e] >> (k * g + r) & 1) << (k * g + e);
             }
         }
-        found &= ~(1u << (r / columns * k + r % columns));
-        if (found == 0) return pivot;
-        const int bit = __ffs(int(found)) - 1;
+        matches &= ~(1u << (r / columns * k + r % columns));
+        if (matches == 0) return pivot;
+        const int bit = __ffs(int(matches)) - 1;
         const int c = bit / k * columns + bit % k;
         return {r < c ? r : c, r < c ? c : r};
     }

@@ -160,9 +160,9 @@ class GmshMeshBuilder {
 
     std::string name_of(int dimensions, int tag) const {
         constexpr const char* kinds[] = {"point", "curve", "surface", "volume"};
-        const auto found = file_.group_names.find(std::pair(dimensions, tag));
-        const bool named = found != file_.group_names.end() && !found->second.name.empty();
-        return named ? found->second.name : concat(kinds[dimensions], tag);
+        const auto entry = file_.group_names.find(std::pair(dimensions, tag));
+        const bool named = entry != file_.group_names.end() && !entry->second.name.empty();
+        return named ? entry->second.name : concat(kinds[dimensions], tag);
     }
 
     /// visit(shape, elements of the file, nodes in the mesh).

@@ -172,8 +172,8 @@ class GmshReader : GmshInput {
 
     CellShape shape() {
         const int type = integer("the type of an element");
-        const auto found = std::ranges::find(gmsh_types, type);
-        if (found != std::end(gmsh_types)) return CellShape(found - gmsh_types);
+        const auto position = std::ranges::find(gmsh_types, type);
+        if (position != std::end(gmsh_types)) return CellShape(position - gmsh_types);
         reject("element type ", type,
                type == 6   ? " (prism)"
                : type == 7 ? " (pyramid)"
@@ -186,10 +186,10 @@ class GmshReader : GmshInput {
 
     /// The index of an entity, which is added where it is new.
     Index entity(int dimensions, int tag) {
-        const auto [found, is_new] =
+        const auto [entry, is_new] =
             entity_numbers_.try_emplace(std::pair(dimensions, tag), Index(file_.entities.size()));
         if (is_new) file_.entities.push_back({dimensions, tag, {}, false});
-        return found->second;
+        return entry->second;
     }
 
     void read_format() {
@@ -241,11 +241,11 @@ class GmshReader : GmshInput {
         for (Offset k = 0; k < count; ++k) {
             const int dimensions = int(text_integer("the dimension of a group", 0, 3));
             const int tag = int(text_integer("the tag of a group", 0, max_int));
-            const GmshLocation at = location();
+            const GmshLocation start = location();
             const std::string_view quoted = rest_of_line();
             expect(quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"',
                    "expected a name in quotes, found ", Quoted{quoted});
-            const GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), at};
+            const GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), start};
             expect(file_.group_names.emplace(std::pair(dimensions, tag), name).second,
                    "the group of dimension ", dimensions, " with the tag ", tag, " has two names");
         }
@@ -301,9 +301,9 @@ class GmshReader : GmshInput {
         const Offset claimed = size(("the number of " + what).c_str());
         size("the least tag");
         size("the greatest tag");
-        Offset found = 0;
-        for (Offset block = 0; block < blocks; ++block) found += read_block();
-        expect(found == claimed, "the blocks hold ", found, " ", what, ", the section claims ",
+        Offset total = 0;
+        for (Offset block = 0; block < blocks; ++block) total += read_block();
+        expect(total == claimed, "the blocks hold ", total, " ", what, ", the section claims ",
                claimed);
     }
 
@@ -343,10 +343,10 @@ class GmshReader : GmshInput {
         }
     }
 
-    void add_element(CellShape shape, Offset tag, GmshLocation at, Index entity) {
+    void add_element(CellShape shape, Offset tag, GmshLocation start, Index entity) {
         GmshElements& elements = file_.elements[int(shape)];
         elements.tags.push_back(tag);
-        elements.locations.push_back(at);
+        elements.locations.push_back(start);
         elements.entities.push_back(entity);
         for (int c = 0; c < corners(shape); ++c) {
             elements.nodes.push_back(this->tag("the tag of a node"));
@@ -370,7 +370,7 @@ class GmshReader : GmshInput {
 
     /// The first tag of an element is that of its physical group, 0 for none.
     void read_element_22(CellShape shape, Offset tag, Offset tags) {
-        const GmshLocation at = location();
+        const GmshLocation start = location();
         int group = 0;
         for (Offset t = 0; t < tags; ++t) {
             const int number = integer("a tag of an element");
@@ -379,7 +379,7 @@ class GmshReader : GmshInput {
         expect(group != min_int, "the tag of a group is too small");
         const Index owner = entity(dimensions(shape), group);
         if (group != 0) file_.entities[std::size_t(owner)].groups = {group};
-        add_element(shape, tag, at, owner);
+        add_element(shape, tag, start, owner);
     }
 
     void read_elements_22() {

@@ -104,9 +104,9 @@ Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks
     Index* const columns = matrix.column_indices().data();
     T* const values = matrix.values().data();
     each_entry([&](const Entry<T>& entry) {
-        const Offset at = next[std::size_t(entry.row - first)]++;
-        columns[at] = entry.column;
-        values[at] = entry.value;
+        const Offset position = next[std::size_t(entry.row - first)]++;
+        columns[position] = entry.column;
+        values[position] = entry.value;
     });
     Repeats repeats;
     std::vector<std::tuple<Index, Offset, T>> scratch;
@@ -130,13 +130,13 @@ template <class T>
 CsrMatrix<T> sum_repeats(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
     CsrMatrix<T> to(file.cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
     const CsrView<T> source = from.view();
-    Offset at = 0;
+    Offset position = 0;
     for (Index i = 0; i < source.rows; ++i) {
-        to.row_offsets().data()[i] = at;
+        to.row_offsets().data()[i] = position;
         for (Offset k = source.row_offsets[i]; k < source.row_offsets[i + 1]; ++k) {
             const Index column = source.column_indices[k];
             if (k > source.row_offsets[i] && column == source.column_indices[k - 1]) {
-                T& sum = to.values().data()[at - 1];
+                T& sum = to.values().data()[position - 1];
                 sum += source.values[k];
                 if (!std::isfinite(sum)) {
                     throw ParseError(file.name, 0,
@@ -145,11 +145,11 @@ CsrMatrix<T> sum_repeats(const InputFile& file, CsrMatrix<T>& from, Offset repea
                 }
                 continue;
             }
-            to.column_indices().data()[at] = column;
-            to.values().data()[at++] = source.values[k];
+            to.column_indices().data()[position] = column;
+            to.values().data()[position++] = source.values[k];
         }
     }
-    to.row_offsets().data()[source.rows] = at;
+    to.row_offsets().data()[source.rows] = position;
     return to;
 }
 
@@ -208,9 +208,9 @@ CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
     const bool triangle = header.symmetry != Symmetry::general;
     const int skipped = header.symmetry == Symmetry::skew_symmetric ? 1 : 0;
     for (Index line = 0; line < lines; ++line) {
-        for (Index at = triangle ? line + skipped : 0; at < length; ++at, ++value) {
+        for (Index k = triangle ? line + skipped : 0; k < length; ++k, ++value) {
             if (*value == 0) continue;
-            const Entry<T> entry{by_rows ? line : at, by_rows ? at : line, *value};
+            const Entry<T> entry{by_rows ? line : k, by_rows ? k : line, *value};
             out = put_entry(out, entry, header.symmetry);
         }
     }

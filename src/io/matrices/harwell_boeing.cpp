@@ -221,9 +221,9 @@ void parse_type(std::string_view line, BoeingHeader& header) {
 /// The formats in a line, by their parentheses.
 void parse_formats(std::string_view line, BoeingHeader& header) {
     const std::size_t needed = header.field == Field::pattern ? 2 : 3;
-    std::size_t at = 0;
+    std::size_t position = 0;
     for (std::size_t k = 0; k < needed; ++k) {
-        const std::size_t begin = line.find('(', at);
+        const std::size_t begin = line.find('(', position);
         int depth = 0;
         std::size_t end = begin;
         while (end < line.size()) {
@@ -234,7 +234,7 @@ void parse_formats(std::string_view line, BoeingHeader& header) {
         expect(begin != std::string_view::npos && depth == 0, "expected ", needed,
                " formats such as (13I6), found ", Quoted{trimmed(line)});
         header.formats[k] = line.substr(begin, end - begin);
-        at = end;
+        position = end;
     }
 }
 

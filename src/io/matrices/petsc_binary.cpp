@@ -95,20 +95,20 @@ std::vector<Entry<T>> sparse_entries(std::string_view bytes, const PetscHeader& 
     const char* const values = columns + 4 * header.entries;
     std::vector<Entry<T>> entries;
     entries.reserve(std::size_t(header.entries));
-    Offset at = 0;
+    Offset position = 0;
     for (Index i = 0; i < header.rows; ++i) {
         const Offset length = load<std::int32_t>(lengths, i);
-        expect(length >= 0 && at + length <= header.entries, "the length ", length, " of row ", i,
-               " does not fit ", header.entries, " nonzeros");
-        for (const Offset end = at + length; at < end; ++at) {
-            const Index column = load<std::int32_t>(columns, at);
+        expect(length >= 0 && position + length <= header.entries, "the length ", length,
+               " of row ", i, " does not fit ", header.entries, " nonzeros");
+        for (const Offset end = position + length; position < end; ++position) {
+            const Index column = load<std::int32_t>(columns, position);
             expect(column >= 0 && column < header.columns, "column ", column, " in row ", i,
                    " is not within 0..", header.columns - 1);
-            entries.push_back({i, column, load_value<T>(values, at)});
+            entries.push_back({i, column, load_value<T>(values, position)});
         }
     }
-    expect(at == header.entries, "the lengths of the rows sum to ", at, ", not to ", header.entries,
-           " nonzeros");
+    expect(position == header.entries, "the lengths of the rows sum to ", position, ", not to ",
+           header.entries, " nonzeros");
     return entries;
 }
 

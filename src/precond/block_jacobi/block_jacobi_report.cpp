@@ -39,25 +39,26 @@ template <class T>
 BlockJacobiReport BlockJacobi<T>::report() const {
     const Context& context = state_->context;
     const BlockPartition& blocks = state_->blocks;
-    const SetupSummary& found = state_->found;
+    const SetupSummary& summary = state_->fetched_summary;
     const auto offsets = copy_to_host(context, blocks.block_offsets);
     const auto reciprocal = copy_to_host(context, state_->reciprocal_condition);
     const auto info = copy_to_host(context, state_->info);
     const auto formats = copy_to_host(context, state_->formats);
-    const auto shift_exponents = found.singular > 0 ? copy_to_host(context, state_->shift_exponents)
-                                                    : std::vector<std::int8_t>();
+    const auto shift_exponents = summary.singular > 0
+                                     ? copy_to_host(context, state_->shift_exponents)
+                                     : std::vector<std::int8_t>();
 
     BlockJacobiReport report;
     report.blocks = blocks.count;
     report.largest_block = blocks.largest;
     report.partition = &blocks;
-    report.unusable = singular_blocks_sentence(options().singular, found.singular, blocks.count);
+    report.unusable = singular_blocks_sentence(options().singular, summary.singular, blocks.count);
     report.rebuilds = state_->rebuilds;
-    report.overflow = !state_->adaptive() && found.overflow != 0;
+    report.overflow = !state_->adaptive() && summary.overflow != 0;
     report.stored_bytes = state_->bytes.size() - 16;
     report.working_bytes = blocks.entries * Offset(sizeof(T));
-    if (found.rows_from_end != 0) {
-        report.first_non_finite_row = blocks.rows - Index(found.rows_from_end);
+    if (summary.rows_from_end != 0) {
+        report.first_non_finite_row = blocks.rows - Index(summary.rows_from_end);
     }
     std::vector<BlockJacobiReport::Block> all;
     for (std::size_t b = 0; b < info.size(); ++b) {

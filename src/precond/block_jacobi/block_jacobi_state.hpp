@@ -18,7 +18,7 @@ struct BlockJacobi<T>::State {
     void choose_formats(const Context& where);
     /// Memory for stored values of `size` bytes, and 16 more that copies may read.
     void allocate(const Context& where, Offset size);
-    /// Waits, and adds the summary to `found`.
+    /// Waits, and adds the summary to `fetched_summary`.
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
@@ -55,7 +55,7 @@ struct BlockJacobi<T>::State {
     Buffer<std::int8_t> shift_exponents;  ///< Written where a block is singular.
     Buffer<T> reciprocal_condition;
     Buffer<SetupSummary> summary;
-    SetupSummary found{};
+    SetupSummary fetched_summary{};
     Index rebuilds = 0;
 };
 

@@ -33,8 +33,8 @@ struct InvertDiagonal {
         return T(1) / (a + std::sqrt(std::numeric_limits<T>::epsilon()));
     }
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset at = find_csr_entry(matrix, Index(i), Index(i));
-        const T a = at < 0 ? T(0) : matrix.values[at];
+        const Offset position = find_csr_entry(matrix, Index(i), Index(i));
+        const T a = position < 0 ? T(0) : matrix.values[position];
         const T reciprocal = T(1) / a;
         const bool usable = is_finite(a) && is_finite(reciprocal);
         inverse[i] = usable ? reciprocal : replacement(a);

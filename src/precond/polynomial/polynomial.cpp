@@ -299,18 +299,18 @@ PolynomialReport PolynomialPreconditioner<T>::report() const {
 
 template <class T>
 PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
-    const PolynomialReport& found = state_->report;
+    const PolynomialReport& details = state_->report;
     PreconditionerReport report;
-    if (found.not_positive > 0) {
-        report.unusable = "row " + std::to_string(found.first_not_positive) + " (the first of " +
-                          std::to_string(found.not_positive) +
+    if (details.not_positive > 0) {
+        report.unusable = "row " + std::to_string(details.first_not_positive) + " (the first of " +
+                          std::to_string(details.not_positive) +
                           ") has no positive pivot, so the matrix is not positive definite";
     }
     report.statistics.push_back(
-        {"polynomial", std::vector<Statistic>{{"degree", found.degree},
-                                              {"lower", found.lower},
-                                              {"upper", found.upper},
-                                              {"recoveries", found.recoveries}}});
+        {"polynomial", std::vector<Statistic>{{"degree", details.degree},
+                                              {"lower", details.lower},
+                                              {"upper", details.upper},
+                                              {"recoveries", details.recoveries}}});
     return report;
 }
 

@@ -51,8 +51,8 @@ struct NodeRows {
             }
             double laplacian = 0;
             for (int k = 0; k < d; ++k) laplacian += integrals[k][k];
-            const auto at = std::lower_bound(neighbours.begin(), neighbours.end(), nodes[b]);
-            double* block = blocks.data() + (at - neighbours.begin()) * d * d;
+            const auto neighbour = std::lower_bound(neighbours.begin(), neighbours.end(), nodes[b]);
+            double* block = blocks.data() + (neighbour - neighbours.begin()) * d * d;
             for (int i = 0; i < d; ++i) {
                 for (int j = 0; j < d; ++j) {
                     block[i * d + j] += lame.lambda * integrals[i][j] + lame.mu * integrals[j][i] +
@@ -120,7 +120,7 @@ void write_rows(const NodeRows& gathered, Index node, int d, std::span<const dou
         const std::size_t displacement = std::size_t(node) * d + i;
         const Index row = system.unknowns[displacement];
         if (row < 0) continue;
-        Offset at = system.matrix.row_offsets().data()[row];
+        Offset position = system.matrix.row_offsets().data()[row];
         double load = gathered.force[i] + tractions[displacement];
         for (std::size_t k = 0; k < gathered.neighbours.size(); ++k) {
             const double* values = gathered.blocks.data() + (k * d + i) * d;
@@ -131,8 +131,8 @@ void write_rows(const NodeRows& gathered, Index node, int d, std::span<const dou
                     load -= values[j] * system.prescribed[other];
                     continue;
                 }
-                system.matrix.column_indices().data()[at] = column;
-                system.matrix.values().data()[at++] = values[j];
+                system.matrix.column_indices().data()[position] = column;
+                system.matrix.values().data()[position++] = values[j];
             }
         }
         system.load[row] = load;

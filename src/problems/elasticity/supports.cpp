@@ -53,15 +53,15 @@ struct PartMotions {
     /// rotations about the middle, in units of the part's size.
     void oppose(const Vector& point, int i, int dimensions) {
         double size = 0;
-        Vector at{};
+        Vector x{};
         for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
-        for (int k = 0; k < dimensions; ++k) at[k] = (point[k] - (low[k] + high[k]) / 2) / size;
+        for (int k = 0; k < dimensions; ++k) x[k] = (point[k] - (low[k] + high[k]) / 2) / size;
         std::array<double, 6> motion{};
         motion[i] = 1;
         for (int axis = dimensions == 2 ? 2 : 0; axis < 3; ++axis) {
             const int from = (axis + 1) % 3, to = (axis + 2) % 3;
             const int column = dimensions == 2 ? 2 : 3 + axis;
-            motion[column] = i == from ? -at[to] : i == to ? at[from] : 0;
+            motion[column] = i == from ? -x[to] : i == to ? x[from] : 0;
         }
         const auto dot = [](const auto& a, const auto& b) {
             return std::inner_product(a.begin(), a.end(), b.begin(), 0.);

@@ -73,14 +73,14 @@ template <class T>
 Problem<T> generate(const Context& cpu, Spec problem) {
     require(!cpu.on_gpu(),
             "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
-    const auto found = std::ranges::find(generators, problem.name(), &Named::name);
-    if (found == std::end(generators)) {
+    const auto generator = std::ranges::find(generators, problem.name(), &Named::name);
+    if (generator == std::end(generators)) {
         throw InvalidArgument(unknown_word_message("problem", problem.name(), generator_names()));
     }
     require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
-            problem.name(), ":", found->example);
+            problem.name(), ":", generator->example);
     const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
-    Problem<T> built = rounded<T>(cpu, found->build(cpu, problem, Index(size)));
+    Problem<T> built = rounded<T>(cpu, generator->build(cpu, problem, Index(size)));
     built.name = problem.normalised();
     return built;
 }

@@ -26,11 +26,11 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
         (blocking == Blocking::supervariable ? "" : std::string(",blocks=") + to_string(blocking));
     const CsrPattern pattern{matrix.rows, matrix.nonzeros, matrix.row_offsets,
                              matrix.column_indices};
-    Segmentation found = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
-    blocks.count = Index(found.starts.size() - 1);
-    blocks.largest = found.largest;
-    blocks.entries = found.sum_of_squares;
-    blocks.block_offsets = std::move(found.starts);
+    Segmentation segmentation = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
+    blocks.count = Index(segmentation.starts.size() - 1);
+    blocks.largest = segmentation.largest;
+    blocks.entries = segmentation.sum_of_squares;
+    blocks.block_offsets = std::move(segmentation.starts);
     return blocks;
 }
 

@@ -22,9 +22,9 @@ __device__ bool long_rows_differ(const Index* columns, Offset begin, Offset coun
         bool different = false;
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
-            const Index* at = columns + begin + x + u * threads;
+            const Index* from = columns + begin + x + u * threads;
             const bool inside = x + u * threads < count;
-            different |= load_if(inside, at, 0) != load_if(inside, at - count, 0);
+            different |= load_if(inside, from, 0) != load_if(inside, from - count, 0);
         }
         if (different) return true;
     }
@@ -137,7 +137,7 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     const int lane = int(threadIdx.x) % 32;
     const auto address = reinterpret_cast<unsigned long long>(from);
     // The same place in a line of 128 bytes on both sides.
-    Index* const at = reinterpret_cast<Index*>(stage + address % 128);
+    Index* const staged = reinterpret_cast<Index*>(stage + address % 128);
     const int count = int(to - from);
     const int head = min(int(-address % 16 / 4), count);  // Not in whole 16 bytes.
     const int middle = (count - head) / 4 * 4;
@@ -145,16 +145,16 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     __syncwarp();  // All lanes have read the previous columns.
     if (middle > 0 && lane == 0) {
         copies.expect(4 * middle);
-        copies.copy(from + head, at + head, 4 * middle);
+        copies.copy(from + head, staged + head, 4 * middle);
     }
-    if (lane < head) at[lane] = from[lane];
-    if (lane < count - head - middle) at[head + middle + lane] = from[head + middle + lane];
+    if (lane < head) staged[lane] = from[lane];
+    if (lane < count - head - middle) staged[head + middle + lane] = from[head + middle + lane];
     __syncwarp();
     if (middle > 0) {
         copies.wait(phase);
         phase ^= 1;
     }
-    return at;
+    return staged;
 }
 
 /// Marks::periods of a group that starts with row `first`, from its marks 0 .. 63 and 64 .. 127.
@@ -214,8 +214,8 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const bool fits = mine && end - from <= capacity;
         const unsigned fitting = __ballot_sync(full_warp, fits);
         if (fitting == 0) {
-            const Offset at = __shfl_sync(full_warp, begin, row);
-            const bool different = long_rows_differ(columns, at, at - from, lane, 32);
+            const Offset row_begin = __shfl_sync(full_warp, begin, row);
+            const bool different = long_rows_differ(columns, row_begin, row_begin - from, lane, 32);
             if (__any_sync(full_warp, different) && lane == row) start = true;
             left &= left - 1;
             continue;
@@ -246,9 +246,10 @@ __global__ void __launch_bounds__(32 * mark_warps)
         for (unsigned more = shared_long[w]; more != 0; more &= more - 1) {
             const int t = __ffs(int(more)) - 1;
             const Offset row = (Offset(blockIdx.x) * mark_warps + w) * 32 + t;
-            const Offset at = row_offsets[row];
-            const bool different = long_rows_differ(columns, at, row_offsets[row + 1] - at,
-                                                    int(threadIdx.x), 32 * mark_warps);
+            const Offset row_begin = row_offsets[row];
+            const bool different =
+                long_rows_differ(columns, row_begin, row_offsets[row + 1] - row_begin,
+                                 int(threadIdx.x), 32 * mark_warps);
             if (__syncthreads_or(different) && w == warp) marks |= 1u << t;
         }
     }

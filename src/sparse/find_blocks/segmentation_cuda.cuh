@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(segmentation_threads)
 #pragma unroll 2
     for (int k = 0; k < thread_items; ++k) {
         const int item = thread + k * segmentation_threads;
-        const Index at = Index(first) + item;
-        steps[item] = std::uint8_t(item < length ? next(at) - at : 0);
+        const Index index = Index(first) + item;
+        steps[item] = std::uint8_t(item < length ? next(index) - index : 0);
     }
     __syncthreads();
     reinterpret_cast<uint2*>(scratch.steps + first)[thread] =
@@ -158,10 +158,10 @@ __global__ void __launch_bounds__(segmentation_threads)
                 transition.append(transitions[(segment << entry_bits) + inside]);
         }
     }
-    const Offset at = Offset(blockIdx.x) * max_step + thread;
-    scratch.exits[at] =
+    const Offset offset = Offset(blockIdx.x) * max_step + thread;
+    scratch.exits[offset] =
         std::uint8_t(thread < entry_count ? max(int(transition.to) - length, 0) : 0);
-    scratch.transitions[at] = transition;
+    scratch.transitions[offset] = transition;
 }
 
 /// Scan of the chunks' transition maps under composition, and the totals. One thread block for all:

@@ -116,10 +116,10 @@ std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph) {
                 return search.degree(a) < search.degree(b);
             });
             std::vector<Index> other;
-            const BreadthFirstSearch::Levels found = search.search(end, other);
-            if (found.count <= levels.count) break;
+            const BreadthFirstSearch::Levels candidate = search.search(end, other);
+            if (candidate.count <= levels.count) break;
             component.swap(other);
-            levels = found;
+            levels = candidate;
         }
         for (const Index vertex : component) done[vertex] = 1;
         order.insert(order.end(), component.begin(), component.end());

@@ -18,10 +18,11 @@ struct WholeWarp {
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2) {
             const T other = __shfl_xor_sync(full_warp, magnitude, distance);
-            const int at = __shfl_xor_sync(full_warp, element, distance);
-            if (other > magnitude || (other == magnitude && unsigned(at) < unsigned(element))) {
+            const int other_element = __shfl_xor_sync(full_warp, element, distance);
+            if (other > magnitude ||
+                (other == magnitude && unsigned(other_element) < unsigned(element))) {
                 magnitude = other;
-                element = at;
+                element = other_element;
             }
         }
     }

@@ -32,12 +32,12 @@ struct ListRange {
 /// The pieces of an item whose list is split.
 template <class T>
 __device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Offset item) {
-    Index found = 0, after = sums.count;
-    while (after - found > 1) {
-        const Index middle = found + (after - found) / 2;
-        (sums.items[middle] <= item ? found : after) = middle;
+    Index before = 0, after = sums.count;
+    while (after - before > 1) {
+        const Index middle = before + (after - before) / 2;
+        (sums.items[middle] <= item ? before : after) = middle;
     }
-    return {sums.first_piece[found], sums.first_piece[found + 1]};
+    return {sums.first_piece[before], sums.first_piece[before + 1]};
 }
 
 /// A block as rectangles of rows x columns values, one a lane.

@@ -21,7 +21,7 @@ void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>
     for (const Index key : keys) ++offsets[key + 1];
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<Offsets> next(offsets.begin(), offsets.end() - 1);
-    for (std::size_t at = 0; at < keys.size(); ++at) positions[next[keys[at]]++] = Index(at);
+    for (std::size_t k = 0; k < keys.size(); ++k) positions[next[keys[k]]++] = Index(k);
 }
 
 /// f(slot, slot of the column, position in the matrix) for each entry of block row i, and
@@ -70,16 +70,16 @@ Grid make_grid(Index k, Index rows, std::vector<Index> slots) {
     require(k >= 1, "block_ldlt: blocks need at least one row");
     while (slots.size() % std::size_t(k) != 0) slots.push_back(-1);
     std::vector<Index> slot_of_row(std::size_t(rows), -1);
-    Index found = 0;
+    Index row_count = 0;
     for (std::size_t s = 0; s < slots.size(); ++s) {
         const Index row = slots[s];
         if (row == -1) continue;
         require(row >= 0 && row < rows && slot_of_row[row] == -1,
                 "block_ldlt: the slots must hold each row once, and -1 as padding");
         slot_of_row[row] = Index(s);
-        ++found;
+        ++row_count;
     }
-    require(found == rows, "block_ldlt: the slots must hold each row once, and -1 as padding");
+    require(row_count == rows, "block_ldlt: the slots must hold each row once, and -1 as padding");
     const auto block_rows = Index(slots.size() / std::size_t(k));
     return {k, rows, block_rows, std::move(slots), std::move(slot_of_row)};
 }
@@ -230,11 +230,11 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     entries.column.resize(count);
     std::vector<Offset> next(entries.offsets);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
-        const Offset at = next[item]++;
-        entries.source[at] = source;
-        entries.position[at] = std::uint16_t(slot % k + other % k * k);
-        entries.row[at] = grid.slots[slot];
-        entries.column[at] = grid.slots[other];
+        const Offset e = next[item]++;
+        entries.source[e] = source;
+        entries.position[e] = std::uint16_t(slot % k + other % k * k);
+        entries.row[e] = grid.slots[slot];
+        entries.column[e] = grid.slots[other];
     });
     return entries;
 }
