@@ -105,7 +105,7 @@ bool all_nan(const std::vector<T>& a) {
 }
 
 template <class T>
-void take_results(const Context& context, const DeviceResults<T>& results, Outcome<T>& outcome) {
+void copy_outputs(const Context& context, const DeviceResults<T>& results, Outcome<T>& outcome) {
     outcome.info = copy_to_host(context, results.info);
     outcome.reciprocal_condition = copy_to_host(context, results.reciprocal_condition);
     outcome.pivot_growth = copy_to_host(context, results.pivot_growth);
@@ -122,7 +122,7 @@ Outcome<T> inverted(const Context& context, const HostBatch<T>& batch) {
     batched::invert_with_condition(context, device_batch.view(), x, results.view());
     Outcome<T> outcome;
     outcome.inverses = copy_to_host(context, inverses);
-    take_results(context, results, outcome);
+    copy_outputs(context, results, outcome);
     return outcome;
 }
 

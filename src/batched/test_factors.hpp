@@ -102,14 +102,14 @@ struct DeviceFactors {
         return {info.data(),    perturbed.data(),       perturbation.data(), smallest.data(),
                 inertia.data(), log_determinant.data(), sign.data()};
     }
-    void take_permutations(const Context& context, HostFactors<T>& host) const {
+    void copy_permutations(const Context& context, HostFactors<T>& host) const {
         host.starts = starts;
         host.rows = copy_to_host(context, rows);
         host.columns = copy_to_host(context, columns);
     }
     /// For a factorisation that was asked for results().
-    void take(const Context& context, HostFactors<T>& host) const {
-        take_permutations(context, host);
+    void copy_outputs(const Context& context, HostFactors<T>& host) const {
+        copy_permutations(context, host);
         host.info = copy_to_host(context, info);
         host.perturbed = copy_to_host(context, perturbed);
         host.inertia = copy_to_host(context, inertia);
@@ -137,7 +137,7 @@ HostFactors<T> factored(const Context& context, const Method& method, const Host
     factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(), options);
     HostFactors<T> host;
     host.values = copy_to_host(context, in_place ? device.values : values);
-    factors.take(context, host);
+    factors.copy_outputs(context, host);
     return host;
 }
 

@@ -10,14 +10,14 @@ namespace {
 
 /// A square matrix with values of every magnitude, symmetric or skew-symmetric on request.
 template <class T>
-CsrMatrix<T> random_matrix(std::mt19937_64& random, Index n, Index entries_a_row,
+CsrMatrix<T> random_matrix(std::mt19937_64& random, Index n, Index entries_per_row,
                            Symmetry symmetry = Symmetry::general) {
     std::vector<std::map<Index, T>> rows(static_cast<std::size_t>(n));
     std::uniform_int_distribution<Index> column(0, n - 1);
     std::uniform_int_distribution<int> exponent(-30, 30);
     std::uniform_real_distribution<double> mantissa(-1, 1);
     for (Index i = 0; i < n; ++i) {
-        for (Index k = 0; k < entries_a_row; ++k) {
+        for (Index k = 0; k < entries_per_row; ++k) {
             const Index j = column(random);
             const T value = std::ldexp(T(mantissa(random)), exponent(random));
             rows[std::size_t(i)][j] = value;

@@ -115,7 +115,7 @@ template <class Read>
 auto with_file(const Context& cpu, const char* function, const std::string& path, Read&& read) {
     require_cpu(cpu, function);
     try {
-        return with_line(path, 0, [&] {
+        return with_error_line(path, 0, [&] {
             const FileContents contents(path);
             return read(InputFile{cpu, contents.bytes(), path});
         });

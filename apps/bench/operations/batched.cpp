@@ -127,10 +127,10 @@ class Study {
         Json row = {{"op", implementation.op},
                     {"implementation", implementation.name},
                     {"type", sizeof(T) == 4 ? "f32" : "f64"},
-                    {"n", shape.varies() ? Json(nullptr) : Json(shape.n)},
+                    {"n", shape.has_varying_sizes() ? Json(nullptr) : Json(shape.n)},
                     {"batch", shape.batch},
                     {"layout", shape.layout}};
-        if (shape.varies()) row["sizes"] = text_of(options_.sizes);
+        if (shape.has_varying_sizes()) row["sizes"] = text_of(options_.sizes);
         return row;
     }
 
@@ -152,7 +152,8 @@ class Study {
         row["gflops"] = implementation.operations / (1e6 * timing.milliseconds);
         row["residual_ratio"] = error;
         if (!implementation.variant.empty()) row["variant"] = implementation.variant;
-        if (shape.varies()) row["predicted_milliseconds"] = predict(shape, implementation);
+        if (shape.has_varying_sizes())
+            row["predicted_milliseconds"] = predict(shape, implementation);
         Json& rows = document_["rows"];
         // Another variant of the same implementation: the faster one is reported.
         if (!implementation.variant.empty() && !rows.empty() && same_row(rows.back(), row)) {
@@ -242,7 +243,7 @@ void add_registers(const std::vector<int>& sizes, Json& rows) {
     for (const int n : sizes) {
         for (const bool multiple : {false, true}) {
             if (n > 32) continue;
-            const KernelUse use = multiple ? paper_multiple_use<T>(n) : paper_single_use<T>();
+            const KernelResources use = multiple ? paper_multiple_use<T>(n) : paper_single_use<T>();
             rows.push_back({{"op", "registers"},
                             {"implementation", multiple ? "paper_multiple" : "paper_single"},
                             {"type", sizeof(T) == 4 ? "f32" : "f64"},
@@ -308,7 +309,8 @@ std::vector<int> parse_sizes(const std::string& text) {
 
 Json batched(const Context& context, const BatchedOptions& options) {
     Json result = document(context, "batched");
-    if (const double rate = read_rate(context); rate > 0) result["read_gbps"] = rate / 1e9;
+    if (const double rate = measure_read_bandwidth(context); rate > 0)
+        result["read_gbps"] = rate / 1e9;
     result["failed_checks"] = 0;
     for (const std::string& type : options.types) {
         if (type == "f32")

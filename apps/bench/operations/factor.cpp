@@ -203,15 +203,15 @@ void check(FactorWork<T>& work, Factorisation factorisation, const Variant& vari
     run_library(work, factorisation, variant, 0);
     const auto n = std::size_t(work.n);
     const Index count = std::min<Index>(work.batch, 100);
-    const auto some = [&](const auto& buffer, std::size_t values) {
+    const auto first_matrices = [&](const auto& buffer, std::size_t values) {
         return buffer.view().subspan(0, values * std::size_t(count));
     };
     std::vector<T> a(n * n * std::size_t(count)), f = a;
     std::vector<Index> p(n * std::size_t(count)), q = p;
-    copy_to_host(work.context, some(std::as_const(work.a), n * n), std::span(a));
-    copy_to_host(work.context, some(std::as_const(work.f), n * n), std::span(f));
-    copy_to_host(work.context, some(std::as_const(work.rows), n), std::span(p));
-    copy_to_host(work.context, some(std::as_const(work.columns), n), std::span(q));
+    copy_to_host(work.context, first_matrices(std::as_const(work.a), n * n), std::span(a));
+    copy_to_host(work.context, first_matrices(std::as_const(work.f), n * n), std::span(f));
+    copy_to_host(work.context, first_matrices(std::as_const(work.rows), n), std::span(p));
+    copy_to_host(work.context, first_matrices(std::as_const(work.columns), n), std::span(q));
     double worst = 0;
     Index in_pairs = 0;
     for (std::size_t b = 0; b < std::size_t(count); ++b) {

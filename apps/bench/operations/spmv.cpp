@@ -101,7 +101,7 @@ class MatrixRows {
 #if TESSERA_WITH_CUDA
         for (const SpmvPeer& peer :
              cusparse_products<T>(context_, matrix_.view(), blocks_.block, x_.data(), y_.data())) {
-            spoil();
+            fill_with_nan();
             Json line = header(peer.name);
             add_timing(line, context_, measure(context_, peer.run, bench_.seconds),
                        roofline(sizeof(T), 32));
@@ -112,7 +112,7 @@ class MatrixRows {
 
   private:
     std::span<const T> x() const { return x_.view(); }
-    void spoil() { fill(context_, std::numeric_limits<T>::quiet_NaN(), y_.view()); }
+    void fill_with_nan() { fill(context_, std::numeric_limits<T>::quiet_NaN(), y_.view()); }
 
     /// Bytes of the values, one index a block, x and y, each once.
     double roofline(double value_bytes, int index_bits) const {
@@ -159,7 +159,7 @@ class MatrixRows {
         const FormatOptions& options = configuration.options;
         const auto product = product_of(configuration);
         const FormatStatistics statistics = format_statistics(context_, a, options);
-        spoil();
+        fill_with_nan();
         Json line = header(text);
         line["padding"] = statistics.padding();
         line["index_bits"] = statistics.index_bits;

@@ -10,7 +10,7 @@ namespace tessera::bench::paper {
 template <class Method, int Width, class T>
 bool factor_width(const Context& context, Workspace workspace, const batched::FactorJob<T>& job) {
     using batched::cuda::factor_small;
-    constexpr bool usual = batched::cuda::shared_is_faster<Method, T>(Width);
+    constexpr bool usual = batched::cuda::prefers_shared_memory<Method, T>(Width);
     if ((workspace == Workspace::shared_memory) == usual) return false;
     factor_small<Method, T, Width, !usual>(context, job);
     return true;

@@ -45,8 +45,8 @@ Function function(const std::string& name) {
 
 /// What the calls need beside the workload; made once a workload.
 template <class T>
-struct Calls {
-    explicit Calls(Workload<T>& workload)
+struct CallOperands {
+    explicit CallOperands(Workload<T>& workload)
         : work(workload),
           n(workload.shape().n),
           ld(int(workload.shape().leading_dimension())),
@@ -60,9 +60,11 @@ struct Calls {
         check(set_stream(handle, static_cast<cudaStream_t>(work.context().stream())),
               "cublasSetStream");
     }
-    Calls(const Calls&) = delete;
-    Calls& operator=(const Calls&) = delete;
-    ~Calls() { cublas_library().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
+    CallOperands(const CallOperands&) = delete;
+    CallOperands& operator=(const CallOperands&) = delete;
+    ~CallOperands() {
+        cublas_library().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle);
+    }
 
     /// Factors a in place, inverse in x.
     void getrf_getri(Offset set) {
@@ -112,11 +114,11 @@ template <class T>
 Implementations<T> cublas_peers(const std::string& op, Workload<T>& work) {
     const Shape& shape = work.shape();
     const bool inverts = op == "invert";
-    if ((!inverts && op != "multiply") || shape.varies() || !work.context().on_gpu() ||
+    if ((!inverts && op != "multiply") || shape.has_varying_sizes() || !work.context().on_gpu() ||
         !cublas_library().found()) {
         return {};
     }
-    const auto calls = std::make_shared<Calls<T>>(work);
+    const auto calls = std::make_shared<CallOperands<T>>(work);
     Implementations<T> implementations;
     if (inverts) {
         implementations.push_back(inversion(work, "cublas_getrf_getri"));

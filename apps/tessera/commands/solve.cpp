@@ -19,12 +19,12 @@ namespace tessera::cli {
 namespace {
 
 /// Why a singular system was not solved.
-std::string singular_system_message(const SolveReport& solve, bool knows_solution) {
+std::string singular_system_message(const SolveReport& solve, bool has_known_solution) {
     return "The matrix is singular (the relative residual is " +
            format("%.2e", solve.true_relative_residual) + "); " +
-           (knows_solution ? "b is in its range only up to rounding: take a larger --rtol"
-                           : "most right-hand sides have no solution, one made by "
-                             "--rhs solution:random has") +
+           (has_known_solution ? "b is in its range only up to rounding: take a larger --rtol"
+                               : "most right-hand sides have no solution, one made by "
+                                 "--rhs solution:random has") +
            ".";
 }
 
@@ -57,9 +57,9 @@ SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
 
 /// One run of `tessera solve`, step by step.
 template <class T>
-class Run {
+class SolveCommand {
   public:
-    Run(const SolveArguments& arguments, ParsedSolve parsed)
+    SolveCommand(const SolveArguments& arguments, ParsedSolve parsed)
         : arguments_(arguments),
           parsed_(std::move(parsed)),
           context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
@@ -201,12 +201,12 @@ class Run {
         monitor.finish();
         solved_ = true;
         const Status status = report_.solve.status;
-        const bool ended_by_itself = status == Status::breakdown || status == Status::stagnated ||
-                                     status == Status::accuracy_lost ||
-                                     status == Status::max_iterations;
-        if (system_.known_singular && ended_by_itself) {
-            report_.solve.message =
-                singular_system_message(report_.solve, parsed_.right_hand_side.knows_solution());
+        const bool failed_to_converge =
+            status == Status::breakdown || status == Status::stagnated ||
+            status == Status::accuracy_lost || status == Status::max_iterations;
+        if (system_.known_singular && failed_to_converge) {
+            report_.solve.message = singular_system_message(
+                report_.solve, parsed_.right_hand_side.has_known_solution());
         }
     }
 
@@ -223,11 +223,11 @@ class Run {
         report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
-        if (solved_ && (parsed_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
+        if (solved_ && (parsed_.right_hand_side.has_known_solution() || !arguments_.out.empty() ||
                         system_.structure)) {
             x = copy_to_host(context_, x_);
         }
-        if (solved_ && parsed_.right_hand_side.knows_solution()) {
+        if (solved_ && parsed_.right_hand_side.has_known_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) measure_copy_bandwidth();
@@ -322,8 +322,8 @@ class Run {
 int solve(const SolveArguments& arguments) {
     const InterruptNote note("preparing to solve " + arguments.matrix);
     ParsedSolve parsed = check_arguments(arguments);
-    return arguments.precision == "f32" ? Run<float>(arguments, std::move(parsed))()
-                                        : Run<double>(arguments, std::move(parsed))();
+    return arguments.precision == "f32" ? SolveCommand<float>(arguments, std::move(parsed))()
+                                        : SolveCommand<double>(arguments, std::move(parsed))();
 }
 
 }  // namespace tessera::cli

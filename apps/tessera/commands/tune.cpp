@@ -92,7 +92,7 @@ class Tuning {
 
     /// Time limit of the next run, its setup included. A run that is cut short is not repeated, so
     /// the limit exceeds the fastest time by more than the noise of some milliseconds.
-    double allowance(const Trial& trial) const {
+    double time_limit_of(const Trial& trial) const {
         const Trial* best = fastest();
         if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
         // Leaves time for the other trials, of which block_ldlt has many.
@@ -138,7 +138,7 @@ class Tuning {
     void run(Trial& trial) {
         const double before = left();
         const bool has_fastest = fastest() != nullptr;
-        const double most = allowance(trial);
+        const double most = time_limit_of(trial);
         const Clock clock;
         const auto preconditioner = set_up(trial);
         const double setup = clock.seconds();
@@ -200,7 +200,7 @@ class Tuning {
         if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !must_stop()) {
             run_again(trials_.back());
         }
-        show(trials_.back());
+        print_trial(trials_.back());
         if (again) run_trial(preconditioner, solver, storage + ",singular=shift");
     }
 
@@ -277,7 +277,7 @@ class Tuning {
         if (again.converged()) trial = std::move(again);
     }
 
-    void show(const Trial& trial) const {
+    void print_trial(const Trial& trial) const {
         if (given_.quiet) return;
         std::fprintf(stderr, "tessera: %s with %s: %s", trial.preconditioner.c_str(),
                      trial.solver.c_str(), outcome_text(trial).c_str());

@@ -14,7 +14,7 @@ std::string command(const TuneReport& report, const Trial& trial) {
     const auto add = [&](const char* option, const std::string& value, bool wanted) {
         if (wanted) text += std::string(" ") + option + " " + shell_word(value);
     };
-    for (const auto& [option, value] : given.mesh.typed()) add(option.c_str(), value, true);
+    for (const auto& [option, value] : given.mesh.given_options()) add(option.c_str(), value, true);
     add("--rhs", given.right_hand_side, !given.right_hand_side.empty());
     add("--seed", std::to_string(given.seed), given.seed != usual.seed);
     add("--solver", trial.solver, true);

@@ -162,7 +162,7 @@ std::string group_names(const Mesh& mesh) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> MeshArguments::typed() const {
+std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() const {
     std::vector<std::pair<std::string, std::string>> all;
     const auto add = [&](const char* option, const std::vector<std::string>& texts) {
         for (const std::string& text : texts) all.emplace_back(option, text);
@@ -180,8 +180,8 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::typed() const {
     return all;
 }
 
-std::string MeshArguments::first_given() const {
-    const auto all = typed();
+std::string MeshArguments::first_option_given() const {
+    const auto all = given_options();
     return all.empty() ? (vtu.empty() ? "" : "--vtu") : all.front().first;
 }
 

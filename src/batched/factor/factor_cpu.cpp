@@ -45,8 +45,8 @@ HWY_INLINE void store_interleaved(D d, FactorSet<T>& set, Index first,
 
 /// Chooses the pivot of step s and exchanges it to position s.
 template <class D, class T>
-HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, Index* p,
-                                   Index* q) {
+HWY_INLINE void swap_in_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, Index* p,
+                              Index* q) {
     if (pivoting == Pivoting::fixed) return;
     Index r = s;
     if (pivoting == Pivoting::full) {
@@ -135,8 +135,8 @@ HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
         load_square(d, m, set.a[k], set.a_leading_dimension, false);
         PivotRecord<T> record;
         for (Index s = 0; s < m.n; ++s) {
-            exchange_for_pivot(d, m, set.pivoting, s, set.rows[k], set.columns[k]);
-            const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record);
+            swap_in_pivot(d, m, set.pivoting, s, set.rows[k], set.columns[k]);
+            const T pivot = pivot_after_threshold(m.at(s, s), set.tau[k], s, record);
             if (record.failed) break;
             divide_column(d, m, s, pivot, m.column(s), l);
             for (Index j = s + 1; j < m.n; ++j) update_column(d, m, j, s + 1, l, m.at(s, j));
@@ -183,7 +183,7 @@ HWY_NOINLINE void llt_set(FactorSet<T>& set) {
             if (set.pivoting == Pivoting::full) {
                 swap_symmetric(d, m, s, largest_diagonal(m, s, set.rows[k]), set.rows[k]);
             }
-            const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record, true);
+            const T pivot = pivot_after_threshold(m.at(s, s), set.tau[k], s, record, true);
             if (record.failed) break;
             const T root = square_root(d, pivot);
             divide_column(d, m, s, root, m.column(s), l);
@@ -341,7 +341,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
             const PivotChoice choice = choose_pivot(d, m, set.pivoting, s, tau, p);
             swap_symmetric(d, m, s, choice.first, p);
             if (choice.second < 0) {
-                const T pivot = used_pivot(m.at(s, s), tau, s, record);
+                const T pivot = pivot_after_threshold(m.at(s, s), tau, s, record);
                 if (record.failed) break;
                 eliminate_1x1(d, m, s, pivot);
                 ++s;
@@ -350,7 +350,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
             // The row from position s is now where the first pivot row was.
             swap_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
             const PivotPair<T> given{m.at(s, s), off_diagonal(m, s), m.at(s + 1, s + 1)};
-            const PivotPair<T> e = used_pivot(given, tau, s, record);
+            const PivotPair<T> e = pivot_after_threshold(given, tau, s, record);
             if (record.failed) break;
             eliminate_2x2(d, m, s, e);
             s += 2;

@@ -173,7 +173,7 @@ bool wants_more_than_info(const FactorResults<T>& results) {
 }
 
 /// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4.
-template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
+template <class Method, class T, int Width, bool shared = prefers_shared_memory<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
     constexpr int rows = shared ? 1 : rows_per_lane<Method>(Width);
     const auto run = [&](auto* kernel) {

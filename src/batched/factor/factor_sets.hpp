@@ -41,7 +41,7 @@ struct PivotRecord {
 /// The pivot d after the threshold tau; 0 if its reciprocal is not finite or, if `positive`, if it
 /// is not positive.
 template <class T>
-T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive = false) {
+T pivot_after_threshold(T d, T tau, Index position, PivotRecord<T>& record, bool positive = false) {
     const T size = positive ? d : std::abs(d);
     if (size < record.smallest) record.smallest = size;
     if (tau > 0 && std::isfinite(d) && size < tau) {
@@ -62,7 +62,8 @@ T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive =
 
 /// The same for a 2 x 2 pivot in positions `position` and `position` + 1.
 template <class T>
-PivotPair<T> used_pivot(const PivotPair<T>& e, T tau, Index position, PivotRecord<T>& record) {
+PivotPair<T> pivot_after_threshold(const PivotPair<T>& e, T tau, Index position,
+                                   PivotRecord<T>& record) {
     const PivotEigen<T> v = eigenpairs(e);
     const T small = std::min(std::abs(v.first), std::abs(v.second));
     if (small < record.smallest) record.smallest = small;

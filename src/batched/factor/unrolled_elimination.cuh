@@ -38,7 +38,7 @@ struct UnrolledLdu {
                     largest = better ? size : largest;
                     chosen = better ? row[i] : chosen;
                 }
-                exchange<n>(a, row, k, chosen);
+                swap_in_pivot_row<n>(a, row, k, chosen);
             }
             const FastDivisor<T> divisor(with_threshold(a[k + n * k], tau), in_range);
             a[k + n * k] = divisor.d;
@@ -179,8 +179,8 @@ struct UnrolledLdu {
         return left[0];
     }
     template <int n, class T>
-    static __device__ __forceinline__ void exchange(T (&a)[n * n], int (&row)[n], int k,
-                                                    int chosen) {
+    static __device__ __forceinline__ void swap_in_pivot_row(T (&a)[n * n], int (&row)[n], int k,
+                                                             int chosen) {
         const int given = row[k];
         bool is_chosen[n];
 #pragma unroll

@@ -38,7 +38,7 @@ Outcome<T> conditions(const Context& where, const HostBatch<T>& batch) {
     batched::condition<T>(where, device_batch.view(), results.view());
     Outcome<T> outcome;
     outcome.inverses = copy_to_host(where, device_batch.values);
-    take_results(where, results, outcome);
+    copy_outputs(where, results, outcome);
     return outcome;
 }
 

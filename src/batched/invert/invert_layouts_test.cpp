@@ -42,7 +42,7 @@ Outcome<T> inverted_values(const Context& where, const View<T>& a, const View<T>
     batched::invert_with_condition(where, a, x, results.view(), plan);
     Outcome<T> outcome;
     outcome.inverses = copy_to_host(where, values);
-    take_results(where, results, outcome);
+    copy_outputs(where, results, outcome);
     return outcome;
 }
 

@@ -33,7 +33,7 @@ struct Factored {
           factors(context(), batch_.sizes) {
         factor<T>(context(), method, device.view(), device.view(), factors.permutations());
         host.values = copy_to_host(context(), device.values);
-        factors.take_permutations(context(), host);
+        factors.copy_permutations(context(), host);
     }
     batched::PermutationsView<const Index> permutations() { return factors.permutations(); }
 

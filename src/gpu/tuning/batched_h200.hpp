@@ -100,7 +100,7 @@ inline constexpr int factor_large_blocks = 1;  ///< More than 32 rows, one matri
 
 /// Whether matrices of up to `width` rows are faster in shared memory than in registers.
 template <class Method, class T>
-constexpr bool shared_is_faster(int width) {
+constexpr bool prefers_shared_memory(int width) {
     if (sizeof(T) == 4 || Method::kind == batched::Factorisation::llt) return false;
     const bool ldlt = Method::kind == batched::Factorisation::ldlt;
     if (width == 16) return ldlt || Method::full;

@@ -24,7 +24,7 @@ class NodeTable {
         if (twice != order_.end()) {
             file.fail(file.nodes.locations[twice[1]], "node ", tag_of(*twice), " is listed twice");
         }
-        without_gaps_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
+        consecutive_tags_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
     }
 
     std::size_t size() const { return order_.size(); }
@@ -35,9 +35,10 @@ class NodeTable {
     std::size_t corner(const GmshElements& elements, CellShape shape, std::size_t e, int c) const {
         const Offset node = elements.nodes[e * std::size_t(corners(shape)) + std::size_t(c)];
         const auto tag_of = [&](std::size_t k) { return file_.nodes.tags[k]; };
-        const auto k = std::size_t(
-            without_gaps_ ? std::clamp(node - tag(0), Offset(0), Offset(size()) - 1)
-                          : std::ranges::lower_bound(order_, node, {}, tag_of) - order_.begin());
+        const auto k =
+            std::size_t(consecutive_tags_
+                            ? std::clamp(node - tag(0), Offset(0), Offset(size()) - 1)
+                            : std::ranges::lower_bound(order_, node, {}, tag_of) - order_.begin());
         if (k < size() && tag(k) == node) return k;
         file_.fail(elements.locations[e], "element ", elements.tags[e], " has the node ", node,
                    ", which $Nodes does not list");
@@ -48,7 +49,7 @@ class NodeTable {
 
     const GmshFile& file_;
     std::vector<std::size_t> order_;
-    bool without_gaps_ = false;
+    bool consecutive_tags_ = false;
 };
 
 int mesh_dimensions(const GmshFile& file) {

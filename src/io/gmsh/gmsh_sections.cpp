@@ -83,7 +83,9 @@ class GmshInput {
     }
 
     /// A tag of a node or element: an int in version 2.2, a size_t in 4.1.
-    Offset tag(const char* what) { return newer ? size(what) : not_negative(what, integer(what)); }
+    Offset tag(const char* what) {
+        return is_version_4 ? size(what) : not_negative(what, integer(what));
+    }
 
     /// Finite.
     double real(const char* what) {
@@ -124,7 +126,7 @@ class GmshInput {
   protected:
     bool binary = false;
     bool swapped = false;  ///< Binary numbers are in the other byte order.
-    bool newer = false;    ///< Version 4.1.
+    bool is_version_4 = false;  ///< Version 4.1.
 
   private:
     static bool is_space(char c) { return is_blank(c) || c == '\n'; }
@@ -195,8 +197,8 @@ class GmshReader : GmshInput {
     void read_format() {
         expect(word("$MeshFormat") == "$MeshFormat", "expected $MeshFormat");
         const std::string_view version = word("the version");
-        newer = version == "4.1";
-        expect(newer || version == "2.2", "version ", Quoted{version},
+        is_version_4 = version == "4.1";
+        expect(is_version_4 || version == "2.2", "version ", Quoted{version},
                " of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format msh41)");
         const Offset kind = text_integer("the file type", 0, 1);
         const Offset bytes = text_integer("the data size", 1, 64);
@@ -219,13 +221,13 @@ class GmshReader : GmshInput {
         end_line();
         if (section == "PhysicalNames") {
             read_names();
-        } else if (section == "Entities" && newer) {
+        } else if (section == "Entities" && is_version_4) {
             read_entities();
-        } else if (section == "Nodes" && newer) {
+        } else if (section == "Nodes" && is_version_4) {
             each_block("nodes", [&] { return read_node_block(); });
-        } else if ((section == "Nodes" || section == "ParametricNodes") && !newer) {
+        } else if ((section == "Nodes" || section == "ParametricNodes") && !is_version_4) {
             read_nodes_22(section == "ParametricNodes");
-        } else if (section == "Elements" && newer) {
+        } else if (section == "Elements" && is_version_4) {
             each_block("elements", [&] { return read_element_block(); });
         } else if (section == "Elements") {
             read_elements_22();

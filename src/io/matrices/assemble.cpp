@@ -38,8 +38,8 @@ void MatrixHeader::check_pattern() const {
 }
 
 RowBuckets row_buckets(Index rows, Offset entries) {
-    constexpr Offset entries_a_bucket = 1 << 16;
-    const Offset wanted = std::clamp<Offset>(entries / entries_a_bucket, 1, 1024);
+    constexpr Offset entries_per_bucket = 1 << 16;
+    const Offset wanted = std::clamp<Offset>(entries / entries_per_bucket, 1, 1024);
     RowBuckets buckets;
     const Offset last = std::max<Offset>(rows, 1) - 1;
     while ((last >> buckets.shift) + 1 > wanted) ++buckets.shift;
@@ -75,15 +75,15 @@ void sort_row(Index* columns, T* values, Offset count,
     }
 }
 
-struct Repeats {
+struct DuplicateCounts {
     Offset all = 0;      ///< Entries of the expanded matrix that repeat the one before.
     Offset in_file = 0;  ///< Those that are no images.
 };
 
 /// Rows [first, first + offsets.size()) of the matrix: their entries placed from `base` on, sorted.
 template <class T>
-Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks, Index bucket,
-                     Index first, Index rows, Offset base, bool mirrored) {
+DuplicateCounts assemble_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks,
+                                Index bucket, Index first, Index rows, Offset base, bool mirrored) {
     const std::size_t b = std::size_t(bucket);
     std::vector<Offset> next(std::size_t(rows) + 1);
     const auto each_entry = [&](auto&& f) {
@@ -108,7 +108,7 @@ Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks
         columns[position] = entry.column;
         values[position] = entry.value;
     });
-    Repeats repeats;
+    DuplicateCounts repeats;
     std::vector<std::tuple<Index, Offset, T>> scratch;
     for (Index i = 0; i < rows; ++i) {
         const Offset begin = offsets[i];
@@ -127,7 +127,7 @@ Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks
 
 /// The matrix with repeated columns of a row summed from left to right.
 template <class T>
-CsrMatrix<T> sum_repeats(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
+CsrMatrix<T> sum_duplicates(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
     CsrMatrix<T> to(file.cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
     const CsrView<T> source = from.view();
     Offset position = 0;
@@ -167,20 +167,21 @@ CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuck
     }
     std::partial_sum(bases.begin(), bases.end(), bases.begin());
     CsrMatrix<T> matrix(file.cpu, header.rows, header.columns, bases.back());
-    std::vector<Repeats> repeats(std::size_t(buckets.count));
+    std::vector<DuplicateCounts> repeats(std::size_t(buckets.count));
     parallel_tasks(file.cpu.threads(), buckets.count, [&](Offset b) {
         const Offset first = b << buckets.shift;
         const Offset end = std::min<Offset>(header.rows, (b + 1) << buckets.shift);
-        repeats[std::size_t(b)] = place_bucket(matrix, chunks, Index(b), Index(first),
-                                               Index(end - first), bases[std::size_t(b)], mirrored);
+        repeats[std::size_t(b)] =
+            assemble_bucket(matrix, chunks, Index(b), Index(first), Index(end - first),
+                            bases[std::size_t(b)], mirrored);
     });
     matrix.row_offsets().data()[header.rows] = bases.back();
-    Repeats total;
+    DuplicateCounts total;
     for (const auto& [all, in_file] : repeats) {
         total.all += all;
         total.in_file += in_file;
     }
-    if (total.all > 0) matrix = sum_repeats(file, matrix, total.all);
+    if (total.all > 0) matrix = sum_duplicates(file, matrix, total.all);
     constexpr const char* fields[] = {"real", "integer", "pattern"};
     if (file.header != nullptr) {
         *file.header = {header.format, fields[int(header.field)], header.symmetry, header.entries,

@@ -128,7 +128,7 @@ bool is_petsc_binary(std::string_view bytes) {
 
 template <class T>
 CsrMatrix<T> parse_petsc_matrix(const InputFile& file) {
-    return with_line(file.name, 0, [&] {
+    return with_error_line(file.name, 0, [&] {
         const PetscHeader header = parse_header(file);
         if (!header.dense) return assemble<T>(file, header, sparse_entries<T>(file.bytes, header));
         const std::vector<T> values = load_values<T>(file.bytes.data() + 16, header.entries);
@@ -139,7 +139,7 @@ CsrMatrix<T> parse_petsc_matrix(const InputFile& file) {
 template <class T>
 std::vector<T> parse_petsc_vector(const InputFile& file) {
     const std::string_view bytes = file.bytes;
-    return with_line(file.name, 0, [&] {
+    return with_error_line(file.name, 0, [&] {
         check_class(bytes, vector_class);
         expect(bytes.size() >= 8, "is truncated: its header takes 8 bytes");
         const Offset size = load<std::int32_t>(bytes.data(), 1);

@@ -68,7 +68,7 @@ struct GmresState {
         }
         const T diagonal = std::hypot(column[j], below);
         if (diagonal <= rounding) {
-            return recurrence.stop(Outcome::breakdown, Cause::singular_projection);
+            return recurrence.stop(Outcome::breakdown, BreakdownCause::singular_projection);
         }
         cosines[j] = column[j] / diagonal;
         sines[j] = below / diagonal;

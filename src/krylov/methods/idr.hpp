@@ -102,8 +102,8 @@ struct IdrState {
         if (!recurrence.running()) return;
         if (!std::isfinite(column[k]) || !std::isfinite(gg) || !std::isfinite(f[k])) {
             recurrence.stop(Outcome::non_finite);
-        } else if (vanishes(column[k], T(1), std::sqrt(gg))) {
-            recurrence.stop(Outcome::breakdown, Cause::shadow_orthogonal);
+        } else if (is_negligible(column[k], T(1), std::sqrt(gg))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::shadow_orthogonal);
         } else {
             length = f[k] / column[k];
             for (int i = k + 1; i < s; ++i) f[i] -= length * column[i];
@@ -125,8 +125,8 @@ struct IdrState {
         const T norm_r = std::sqrt(*norm_square);
         if (!std::isfinite(rt) || !std::isfinite(norm_t)) {
             recurrence.stop(Outcome::non_finite);
-        } else if (!(norm_t > 0) || (angle == 0 && vanishes(rt, norm_t, std::sqrt(rr)))) {
-            recurrence.stop(Outcome::breakdown, Cause::no_descent);
+        } else if (!(norm_t > 0) || (angle == 0 && is_negligible(rt, norm_t, std::sqrt(rr)))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::no_descent);
         } else if (std::abs(rt) < angle * norm_t * norm_r) {
             length = (rt < 0 ? -angle : angle) * (norm_r / norm_t);
         } else {

@@ -7,7 +7,7 @@ namespace tessera::elasticity {
 namespace {
 
 /// Nodes assembled by a thread at a time.
-constexpr Offset nodes_a_range = 256;
+constexpr Offset nodes_per_range = 256;
 
 /// The rows of one node before displacements are prescribed: a block of d x d, row by row, for each
 /// node of its elements; and its body force.
@@ -108,7 +108,7 @@ std::vector<Offset> count_entries(const Context& cpu, const Elements& elements,
             }
         }
     };
-    parallel_ranges(cpu.threads(), elements.mesh().node_count(), count, nodes_a_range);
+    parallel_ranges(cpu.threads(), elements.mesh().node_count(), count, nodes_per_range);
     std::partial_sum(row_offsets.begin(), row_offsets.end(), row_offsets.begin());
     return row_offsets;
 }
@@ -169,7 +169,7 @@ System assemble(const Context& cpu, const Model& model) {
             write_rows(gathered, node, d, tractions, system);
         }
     };
-    parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_a_range);
+    parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_per_range);
     return system;
 }
 

@@ -45,13 +45,13 @@ class ConnectedParts {
 /// The rigid motions of a connected part that its prescribed displacements prevent.
 struct PartMotions {
     Vector low, high;
-    std::vector<std::array<double, 6>> opposed;  ///< Orthonormal.
+    std::vector<std::array<double, 6>> prevented;  ///< Orthonormal.
 
     explicit PartMotions(const Vector& point) : low(point), high(point) {}
 
     /// Adds a prescribed component `i` at a point: its coefficients in the translations and the
     /// rotations about the middle, in units of the part's size.
-    void oppose(const Vector& point, int i, int dimensions) {
+    void prevent(const Vector& point, int i, int dimensions) {
         double size = 0;
         Vector x{};
         for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
@@ -68,7 +68,7 @@ struct PartMotions {
         };
         const double length = std::sqrt(dot(motion, motion));
         for (int pass = 0; pass < 2; ++pass) {  // Gram-Schmidt, twice for orthogonality
-            for (const auto& other : opposed) {
+            for (const auto& other : prevented) {
                 const double share = dot(motion, other);
                 for (int k = 0; k < 6; ++k) motion[k] -= share * other[k];
             }
@@ -76,16 +76,18 @@ struct PartMotions {
         const double rest = std::sqrt(dot(motion, motion));
         if (!(rest > 1e-7 * length)) return;  // dependent up to rounding
         for (double& component : motion) component /= rest;
-        opposed.push_back(motion);
+        prevented.push_back(motion);
     }
 
-    bool all_opposed(int dimensions) const { return opposed.size() == (dimensions == 2 ? 3 : 6); }
+    bool all_prevented(int dimensions) const {
+        return prevented.size() == (dimensions == 2 ? 3 : 6);
+    }
 };
 
 /// Whether a connected part is free to move rigidly. `unknowns` is -1 at prescribed displacements;
 /// `used`: nodes with elements.
-bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
-                   const std::vector<Index>& unknowns) {
+bool has_rigid_motion(const Elements& elements, const std::vector<char>& used,
+                      const std::vector<Index>& unknowns) {
     const Mesh& mesh = elements.mesh();
     ConnectedParts parts(elements);
     std::map<Index, PartMotions> motions;  // by the least node of the part
@@ -102,11 +104,11 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
         if (!used[node]) continue;
         for (int i = 0; i < mesh.dimensions; ++i) {
             if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
-            motions.at(parts[node]).oppose(point_of(mesh, node), i, mesh.dimensions);
+            motions.at(parts[node]).prevent(point_of(mesh, node), i, mesh.dimensions);
         }
     }
     return std::ranges::any_of(
-        motions, [&](const auto& part) { return !part.second.all_opposed(mesh.dimensions); });
+        motions, [&](const auto& part) { return !part.second.all_prevented(mesh.dimensions); });
 }
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
@@ -258,7 +260,7 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
                 "the model has more than 2^31 - 1 unknowns");
     }
     system.natural_block = blocks ? mesh.dimensions : 1;
-    system.known_singular = moves_rigidly(elements, used, system.unknowns);
+    system.known_singular = has_rigid_motion(elements, used, system.unknowns);
     return Index(rows);
 }
 

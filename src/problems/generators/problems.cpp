@@ -8,13 +8,13 @@ namespace tessera::problems {
 
 namespace {
 
-struct Named {
+struct NamedGenerator {
     const char* name;
     const char* example;  ///< Of values, for messages.
     Generator* build;
 };
 
-constexpr Named generators[] = {
+constexpr NamedGenerator generators[] = {
     {"poisson2d", "100", poisson},
     {"poisson3d", "100", poisson},
     {"convection3d", "100,strength=10", convection},
@@ -73,7 +73,7 @@ template <class T>
 Problem<T> generate(const Context& cpu, Spec problem) {
     require(!cpu.on_gpu(),
             "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
-    const auto generator = std::ranges::find(generators, problem.name(), &Named::name);
+    const auto generator = std::ranges::find(generators, problem.name(), &NamedGenerator::name);
     if (generator == std::end(generators)) {
         throw InvalidArgument(unknown_word_message("problem", problem.name(), generator_names()));
     }
@@ -87,7 +87,7 @@ Problem<T> generate(const Context& cpu, Spec problem) {
 
 std::vector<std::string> generator_names() {
     std::vector<std::string> all;
-    for (const Named& generator : generators) all.emplace_back(generator.name);
+    for (const NamedGenerator& generator : generators) all.emplace_back(generator.name);
     return all;
 }
 

@@ -174,7 +174,7 @@ __device__ int period_of(unsigned long long low, unsigned long long high, unsign
     return repeated && one < period && (first + unsigned(one)) % unsigned(period) == 0 ? period : 0;
 }
 
-__device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) {
+__device__ __forceinline__ unsigned long long concatenate_words(unsigned low, unsigned high) {
     return low | static_cast<unsigned long long>(high) << 32;
 }
 
@@ -259,7 +259,8 @@ __global__ void __launch_bounds__(32 * mark_warps)
     const uint4 l = *reinterpret_cast<const uint4*>(shared_long);  // Their marks are not in m.
     const int period = (l.x | l.y | l.z | l.w) != 0
                            ? 0
-                           : period_of(both(m.x, m.y), both(m.z, m.w), blockIdx.x * period_rows);
+                           : period_of(concatenate_words(m.x, m.y), concatenate_words(m.z, m.w),
+                                       blockIdx.x * period_rows);
     if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
@@ -273,8 +274,8 @@ Offset mark_bytes(Index rows) {
     return words * Offset(sizeof(unsigned)) + blocks_for(words, mark_warps);
 }
 
-Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool with_periods,
-                          unsigned* memory) {
+SupervariableMarks mark_supervariables(const Context& context, const CsrPattern& pattern,
+                                       bool with_periods, unsigned* memory) {
     const Offset words = mask_words(pattern.rows);
     std::uint8_t* const periods = with_periods && pattern.rows >= period_rows
                                       ? reinterpret_cast<std::uint8_t*>(memory + words)

@@ -181,7 +181,7 @@ SymmetricAuction::Nearest SymmetricAuction::nearest(Index i) const {
 }
 
 /// Matches i and j and returns the displaced partner of j, -1: none.
-Index SymmetricAuction::take(Index i, Index j) {
+Index SymmetricAuction::match(Index i, Index j) {
     const Index before = vertices_[j].partner;
     if (before >= 0) vertices_[before].partner = -1;
     vertices_[i].partner = j;
@@ -200,7 +200,7 @@ Index SymmetricAuction::bid(Index i, std::vector<Index>& left) {
     const bool is_only = near.second == infinite, is_tie = near.first == near.second;
     if (j == i || ((is_only || is_tie) && is_free_or_diagonal(j))) {
         vertices_[i].dual = near.first;
-        take(i, j);
+        match(i, j);
         return -1;
     }
     if (is_only || budget_ < 0 || vertices_[i].bids == max_bids) {
@@ -211,11 +211,11 @@ Index SymmetricAuction::bid(Index i, std::vector<Index>& left) {
     vertices_[i].dual = near.second;
     if (is_tie) {
         // No dual changes: the displaced row bids in the next round.
-        left.push_back(take(i, near.second_row));
+        left.push_back(match(i, near.second_row));
         return -1;
     }
     vertices_[j].dual = near.first_cost - near.second;
-    return take(i, j);
+    return match(i, j);
 }
 
 }  // namespace tessera::matching

@@ -42,13 +42,13 @@ __device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Off
 
 /// A block as rectangles of rows x columns values, one a lane.
 template <class T, int k>
-class Rectangles {
+class LaneRectangles {
   public:
     static constexpr int row_lanes = schur_row_lanes(k);
     static constexpr int column_lanes = schur_column_lanes(k);
     static constexpr int lanes = row_lanes * column_lanes;
 
-    __device__ explicit Rectangles(int lane)
+    __device__ explicit LaneRectangles(int lane)
         : row_(lane % row_lanes * rows), column_(lane / row_lanes * columns) {}
 
     /// f(row, column, value) for the values of this lane.
@@ -131,6 +131,6 @@ class TensorTiles {
 
 template <class T, int k>
 using BlockTile =
-    std::conditional_t<std::is_same_v<T, double> && (k >= 8), TensorTiles<k>, Rectangles<T, k>>;
+    std::conditional_t<std::is_same_v<T, double> && (k >= 8), TensorTiles<k>, LaneRectangles<T, k>>;
 
 }  // namespace tessera::block_ldlt::cuda

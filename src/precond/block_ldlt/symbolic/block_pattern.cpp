@@ -104,12 +104,12 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         check_count(blocks.offsets.back());
         return blocks;
     }
-    struct Filled {
+    struct FilledBlock {
         Index row;
         int level;
     };
     // The blocks so far by columns, those that can cause fill.
-    std::vector<std::vector<Filled>> below(static_cast<std::size_t>(grid.block_rows));
+    std::vector<std::vector<FilledBlock>> below(static_cast<std::size_t>(grid.block_rows));
     std::vector<int> levels(below.size(), -1);  // By columns of the row under construction.
     std::priority_queue<Index, std::vector<Index>, std::greater<>> waiting;
     const auto add = [&](Index column, int level) {
@@ -128,7 +128,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
             const int level = std::exchange(levels[column], -1);
             blocks.items.push_back(column);
             if (level >= fill) continue;
-            for (const Filled& other : below[column]) {
+            for (const FilledBlock& other : below[column]) {
                 if (level + other.level < fill) add(other.row, level + other.level + 1);
             }
             below[column].push_back({i, level});
