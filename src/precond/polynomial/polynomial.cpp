@@ -48,16 +48,15 @@ class TypedPolynomial {
         const Phase phase(context, "bounds", 0);
         gershgorin_ = gershgorin_bound(context, from.matrix, from.scaling);
         RitzValues ritz;
-        if (options.upper == UpperBoundSource::lanczos ||
-            (options.uses_lower && options.lower == LowerBoundSource::ritz)) {
+        if (options.upper == UpperBound::lanczos ||
+            (options.uses_lower && options.lower == LowerBound::ritz)) {
             ritz = lanczos<C>(context, *operator_, options.lanczos_steps, 1, polynomial_.work());
         }
         smallest_ritz_ = ritz.smallest;
         set_upper(options,
-                  options.upper == UpperBoundSource::given ? options.upper_value
-                  : options.upper == UpperBoundSource::gershgorin
-                      ? gershgorin_
-                      : std::min(ritz.upper, gershgorin_),
+                  options.upper == UpperBound::given        ? options.upper_value
+                  : options.upper == UpperBound::gershgorin ? gershgorin_
+                                                            : std::min(ritz.upper, gershgorin_),
                   report);
     }
 
@@ -96,8 +95,8 @@ class TypedPolynomial {
         report.lower = 0;
         if (options.uses_lower) {
             // A Ritz value may be the largest eigenvalue, too, or 0.
-            report.lower = options.lower == LowerBoundSource::ratio ? upper / options.lower_value
-                           : options.lower == LowerBoundSource::ritz
+            report.lower = options.lower == LowerBound::ratio ? upper / options.lower_value
+                           : options.lower == LowerBound::ritz
                                ? std::clamp(smallest_ritz_, 1e-8 * upper, (1 - 1e-3) * upper)
                                : options.lower_value;
         }
@@ -117,18 +116,18 @@ class TypedPolynomial {
 void check_options(const PolynomialOptions& options) {
     // Throws for the degree and the weights.
     polynomial_terms(options.kind, options.degree, 0.5, 1, options.alpha, options.beta);
-    require(options.upper != UpperBoundSource::given ||
+    require(options.upper != UpperBound::given ||
                 (options.upper_value > 0 && std::isfinite(options.upper_value)),
             "polynomial: the upper end (bound) must be positive and finite");
     require(options.lanczos_steps >= 1 && options.lanczos_steps <= 1000,
             "polynomial: Lanczos takes 1..1000 steps");
     if (!options.uses_lower) return;
-    require(options.lower != LowerBoundSource::ratio ||
+    require(options.lower != LowerBound::ratio ||
                 (options.lower_value > 1 && std::isfinite(options.lower_value)),
             "polynomial: the ratio of the ends (lower=ratio:R) must be above 1");
-    require(options.lower != LowerBoundSource::given || options.lower_value > 0,
+    require(options.lower != LowerBound::given || options.lower_value > 0,
             "polynomial: the lower end (lower) must be positive");
-    require(options.lower != LowerBoundSource::given || options.upper != UpperBoundSource::given ||
+    require(options.lower != LowerBound::given || options.upper != UpperBound::given ||
                 options.lower_value < options.upper_value,
             "polynomial: the lower end must be below the upper one");
 }

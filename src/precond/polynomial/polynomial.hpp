@@ -25,13 +25,13 @@ enum class PolynomialKind : std::uint8_t {
 const char* to_string(PolynomialKind kind);
 
 /// Where the upper end b of the spectrum comes from.
-enum class UpperBoundSource : std::uint8_t {
+enum class UpperBound : std::uint8_t {
     lanczos,     ///< lanczos(...).upper, at most the Gershgorin bound.
     gershgorin,  ///< gershgorin_bound: never too low.
     given,
 };
 /// Where the lower end a comes from.
-enum class LowerBoundSource : std::uint8_t {
+enum class LowerBound : std::uint8_t {
     ratio,  ///< b over a number.
     ritz,   ///< The smallest Ritz value, which is at least the smallest eigenvalue.
     given,
@@ -44,10 +44,10 @@ struct PolynomialOptions {
     /// Products an application, 1..16. Even ones stay positive where b is too low.
     int degree = 6;
     double alpha = 0.5, beta = -0.5;  ///< Of least_squares.
-    UpperBoundSource upper = UpperBoundSource::lanczos;
-    double upper_value = 0;  ///< With UpperBoundSource::given.
+    UpperBound upper = UpperBound::lanczos;
+    double upper_value = 0;  ///< With UpperBound::given.
     int lanczos_steps = 20;
-    LowerBoundSource lower = LowerBoundSource::ratio;
+    LowerBound lower = LowerBound::ratio;
     double lower_value = 30;  ///< The ratio, or the lower end.
     bool uses_lower = false;  ///< Neumann: omega = 2 / (a + b).
     PolynomialScaling scaling = PolynomialScaling::jacobi;

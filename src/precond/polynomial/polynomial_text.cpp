@@ -34,9 +34,9 @@ void read_interval(Spec& spec, PolynomialOptions& options) {
     if (bound.name() == "lanczos") {
         options.lanczos_steps = int(bound.integer(0, 10, 1, 1000));
     } else if (bound.name() == "gershgorin") {
-        options.upper = UpperBoundSource::gershgorin;
+        options.upper = UpperBound::gershgorin;
     } else {
-        options.upper = UpperBoundSource::given;
+        options.upper = UpperBound::given;
         options.upper_value = positive("bound", bound.name());
     }
     bound.finish();
@@ -49,9 +49,9 @@ void read_interval(Spec& spec, PolynomialOptions& options) {
     if (lower.name() == "ratio") {
         options.lower_value = positive("lower=ratio", lower.word(0, "30"));
     } else if (lower.name() == "ritz") {
-        options.lower = LowerBoundSource::ritz;
+        options.lower = LowerBound::ritz;
     } else {
-        options.lower = LowerBoundSource::given;
+        options.lower = LowerBound::given;
         options.lower_value = positive("lower", lower.name());
     }
     lower.finish();
@@ -124,15 +124,14 @@ std::string PolynomialPreconditioner<T>::describe() const {
     if (given.alpha != usual.alpha) text += ",alpha=" + text_of(given.alpha);
     if (given.beta != usual.beta) text += ",beta=" + text_of(given.beta);
     text += ",bound=";
-    text += given.upper == UpperBoundSource::lanczos
-                ? "lanczos:" + std::to_string(given.lanczos_steps)
-            : given.upper == UpperBoundSource::gershgorin ? std::string("gershgorin")
-                                                          : text_of(given.upper_value);
+    text += given.upper == UpperBound::lanczos ? "lanczos:" + std::to_string(given.lanczos_steps)
+            : given.upper == UpperBound::gershgorin ? std::string("gershgorin")
+                                                    : text_of(given.upper_value);
     if (given.uses_lower) {
         text += ",lower=";
-        text += given.lower == LowerBoundSource::ratio  ? "ratio:" + text_of(given.lower_value)
-                : given.lower == LowerBoundSource::ritz ? std::string("ritz")
-                                                        : text_of(given.lower_value);
+        text += given.lower == LowerBound::ratio  ? "ratio:" + text_of(given.lower_value)
+                : given.lower == LowerBound::ritz ? std::string("ritz")
+                                                  : text_of(given.lower_value);
     }
     text += format_text(given.format);
     if (given.single_precision) text += ",precision=f32";
