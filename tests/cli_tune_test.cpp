@@ -37,7 +37,7 @@ TEST_F(cli_tune, its_command_solves_the_system) {
     const Outcome outcome = tune({"elasticity2d:12", "--bounds", "4,8,1", "--json", "t.json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const Json report = Json::parse(test::text_of(path("t.json")));
-    EXPECT_EQ(report["schema"], "tessera-tune/2");
+    EXPECT_EQ(report["schema"], "tessera-tune/1");
     EXPECT_TRUE(report["converged"]);
     const std::string command = report["command"];
     expect_contains(outcome.out, "The fastest:\n  " + command + "\n");

@@ -130,7 +130,7 @@ std::string to_json(const TuneReport& report) {
         rows.push_back(row);
     }
     JsonObject object;
-    object.add("schema", "tessera-tune/2")
+    object.add("schema", "tessera-tune/1")
         .add("version", version())
         .add("commit", commit())
         .add("device", report.device)
