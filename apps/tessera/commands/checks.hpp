@@ -31,13 +31,32 @@ ParsedSolve check_arguments(const SolveArguments& arguments);
 /// DeviceUnavailable.
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda);
 
+/// The options that the arguments give; the observer ends a solve that was interrupted.
+SolveOptions solve_options(const SolveArguments& arguments);
+
 /// Prints that on stderr; called when all arguments and files are in order, so that an error is the
 /// only message.
 void note_fallback(const std::string& why_not_cuda, bool quiet);
 
-/// Throws InvalidArgument for a system that cannot be solved; warns of one that may not have a
-/// solution.
+/// The system of a solve, the Contexts it is solved with, and its vectors.
 template <class T>
-void check_system(const System<T>& system, bool allow_singular, bool quiet);
+struct SolveProblem {
+    SolveProblem(const SolveArguments& arguments, ParsedSolve parsed_arguments);
+    /// Reads or generates the system. Throws InvalidArgument for one that cannot be solved; warns
+    /// of one that may not have a solution.
+    void load(const SolveArguments& arguments);
+    /// Copies the matrix to the GPU, if that solves, and frees it on the host.
+    void upload();
+
+    ParsedSolve parsed;
+    std::string why_not_cuda;
+    Context context;
+    Context host;
+    System<T> system;
+    CsrMatrix<T> uploaded;
+    CsrView<T> matrix;  ///< After `upload` in the memory of `context`.
+    Vectors<T> vectors;
+    Buffer<T> x;
+};
 
 }  // namespace tessera::cli

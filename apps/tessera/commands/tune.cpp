@@ -33,17 +33,17 @@ class Tuning {
     Tuning(const TuneArguments& arguments, ParsedSolve parsed)
         : arguments_(arguments),
           given_(arguments.solve),
-          parsed_(std::move(parsed)),
-          context_(open_context(given_.device, given_.threads, why_not_cuda_)),
-          host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
+          problem_(arguments.solve, std::move(parsed)) {}
 
     int operator()() {
         load();
-        const CsrOperator<T> matrix(context_, matrix_);
+        const CsrOperator<T> matrix(problem_.context, problem_.matrix);
         matrix_operator_ = &matrix;
-        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, matrix, system_.load);
-        x_ = Buffer<T>(context_, matrix_.rows);
-        note_fallback(why_not_cuda_, given_.quiet);
+        problem_.vectors =
+            make_vectors<T>(problem_.context, problem_.host, problem_.parsed.right_hand_side,
+                            matrix, problem_.system.load);
+        problem_.x = Buffer<T>(problem_.context, problem_.matrix.rows);
+        note_fallback(problem_.why_not_cuda, given_.quiet);
         guard_.emplace();
         clock_ = Clock();
         run_trials();
@@ -54,30 +54,25 @@ class Tuning {
 
   private:
     void load() {
-        system_ = load_system<T>(host_, given_.matrix, given_.allow_empty_rows, &given_.mesh,
-                                 given_.right_hand_side.empty());
-        check_system(system_, given_.allow_singular, given_.quiet);
-        matrix_ = system_.matrix.view();
-        symmetric_ = is_symmetric(host_, matrix_);
-        positive_diagonal_ = find_diagonal(matrix_).positive();
-        chooses_solver_ = !parsed_.config;
-        parsed_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
-        solver_ = parsed_.solver.normalised();
-        check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
-        rows_ = matrix_.rows;
-        nonzeros_ = matrix_.nonzeros;
-        if (context_.on_gpu()) {
-            uploaded_ = copy_to(context_, matrix_);
-            matrix_ = uploaded_.view();
-            system_.matrix = {};
-        }
+        problem_.load(given_);
+        symmetric_ = is_symmetric(problem_.host, problem_.matrix);
+        positive_diagonal_ = find_diagonal(problem_.matrix).positive();
+        chooses_solver_ = !problem_.parsed.config;
+        problem_.parsed.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
+        solver_ = problem_.parsed.solver.normalised();
+        check_memory(need(Trial("jacobi", solver_)), problem_.context.free_memory(),
+                     problem_.context.on_gpu());
+        rows_ = problem_.matrix.rows;
+        nonzeros_ = problem_.matrix.nonzeros;
+        problem_.upload();
         matrix_is_loaded_ = true;
     }
 
     MemoryEstimate need(const Trial& trial) const {
-        MemoryEstimate memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                                                *trial.solver_config, *trial.preconditioner_config);
-        if (matrix_is_loaded_ || !context_.on_gpu()) memory.matrix = 0;
+        MemoryEstimate memory =
+            estimate_memory(problem_.matrix.rows, problem_.matrix.nonzeros, sizeof(T),
+                            *trial.solver_config, *trial.preconditioner_config);
+        if (matrix_is_loaded_ || !problem_.context.on_gpu()) memory.matrix = 0;
         return memory;
     }
 
@@ -100,30 +95,25 @@ class Tuning {
     }
 
     SolveOptions options(double seconds) const {
-        SolveOptions options;
-        options.rtol = given_.rtol;
-        options.atol = given_.atol;
-        options.max_iterations = given_.max_iterations;
+        SolveOptions options = solve_options(given_);
         options.max_seconds = seconds;
-        options.stagnation_window = given_.stagnation_window;
-        options.left_preconditioning = given_.side == "left";
-        options.observer = [](const Progress&) { return !interrupted(); };
         return options;
     }
 
     SolveReport solve(const Trial& trial, const Preconditioner<T>* preconditioner,
                       const SolveOptions& options) {
-        fill(context_, T(0), x_.view());
-        return trial.solver_config->solve(context_, *matrix_operator_, preconditioner,
-                                          std::as_const(vectors_.b).view(), x_.view(), options);
+        fill(problem_.context, T(0), problem_.x.view());
+        return trial.solver_config->solve(problem_.context, *matrix_operator_, preconditioner,
+                                          std::as_const(problem_.vectors.b).view(),
+                                          problem_.x.view(), options);
     }
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
         const std::string report = "; what was found follows";
         guard_->announce("interrupted while setting up " + trial.preconditioner + report +
                          " once that is done (Ctrl-C again ends it at once, without)");
-        auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
-        context_.synchronize();
+        auto preconditioner = trial.preconditioner_config->make(problem_.context, problem_.matrix);
+        problem_.context.synchronize();
         guard_->announce("interrupted while solving with " + trial.preconditioner + report);
         return preconditioner;
     }
@@ -148,7 +138,8 @@ class Tuning {
             trial.blocks = found.blocks;
             trial.largest_block = found.largest_block;
             if (found.partition != nullptr) {
-                trial.block_offsets = copy_to_host(context_, found.partition->block_offsets);
+                trial.block_offsets =
+                    copy_to_host(problem_.context, found.partition->block_offsets);
             }
             if (find_same(trial)) return;
             if (!found.unusable.empty()) {
@@ -184,7 +175,7 @@ class Tuning {
             untried_.push_back(trial);
             return;
         }
-        if (need(trial).total() > context_.free_memory()) {
+        if (need(trial).total() > problem_.context.free_memory()) {
             trial.does_not_fit = true;
             trials_.push_back(trial);
             return;
@@ -216,7 +207,7 @@ class Tuning {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
             const std::string definite =
-                parsed_.solver.name() == "minres" ? ",positive_definite" : "";
+                problem_.parsed.solver.name() == "minres" ? ",positive_definite" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
@@ -290,10 +281,10 @@ class Tuning {
 
     void report() {
         TuneReport found{given_,
-                         system_.name,
+                         problem_.system.name,
                          rows_,
                          nonzeros_,
-                         context_.description(),
+                         problem_.context.description(),
                          arguments_.seconds,
                          clock_.seconds(),
                          trials_,
@@ -305,13 +296,7 @@ class Tuning {
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    ParsedSolve parsed_;
-    std::string why_not_cuda_;
-    Context context_;
-    Context host_;
-    System<T> system_;
-    CsrMatrix<T> uploaded_;
-    CsrView<T> matrix_;  ///< In the memory of context_.
+    SolveProblem<T> problem_;
     const Operator<T>* matrix_operator_ = nullptr;
     Index rows_ = 0;
     Offset nonzeros_ = 0;
@@ -320,9 +305,7 @@ class Tuning {
     bool positive_diagonal_ = false;
     bool chooses_solver_ = false;
     bool tried_ldlt_ = false;
-    std::string solver_;  ///< Solver for block Jacobi; normalised.
-    Vectors<T> vectors_;
-    Buffer<T> x_;
+    std::string solver_;                   ///< Solver for block Jacobi; normalised.
     std::optional<InterruptGuard> guard_;  ///< From the first trial on.
     Clock clock_;
     std::vector<Trial> trials_;
