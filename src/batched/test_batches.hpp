@@ -111,33 +111,23 @@ void take_results(const Context& context, const ThereResults<T>& results, Outcom
     outcome.pivot_growth = copy_to_host(context, results.pivot_growth);
 }
 
-/// Inverses with everything about them.
+/// Inverses with everything about them, or with `info` alone.
 template <class T>
-Outcome<T> inverted(const Context& context, const HostBatch<T>& batch) {
+Outcome<T> inverted(const Context& context, const HostBatch<T>& batch, bool info_alone = false) {
     ThereBatch<T> there(context, batch);
     Buffer<T> inverses(context, Offset(batch.values.size()));
     ThereResults<T> results(context, batch.count());
     auto x = there.view();
     x.values = inverses.data();
-    batched::invert_with_condition(context, there.view(), x, results.view());
     Outcome<T> outcome;
+    if (info_alone) {
+        batched::invert(context, there.view(), x, results.info.data());
+        outcome.info = copy_to_host(context, results.info);
+    } else {
+        batched::invert_with_condition(context, there.view(), x, results.view());
+        take_results(context, results, outcome);
+    }
     outcome.inverses = copy_to_host(context, inverses);
-    take_results(context, results, outcome);
-    return outcome;
-}
-
-/// Inverses and info alone.
-template <class T>
-Outcome<T> only_inverted(const Context& context, const HostBatch<T>& batch) {
-    ThereBatch<T> there(context, batch);
-    Buffer<T> inverses(context, Offset(batch.values.size()));
-    ThereResults<T> results(context, batch.count());
-    auto x = there.view();
-    x.values = inverses.data();
-    batched::invert(context, there.view(), x, results.info.data());
-    Outcome<T> outcome;
-    outcome.inverses = copy_to_host(context, inverses);
-    outcome.info = copy_to_host(context, results.info);
     return outcome;
 }
 
