@@ -54,42 +54,6 @@ Index first_empty_row(const CsrView<T>& matrix) {
     return Index(std::adjacent_find(offsets.begin(), offsets.end()) - offsets.begin());
 }
 
-template <class T>
-void check_system(const System<T>& system, bool allow_singular, bool quiet) {
-    const CsrView<T> matrix = system.matrix.view();
-    if (matrix.rows != matrix.columns) {
-        throw InvalidArgument("'" + system.name + "' is " + std::to_string(matrix.rows) + " x " +
-                              std::to_string(matrix.columns) +
-                              "; only square systems can be solved");
-    }
-    const auto values = matrix.values_span();
-    if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
-        throw InvalidArgument("'" + system.name +
-                              "' has no nonzeros, so it can be solved with for b = 0 alone; check "
-                              "how it was written");
-    }
-    if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {
-        std::fprintf(
-            stderr,
-            "tessera: row %d (counted from 0) of '%s' is empty, so the matrix is singular; "
-            "there is a solution only if b is 0 in empty rows\n",
-            empty, system.name.c_str());
-    }
-    if (!system.known_singular) return;
-    if (!allow_singular && system.structure) {
-        throw InvalidArgument(rigid_motion_message(system.name, *system.structure));
-    }
-    if (!allow_singular) {
-        throw InvalidArgument("'" + system.name +
-                              "' is singular (it has no fixed support) and is meant for kernels "
-                              "and benchmarks; add --allow-singular to solve it anyway");
-    }
-    if (!quiet) {
-        std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
-                     system.name.c_str());
-    }
-}
-
 }  // namespace
 
 void ParsedSolve::resolve_solver(const char* name) {
@@ -127,6 +91,18 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
     return parsed;
 }
 
+SolveOptions solve_options(const SolveArguments& arguments) {
+    SolveOptions options;
+    options.rtol = arguments.rtol;
+    options.atol = arguments.atol;
+    options.max_iterations = arguments.max_iterations;
+    options.max_seconds = arguments.max_seconds;
+    options.stagnation_window = arguments.stagnation_window;
+    options.left_preconditioning = arguments.side == "left";
+    options.observer = [](const Progress&) { return !interrupted(); };
+    return options;
+}
+
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {
     try {
         return Context::from_name(device, threads, &why_not_cuda);
@@ -140,41 +116,43 @@ void note_fallback(const std::string& why_not_cuda, bool quiet) {
     std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
 }
 
-SolveOptions solve_options(const SolveArguments& arguments) {
-    SolveOptions options;
-    options.rtol = arguments.rtol;
-    options.atol = arguments.atol;
-    options.max_iterations = arguments.max_iterations;
-    options.max_seconds = arguments.max_seconds;
-    options.stagnation_window = arguments.stagnation_window;
-    options.left_preconditioning = arguments.side == "left";
-    options.observer = [](const Progress&) { return !interrupted(); };
-    return options;
+template <class T>
+void check_system(const System<T>& system, bool allow_singular, bool quiet) {
+    const CsrView<T> matrix = system.matrix.view();
+    if (matrix.rows != matrix.columns) {
+        throw InvalidArgument("'" + system.name + "' is " + std::to_string(matrix.rows) + " x " +
+                              std::to_string(matrix.columns) +
+                              "; only square systems can be solved");
+    }
+    const auto values = matrix.values_span();
+    if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
+        throw InvalidArgument("'" + system.name +
+                              "' has no nonzeros, so it can be solved with for b = 0 alone; check "
+                              "how it was written");
+    }
+    if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {
+        std::fprintf(
+            stderr,
+            "tessera: row %d (counted from 0) of '%s' is empty, so the matrix is singular; "
+            "there is a solution only if b is 0 in empty rows\n",
+            empty, system.name.c_str());
+    }
+    if (!system.known_singular) return;
+    if (!allow_singular && system.structure) {
+        throw InvalidArgument(rigid_motion_message(system.name, *system.structure));
+    }
+    if (!allow_singular) {
+        throw InvalidArgument("'" + system.name +
+                              "' is singular (it has no fixed support) and is meant for kernels "
+                              "and benchmarks; add --allow-singular to solve it anyway");
+    }
+    if (!quiet) {
+        std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
+                     system.name.c_str());
+    }
 }
 
-template <class T>
-SolveProblem<T>::SolveProblem(const SolveArguments& arguments, ParsedSolve parsed_arguments)
-    : parsed(std::move(parsed_arguments)),
-      context(open_context(arguments.device, arguments.threads, why_not_cuda)),
-      host(context.on_gpu() ? Context::cpu(arguments.threads) : context) {}
-
-template <class T>
-void SolveProblem<T>::load(const SolveArguments& arguments) {
-    system = load_system<T>(host, arguments.matrix, arguments.allow_empty_rows, &arguments.mesh,
-                            arguments.right_hand_side.empty());
-    check_system(system, arguments.allow_singular, arguments.quiet);
-    matrix = system.matrix.view();
-}
-
-template <class T>
-void SolveProblem<T>::upload() {
-    if (!context.on_gpu()) return;
-    uploaded = copy_to(context, matrix);
-    matrix = uploaded.view();
-    system.matrix = {};
-}
-
-template struct SolveProblem<float>;
-template struct SolveProblem<double>;
+template void check_system<float>(const System<float>&, bool, bool);
+template void check_system<double>(const System<double>&, bool, bool);
 
 }  // namespace tessera::cli

@@ -42,29 +42,30 @@ void note_unconverged_solution(const SolveArguments& arguments) {
 
 /// One run of `tessera solve`, step by step.
 template <class T>
-class Run {
+class Run : SolveProblem<T> {
+    using Problem = SolveProblem<T>;
+    using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
+
   public:
     Run(const SolveArguments& arguments, ParsedSolve parsed)
-        : arguments_(arguments), problem_(arguments, std::move(parsed)) {
-        report_.device = problem_.context.description();
-        report_.threads = problem_.context.threads();
+        : Problem(arguments, std::move(parsed)), arguments_(arguments) {
+        report_.device = context_.description();
+        report_.threads = context_.threads();
     }
 
     int operator()() {
         load();
         const auto matrix = make_product();
-        problem_.vectors =
-            make_vectors<T>(problem_.context, problem_.host, problem_.parsed.right_hand_side,
-                            *matrix, problem_.system.load);
-        problem_.x = arguments_.start.empty()
-                         ? Buffer<T>(problem_.context, problem_.matrix.rows)
-                         : copy_to_buffer(problem_.context,
-                                          read_sized_vector<T>(problem_.host, arguments_.start,
-                                                               problem_.matrix.rows, "the start"));
-        if (arguments_.start.empty()) fill(problem_.context, T(0), problem_.x.view());
-        problem_.context.reset_phases();
-        problem_.context.time_phases();
-        if (problem_.parsed.refinement) {
+        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, *matrix, system_.load);
+        x_ = arguments_.start.empty()
+                 ? Buffer<T>(context_, matrix_.rows)
+                 : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
+                                                                 matrix_.rows, "the start"));
+        if (arguments_.start.empty()) fill(context_, T(0), x_.view());
+        context_.reset_phases();
+        context_.time_phases();
+        if (parsed_.refinement) {
             refine(*matrix);
         } else {
             iterate(*matrix);
@@ -82,48 +83,43 @@ class Run {
   private:
     void load() {
         const Clock clock;
-        problem_.load(arguments_);
+        Problem::read_system(arguments_);
         report_.seconds.read = clock.seconds();
-        const FormatOptions& format = problem_.parsed.format;
-        report_.matrix = {problem_.system.name, problem_.matrix.rows, problem_.matrix.nonzeros,
-                          to_string(format)};
-        if (!problem_.parsed.config && !problem_.parsed.refinement) {
-            problem_.parsed.resolve_solver(
-                automatic_solver(looks_positive_definite(problem_.host, problem_.matrix)));
+        const FormatOptions& format = parsed_.format;
+        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
+        if (!parsed_.config && !parsed_.refinement) {
+            parsed_.resolve_solver(automatic_solver(looks_positive_definite(host_, matrix_)));
         }
-        report_.solver = problem_.parsed.solver.normalised();
-        const auto& refined = problem_.parsed.refinement;
-        MemoryEstimate need = estimate_memory(
-            problem_.matrix.rows, problem_.matrix.nonzeros, sizeof(T),
-            refined ? *refined->inner : *problem_.parsed.config, *problem_.parsed.preconditioner);
-        if (!problem_.context.on_gpu()) need.matrix = 0;  // It is in memory already.
-        if (refined) {
-            need.matrix += 8 * (Offset(problem_.matrix.rows) + 1 + problem_.matrix.nonzeros);
-        }
+        report_.solver = parsed_.solver.normalised();
+        const auto& refined = parsed_.refinement;
+        MemoryEstimate need =
+            estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                            refined ? *refined->inner : *parsed_.config, *parsed_.preconditioner);
+        if (!context_.on_gpu()) need.matrix = 0;  // It is in memory already.
+        if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
         if (format.format != MatrixFormat::csr) {
-            need.matrix += format_statistics(problem_.host, problem_.matrix, format).bytes;
+            need.matrix += format_statistics(host_, matrix_, format).bytes;
         }
-        check_memory(need, problem_.context.free_memory(), problem_.context.on_gpu());
-        problem_.upload();
+        check_memory(need, context_.free_memory(), context_.on_gpu());
+        Problem::upload_matrix();
     }
 
     std::unique_ptr<Operator<T>> make_product() {
-        FormatOptions format = problem_.parsed.format;
+        FormatOptions format = parsed_.format;
         if (format.format == MatrixFormat::csr) {
-            return make_operator<T>(problem_.context, problem_.matrix, format);
+            return make_operator<T>(context_, matrix_, format);
         }
-        auto sliced = SlicedMatrix<T>::from_csr(problem_.context, problem_.matrix, format);
+        auto sliced = SlicedMatrix<T>::from_csr(context_, matrix_, format);
         format.block = sliced.options().block;
         report_.matrix.format = to_string(format);
         return std::make_unique<SlicedMatrix<T>>(std::move(sliced));
     }
 
     void iterate(const Operator<T>& matrix) {
-        precondition<T>(problem_.matrix, [&](const Operator<T>* preconditioner) {
+        precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
             run([&](const SolveOptions& options) {
-                return problem_.parsed.config->solve(problem_.context, matrix, preconditioner,
-                                                     std::as_const(problem_.vectors.b).view(),
-                                                     problem_.x.view(), options);
+                return parsed_.config->solve(context_, matrix, preconditioner,
+                                             std::as_const(vectors_.b).view(), x_.view(), options);
             });
         });
     }
@@ -131,14 +127,13 @@ class Run {
     /// With a preconditioner of the matrix in float.
     void refine([[maybe_unused]] const Operator<T>& matrix) {
         if constexpr (std::is_same_v<T, double>) {
-            const CsrMatrix<float> low = rounded_to_float(problem_.context, problem_.matrix);
-            const auto product =
-                make_operator<float>(problem_.context, low.view(), problem_.parsed.format);
+            const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
+            const auto product = make_operator<float>(context_, low.view(), parsed_.format);
             precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
                 run([&](const SolveOptions& options) {
-                    return refinement(problem_.context, matrix, *product, preconditioner,
-                                      std::as_const(problem_.vectors.b).view(), problem_.x.view(),
-                                      *problem_.parsed.refinement, options);
+                    return refinement(context_, matrix, *product, preconditioner,
+                                      std::as_const(vectors_.b).view(), x_.view(),
+                                      *parsed_.refinement, options);
                 });
             });
         }
@@ -152,7 +147,7 @@ class Run {
         std::unique_ptr<Preconditioner<P>> preconditioner;
         {
             const InterruptNote note("setting up " + arguments_.preconditioner);
-            preconditioner = problem_.parsed.preconditioner->make(problem_.context, matrix);
+            preconditioner = parsed_.preconditioner->make(context_, matrix);
         }
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
         if (preconditioner) describe(*preconditioner);
@@ -162,7 +157,7 @@ class Run {
                 "it is stored; take precision=adaptive, or scale the system");
         }
         // All arguments and files are valid from here on.
-        note_fallback(problem_.why_not_cuda, arguments_.quiet);
+        note_fallback(why_not_cuda_, arguments_.quiet);
         if (!report_.setup.unusable.empty()) {
             report_.solve = unsolved_report(report_.setup);
             return;
@@ -193,9 +188,9 @@ class Run {
         const bool ended_by_itself = status == Status::breakdown || status == Status::stagnated ||
                                      status == Status::accuracy_lost ||
                                      status == Status::max_iterations;
-        if (problem_.system.known_singular && ended_by_itself) {
-            report_.solve.message = singular_system_message(
-                report_.solve, problem_.parsed.right_hand_side.knows_solution());
+        if (system_.known_singular && ended_by_itself) {
+            report_.solve.message =
+                singular_system_message(report_.solve, parsed_.right_hand_side.knows_solution());
         }
     }
 
@@ -203,26 +198,25 @@ class Run {
     void finish() {
         const InterruptNote note("writing the results");
         report_.seconds.solve = report_.solve.seconds;
-        report_.phases = problem_.context.phases();
+        report_.phases = context_.phases();
         for (const PhaseRecord& phase : report_.phases) {
             if (phase.name == "find_blocks") report_.seconds.find_blocks += phase.seconds;
             if (phase.name == "setup" || phase.name == "bounds")
                 report_.seconds.setup += phase.seconds;
         }
-        report_.peak_memory_bytes = problem_.context.peak_memory_bytes();
+        report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
-        if (solved_ && (problem_.parsed.right_hand_side.knows_solution() ||
-                        !arguments_.out.empty() || problem_.system.structure)) {
-            x = copy_to_host(problem_.context, problem_.x);
+        if (solved_ && (parsed_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
+                        system_.structure)) {
+            x = copy_to_host(context_, x_);
         }
-        if (solved_ && problem_.parsed.right_hand_side.knows_solution()) {
-            report_.forward_error =
-                forward_error(x, copy_to_host(problem_.context, problem_.vectors.solution));
+        if (solved_ && parsed_.right_hand_side.knows_solution()) {
+            report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) measure_copy_bandwidth();
         std::string failures;
-        if (report_.solve.status == Status::converged && problem_.system.structure) {
+        if (report_.solve.status == Status::converged && system_.structure) {
             add_structure_results(x, failures);
         }
         write_results(x, failures);
@@ -235,12 +229,11 @@ class Run {
     /// reported with the other failures.
     void add_structure_results(const std::vector<T>& x, std::string& failures) {
         const std::vector<double> solution(x.begin(), x.end());
-        const Structure& structure = *problem_.system.structure;
+        const Structure& structure = *system_.structure;
         try {
-            report_.structure =
-                structure_results(problem_.host, structure, solution, arguments_.mesh.vtu);
+            report_.structure = structure_results(host_, structure, solution, arguments_.mesh.vtu);
         } catch (const Error& error) {
-            report_.structure = structure_results(problem_.host, structure, solution, "");
+            report_.structure = structure_results(host_, structure, solution, "");
             failures = error.what();
         }
     }
@@ -248,7 +241,7 @@ class Run {
     /// 0 (unknown) if its buffers do not fit into memory beside the system.
     void measure_copy_bandwidth() {
         try {
-            report_.copy_bandwidth = problem_.context.copy_bandwidth();
+            report_.copy_bandwidth = context_.copy_bandwidth();
         } catch (const OutOfMemory&) {
             report_.copy_bandwidth = 0;
         }
@@ -270,7 +263,7 @@ class Run {
                 [&] { write_text("-", to_table(report_)); });
         attempt(solved_ && !arguments_.out.empty(), [&] {
             const WritingNote note(arguments_.out);
-            io::write_vector<T>(problem_.host, arguments_.out, x);
+            io::write_vector<T>(host_, arguments_.out, x);
         });
         if (!failures.empty()) throw InvalidArgument(failures);
     }
@@ -295,7 +288,6 @@ class Run {
     }
 
     const SolveArguments& arguments_;
-    SolveProblem<T> problem_;
     bool solved_ = false;
     RunReport report_;
 };

@@ -28,22 +28,24 @@ bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("bloc
 
 /// One run of `tessera tune`, step by step.
 template <class T>
-class Tuning {
+class Tuning : SolveProblem<T> {
+    using Problem = SolveProblem<T>;
+    using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
+
   public:
     Tuning(const TuneArguments& arguments, ParsedSolve parsed)
-        : arguments_(arguments),
-          given_(arguments.solve),
-          problem_(arguments.solve, std::move(parsed)) {}
+        : Problem(arguments.solve, std::move(parsed)),
+          arguments_(arguments),
+          given_(arguments.solve) {}
 
     int operator()() {
         load();
-        const CsrOperator<T> matrix(problem_.context, problem_.matrix);
+        const CsrOperator<T> matrix(context_, matrix_);
         matrix_operator_ = &matrix;
-        problem_.vectors =
-            make_vectors<T>(problem_.context, problem_.host, problem_.parsed.right_hand_side,
-                            matrix, problem_.system.load);
-        problem_.x = Buffer<T>(problem_.context, problem_.matrix.rows);
-        note_fallback(problem_.why_not_cuda, given_.quiet);
+        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, matrix, system_.load);
+        x_ = Buffer<T>(context_, matrix_.rows);
+        note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
         clock_ = Clock();
         run_trials();
@@ -54,25 +56,23 @@ class Tuning {
 
   private:
     void load() {
-        problem_.load(given_);
-        symmetric_ = is_symmetric(problem_.host, problem_.matrix);
-        positive_diagonal_ = find_diagonal(problem_.matrix).positive();
-        chooses_solver_ = !problem_.parsed.config;
-        problem_.parsed.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
-        solver_ = problem_.parsed.solver.normalised();
-        check_memory(need(Trial("jacobi", solver_)), problem_.context.free_memory(),
-                     problem_.context.on_gpu());
-        rows_ = problem_.matrix.rows;
-        nonzeros_ = problem_.matrix.nonzeros;
-        problem_.upload();
+        Problem::read_system(given_);
+        symmetric_ = is_symmetric(host_, matrix_);
+        positive_diagonal_ = find_diagonal(matrix_).positive();
+        chooses_solver_ = !parsed_.config;
+        parsed_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
+        solver_ = parsed_.solver.normalised();
+        check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
+        rows_ = matrix_.rows;
+        nonzeros_ = matrix_.nonzeros;
+        Problem::upload_matrix();
         matrix_is_loaded_ = true;
     }
 
     MemoryEstimate need(const Trial& trial) const {
-        MemoryEstimate memory =
-            estimate_memory(problem_.matrix.rows, problem_.matrix.nonzeros, sizeof(T),
-                            *trial.solver_config, *trial.preconditioner_config);
-        if (matrix_is_loaded_ || !problem_.context.on_gpu()) memory.matrix = 0;
+        MemoryEstimate memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                                                *trial.solver_config, *trial.preconditioner_config);
+        if (matrix_is_loaded_ || !context_.on_gpu()) memory.matrix = 0;
         return memory;
     }
 
@@ -102,18 +102,17 @@ class Tuning {
 
     SolveReport solve(const Trial& trial, const Preconditioner<T>* preconditioner,
                       const SolveOptions& options) {
-        fill(problem_.context, T(0), problem_.x.view());
-        return trial.solver_config->solve(problem_.context, *matrix_operator_, preconditioner,
-                                          std::as_const(problem_.vectors.b).view(),
-                                          problem_.x.view(), options);
+        fill(context_, T(0), x_.view());
+        return trial.solver_config->solve(context_, *matrix_operator_, preconditioner,
+                                          std::as_const(vectors_.b).view(), x_.view(), options);
     }
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
         const std::string report = "; what was found follows";
         guard_->announce("interrupted while setting up " + trial.preconditioner + report +
                          " once that is done (Ctrl-C again ends it at once, without)");
-        auto preconditioner = trial.preconditioner_config->make(problem_.context, problem_.matrix);
-        problem_.context.synchronize();
+        auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
+        context_.synchronize();
         guard_->announce("interrupted while solving with " + trial.preconditioner + report);
         return preconditioner;
     }
@@ -138,8 +137,7 @@ class Tuning {
             trial.blocks = found.blocks;
             trial.largest_block = found.largest_block;
             if (found.partition != nullptr) {
-                trial.block_offsets =
-                    copy_to_host(problem_.context, found.partition->block_offsets);
+                trial.block_offsets = copy_to_host(context_, found.partition->block_offsets);
             }
             if (find_same(trial)) return;
             if (!found.unusable.empty()) {
@@ -175,7 +173,7 @@ class Tuning {
             untried_.push_back(trial);
             return;
         }
-        if (need(trial).total() > problem_.context.free_memory()) {
+        if (need(trial).total() > context_.free_memory()) {
             trial.does_not_fit = true;
             trials_.push_back(trial);
             return;
@@ -207,7 +205,7 @@ class Tuning {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
             const std::string definite =
-                problem_.parsed.solver.name() == "minres" ? ",positive_definite" : "";
+                parsed_.solver.name() == "minres" ? ",positive_definite" : "";
             for (const char* fill : {"", ",fill=1"}) {
                 for (const char* block : {"8", "16"}) {
                     for (const char* method : {"", ",method=level"}) {
@@ -281,10 +279,10 @@ class Tuning {
 
     void report() {
         TuneReport found{given_,
-                         problem_.system.name,
+                         system_.name,
                          rows_,
                          nonzeros_,
-                         problem_.context.description(),
+                         context_.description(),
                          arguments_.seconds,
                          clock_.seconds(),
                          trials_,
@@ -296,7 +294,6 @@ class Tuning {
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    SolveProblem<T> problem_;
     const Operator<T>* matrix_operator_ = nullptr;
     Index rows_ = 0;
     Offset nonzeros_ = 0;
