@@ -1,13 +1,9 @@
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-
-using cli_polynomial = test::CommandLineTest;
+using cli_polynomial = CommandLineTest;
 
 TEST_F(cli_polynomial, tables_tell_of_the_interval) {
     const Outcome outcome = solve({"elasticity2d:12", "--precond", "chebyshev:4,bound=3"});
@@ -44,4 +40,4 @@ TEST_F(cli_polynomial, matrices_that_are_not_positive_definite_are_rejected) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

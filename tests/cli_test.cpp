@@ -2,17 +2,10 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-using test::program;
-using test::text_of;
-using test::Words;
-
-class cli : public test::CommandLineTest {
+class cli : public CommandLineTest {
   protected:
     /// The command that `info` ends with, without its first word.
     std::string suggested(const std::string& matrix) const {
@@ -293,12 +286,11 @@ TEST_F(cli, info_does_not_take_an_empty_row_for_an_indefinite_matrix) {
 }
 
 TEST_F(cli, convert_keeps_every_bit) {
-    const Context host = test::host();
-    const auto original = problems::generate<double>(host, "elasticity2d:5");
+    const auto original = problems::generate<double>(host(), "elasticity2d:5");
     for (const char* name : {"a.mtx", "a.mtx.gz", "a.petsc"}) {
         ASSERT_EQ(run({"convert", "elasticity2d:5", name}).code, 0) << name;
         io::FileHeader header;
-        const auto back = io::read_matrix<double>(host, path(name), {}, &header);
+        const auto back = io::read_matrix<double>(host(), path(name), &header);
         const auto a = original.matrix.view();
         const auto b = back.view();
         ASSERT_EQ(a.nonzeros, b.nonzeros);
@@ -324,4 +316,4 @@ TEST_F(cli, devices_pass_their_test) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

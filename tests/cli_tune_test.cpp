@@ -6,15 +6,10 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-using test::Words;
-
-class cli_tune : public test::CommandLineTest {
+class cli_tune : public CommandLineTest {
   protected:
     Outcome tune(Words words) const {
         words.insert(words.begin(), {"tune", "--device", "cpu", "--threads", "2"});
@@ -24,7 +19,7 @@ class cli_tune : public test::CommandLineTest {
     /// Interrupts a program once it has said something on stderr.
     Outcome interrupt_after(pid_t child, const std::string& said) const {
         const auto begin = std::chrono::steady_clock::now();
-        while (test::text_of(path("stderr")).find(said) == std::string::npos &&
+        while (text_of(path("stderr")).find(said) == std::string::npos &&
                std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
@@ -36,7 +31,7 @@ class cli_tune : public test::CommandLineTest {
 TEST_F(cli_tune, its_command_solves_the_system) {
     const Outcome outcome = tune({"elasticity2d:12", "--bounds", "4,8,1", "--json", "t.json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const Json report = Json::parse(test::text_of(path("t.json")));
+    const Json report = Json::parse(text_of(path("t.json")));
     EXPECT_EQ(report["schema"], "tessera-tune/1");
     EXPECT_TRUE(report["converged"]);
     const std::string command = report["command"];
@@ -125,7 +120,7 @@ TEST_F(cli_tune, block_ldlt_is_tried_where_block_jacobi_fails_on_a_symmetric_mat
     const std::string file = write("indefinite.mtx", matrix.str());
     const Outcome outcome = tune({file, "--bounds", "1,4", "--json", "t.json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const Json report = Json::parse(test::text_of(path("t.json")));
+    const Json report = Json::parse(text_of(path("t.json")));
     EXPECT_EQ(report["trials"][0]["preconditioner"], "jacobi");
     EXPECT_EQ(report["trials"][0]["solver"], "cg");
     EXPECT_EQ(report["trials"][0]["status"], "breakdown");
@@ -231,9 +226,9 @@ TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
         matrix << row << " " << row - 1 << " -1\n" << row << " " << row << " 2\n";
     }
     const pid_t child =
-        start({test::program(), "tune", write("slow.mtx", matrix.str()), "--device", "cpu",
-               "--threads", "1", "--solver", "richardson", "--rtol", "1e-14", "--max-iterations",
-               "1000000000", "--stagnation-window", "0", "--seconds", "600", "--bounds", "2,4"});
+        start({program(), "tune", write("slow.mtx", matrix.str()), "--device", "cpu", "--threads",
+               "1", "--solver", "richardson", "--rtol", "1e-14", "--max-iterations", "1000000000",
+               "--stagnation-window", "0", "--seconds", "600", "--bounds", "2,4"});
     ASSERT_GT(child, 0);
     const Outcome outcome = interrupt_after(child, "singular_block");
     EXPECT_EQ(outcome.code, 130) << outcome.err;
@@ -243,8 +238,8 @@ TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
 
 TEST_F(cli_tune, interrupt_says_at_once_what_it_waits_for) {
     // Setups and solves of block_ldlt, one behind the other, that take many seconds together.
-    const pid_t child = start({test::program(), "tune", "kkt:10000", "--device", "cpu", "--threads",
-                               "1", "--bounds", "1", "--seconds", "600"});
+    const pid_t child = start({program(), "tune", "kkt:10000", "--device", "cpu", "--threads", "1",
+                               "--bounds", "1", "--seconds", "600"});
     ASSERT_GT(child, 0);
     const Outcome outcome = interrupt_after(child, " iterations\n");
     EXPECT_EQ(outcome.code, 130) << outcome.err;
@@ -257,4 +252,4 @@ TEST_F(cli_tune, interrupt_says_at_once_what_it_waits_for) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

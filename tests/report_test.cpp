@@ -2,12 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/test.hpp"
+#include "support/messages.hpp"
 
 namespace tessera::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using test::expect_contains;
 
 RunReport sample() {
     RunReport report;
@@ -167,10 +168,6 @@ TEST(report, statistics_of_any_preconditioner_are_shown) {
     EXPECT_NE(to_table(report).find("toy             order 3, shift 0.5, kind new\n"),
               std::string::npos)
         << to_table(report);
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
 }
 
 TEST(report, table_says_what_a_person_asks) {

@@ -38,21 +38,13 @@ struct BlockJacobiOptions {
     double accuracy = 0.1;
 };
 
-/// What a setup of block Jacobi found; `statistics` holds the same.
+/// What a setup of block Jacobi found; the statistics also list the ten blocks of largest condition.
 struct BlockJacobiReport : PreconditionerReport {
     /// Blocks stored as f64, f32, bf16, f16.
     std::array<Index, 4> formats{};
     /// conditions[d]: blocks with 10^d <= ||B|| ||B^-1|| < 10^(d+1) in the infinity norm, beyond
     /// 10^19 in the last; those that are singular as given are left out.
     std::array<Index, 20> conditions{};
-    struct Block {
-        Index block = 0;
-        Index first_row = 0;
-        Index rows = 0;
-        double condition = 0;  ///< Infinity where singular.
-        BlockPrecision format = BlockPrecision::f64;
-    };
-    std::vector<Block> worst;  ///< The ten largest condition numbers, in descending order.
     Offset stored_bytes = 0;   ///< Of the inverses as they are stored.
     Offset working_bytes = 0;  ///< Of the inverses in the type of the matrix.
     Index near_singular = 0;   ///< Condition number above 1 / (10 n eps), but not singular.

@@ -130,7 +130,7 @@ TESSERA_API std::string solver_help();
 
 struct RefinementOptions {
     /// Works in single precision; null: cg.
-    std::shared_ptr<const SolverConfig> inner;
+    std::shared_ptr<const SolverConfig> inner = nullptr;
     double inner_rtol = 1e-3;  ///< Of the inner residual, for each correction.
 };
 

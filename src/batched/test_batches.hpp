@@ -111,33 +111,23 @@ void copy_outputs(const Context& context, const DeviceResults<T>& results, Outco
     outcome.pivot_growth = copy_to_host(context, results.pivot_growth);
 }
 
-/// Inverses with everything about them.
+/// Inverses with everything about them, or with `info` alone.
 template <class T>
-Outcome<T> inverted(const Context& context, const HostBatch<T>& batch) {
+Outcome<T> inverted(const Context& context, const HostBatch<T>& batch, bool info_alone = false) {
     DeviceBatch<T> device_batch(context, batch);
     Buffer<T> inverses(context, Offset(batch.values.size()));
     DeviceResults<T> results(context, batch.count());
     auto x = device_batch.view();
     x.values = inverses.data();
-    batched::invert_with_condition(context, device_batch.view(), x, results.view());
     Outcome<T> outcome;
+    if (info_alone) {
+        batched::invert(context, device_batch.view(), x, results.info.data());
+        outcome.info = copy_to_host(context, results.info);
+    } else {
+        batched::invert_with_condition(context, device_batch.view(), x, results.view());
+        copy_outputs(context, results, outcome);
+    }
     outcome.inverses = copy_to_host(context, inverses);
-    copy_outputs(context, results, outcome);
-    return outcome;
-}
-
-/// Inverses and info alone.
-template <class T>
-Outcome<T> only_inverted(const Context& context, const HostBatch<T>& batch) {
-    DeviceBatch<T> device_batch(context, batch);
-    Buffer<T> inverses(context, Offset(batch.values.size()));
-    DeviceResults<T> results(context, batch.count());
-    auto x = device_batch.view();
-    x.values = inverses.data();
-    batched::invert(context, device_batch.view(), x, results.info.data());
-    Outcome<T> outcome;
-    outcome.inverses = copy_to_host(context, inverses);
-    outcome.info = copy_to_host(context, results.info);
     return outcome;
 }
 

@@ -65,17 +65,10 @@ void factor(const Context& context, const Method& method, const batched::BatchVi
             const batched::BatchView<T>& f, const batched::PermutationsView<Index>& permutations,
             const batched::FactorResults<T>& results = {},
             const batched::FactorOptions<T>& options = {}, const batched::Plan* plan = nullptr) {
-    const auto call = [&](auto&& operation) {
-        operation(context, method.pivoting, a, f, permutations, results, options, plan);
-    };
-    switch (method.factorisation) {
-        case Factorisation::ldu:
-            return call(batched::ldu<T>);
-        case Factorisation::llt:
-            return call(batched::llt<T>);
-        case Factorisation::ldlt:
-            return call(batched::ldlt<T>);
-    }
+    const auto factorise = method.factorisation == Factorisation::ldu   ? batched::ldu<T>
+                           : method.factorisation == Factorisation::llt ? batched::llt<T>
+                                                                        : batched::ldlt<T>;
+    factorise(context, method.pivoting, a, f, permutations, results, options, plan);
 }
 
 /// The permutations and results of `count` matrices in the memory of a Context.

@@ -51,7 +51,7 @@ void round_trip(Symmetry symmetry) {
         const std::string path = folder + ending;
         write_matrix(test::host(3), path, matrix.view(), symmetry);
         FileHeader header;
-        const auto back = read_matrix<T>(test::host(2), path, {}, &header);
+        const auto back = read_matrix<T>(test::host(2), path, &header);
         EXPECT_TRUE(same_bits(back.view(), matrix.view())) << path;
         const bool petsc = path.ends_with(".petsc");
         EXPECT_EQ(header.symmetry, petsc ? Symmetry::general : symmetry);
@@ -172,13 +172,13 @@ TEST(io, harwell_boeing_and_petsc_are_told_by_content) {
     FileHeader header;
     write_text(folder + "/a.mtx",
                "t\n 3 1 1 1\nrua 2 2 1 0\n(3I2) (2I2) (2F3.0)\n 1 2 2\n 1\n 7.\n");
-    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/a.mtx", {}, &header).view()),
+    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/a.mtx", &header).view()),
               "2x2 (1,1)=7");
     EXPECT_EQ(header.format, "Rutherford-Boeing");
     const auto matrix = test::make_csr<double>(2, 2, {{0}, {1}}, {{3}, {4}});
     write_matrix(test::host(), folder + "/b.petsc", matrix.view());
     std::filesystem::rename(folder + "/b.petsc", folder + "/b.mtx");
-    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/b.mtx", {}, &header).view()),
+    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/b.mtx", &header).view()),
               "2x2 (1,1)=3 (2,2)=4");
     EXPECT_EQ(header.format, "PETSc");
 }
@@ -289,7 +289,7 @@ TEST(io, real_matrices_have_the_sizes_of_their_manifest) {
         const std::string path = folder + "/" + cells[0] + ".mtx.gz";
         FileHeader header;
         const std::string found = outcome([&] {
-            const auto matrix = read_matrix<double>(test::host(), path, {}, &header);
+            const auto matrix = read_matrix<double>(test::host(), path, &header);
             validate(matrix.view());
             return std::to_string(matrix.rows()) + "," + std::to_string(matrix.columns()) + "," +
                    std::to_string(header.stored_entries) + "," + std::to_string(matrix.nonzeros()) +

@@ -135,11 +135,11 @@ auto with_file(const Context& cpu, const char* function, const std::string& path
 }  // namespace
 
 template <class T>
-CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, const ReadOptions& options,
-                         FileHeader* header) {
+CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, FileHeader* header,
+                         bool allow_empty_rows) {
     return with_file(cpu, "read_matrix", path, [&](InputFile file) {
-        file.options = options;
         file.header = header;
+        file.allow_empty_rows = allow_empty_rows;
         if (is_matrix_market(file.bytes)) return parse_matrix_market<T>(file);
         if (is_petsc_binary(file.bytes)) return parse_petsc_matrix<T>(file);
         if (is_harwell_boeing(file.bytes)) return parse_harwell_boeing<T>(file);
@@ -167,9 +167,8 @@ Mesh read_mesh(const Context& cpu, const std::string& path) {
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                   \
-    template CsrMatrix<T> read_matrix<T>(const Context&, const std::string&, const ReadOptions&, \
-                                         FileHeader*);                                           \
+#define TESSERA_INSTANTIATE(T)                                                                  \
+    template CsrMatrix<T> read_matrix<T>(const Context&, const std::string&, FileHeader*, bool); \
     template std::vector<T> read_vector<T>(const Context&, const std::string&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -1,6 +1,6 @@
 #include <fstream>
 
-#include "support/test.hpp"
+#include "support/messages.hpp"
 
 namespace tessera::test {
 
@@ -39,12 +39,7 @@ std::vector<Index> offsets_of(const std::string& text) {
 
 template <class Failure>
 std::string message(const std::string& text) {
-    try {
-        make(text);
-    } catch (const Failure& error) {
-        return error.what();
-    }
-    return "no error";
+    return message_of<Failure>([&] { make(text); });
 }
 
 }  // namespace

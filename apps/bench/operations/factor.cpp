@@ -144,17 +144,10 @@ void run_library(FactorWork<T>& work, Factorisation factorisation, const Variant
                                           *variant.workspace, {a, f, permutations, results})) {
         return;
     }
-    const auto call = [&](auto&& operation) {
-        operation(work.context, variant.pivoting, a, f, permutations, results, {}, nullptr);
-    };
-    switch (factorisation) {
-        case Factorisation::ldu:
-            return call(batched::ldu<T>);
-        case Factorisation::llt:
-            return call(batched::llt<T>);
-        case Factorisation::ldlt:
-            return call(batched::ldlt<T>);
-    }
+    const auto factorise = factorisation == Factorisation::ldu   ? batched::ldu<T>
+                           : factorisation == Factorisation::llt ? batched::llt<T>
+                                                                 : batched::ldlt<T>;
+    factorise(work.context, variant.pivoting, a, f, permutations, results, {}, nullptr);
 }
 
 /// ||A(p, q) - L D U|| over 10 n eps || |L| |D| |U| ||, and the rows in 2 x 2 pivots.

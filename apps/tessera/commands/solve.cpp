@@ -40,30 +40,16 @@ void note_unconverged_solution(const SolveArguments& arguments) {
         vtu.empty() ? "" : ("; " + vtu + " was not written").c_str());
 }
 
-SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
-    SolveOptions options;
-    options.rtol = arguments.rtol;
-    options.atol = arguments.atol;
-    options.max_iterations = arguments.max_iterations;
-    options.max_seconds = arguments.max_seconds;
-    options.stagnation_window = arguments.stagnation_window;
-    options.left_preconditioning = arguments.side == "left";
-    options.observer = [&monitor](const Progress& progress) {
-        monitor.show(progress);
-        return !interrupted();
-    };
-    return options;
-}
-
 /// One run of `tessera solve`, step by step.
 template <class T>
-class SolveCommand {
+class SolveCommand : SolveProblem<T> {
+    using Problem = SolveProblem<T>;
+    using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
+
   public:
     SolveCommand(const SolveArguments& arguments, ParsedSolve parsed)
-        : arguments_(arguments),
-          parsed_(std::move(parsed)),
-          context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
-          host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
+        : Problem(arguments, std::move(parsed)), arguments_(arguments) {
         report_.device = context_.description();
         report_.threads = context_.threads();
     }
@@ -97,11 +83,8 @@ class SolveCommand {
   private:
     void load() {
         const Clock clock;
-        system_ = load_system<T>(host_, arguments_.matrix, arguments_.allow_empty_rows,
-                                 &arguments_.mesh, arguments_.right_hand_side.empty());
+        Problem::read_system(arguments_);
         report_.seconds.read = clock.seconds();
-        check_system(system_, arguments_.allow_singular, arguments_.quiet);
-        matrix_ = system_.matrix.view();
         const FormatOptions& format = parsed_.format;
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
         if (!parsed_.config && !parsed_.refinement) {
@@ -118,11 +101,7 @@ class SolveCommand {
             need.matrix += format_statistics(host_, matrix_, format).bytes;
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
-        if (context_.on_gpu()) {
-            uploaded_ = copy_to(context_, matrix_);
-            matrix_ = uploaded_.view();
-            system_.matrix = {};
-        }
+        Problem::upload_matrix();
     }
 
     std::unique_ptr<Operator<T>> make_product() {
@@ -197,7 +176,12 @@ class SolveCommand {
     void run(const std::function<SolveReport(const SolveOptions&)>& solve) {
         Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
         const InterruptGuard guard;
-        report_.solve = solve(solve_options(arguments_, monitor));
+        SolveOptions options = solve_options(arguments_);
+        options.observer = [&monitor](const Progress& progress) {
+            monitor.show(progress);
+            return !interrupted();
+        };
+        report_.solve = solve(options);
         monitor.finish();
         solved_ = true;
         const Status status = report_.solve.status;
@@ -304,15 +288,6 @@ class SolveCommand {
     }
 
     const SolveArguments& arguments_;
-    ParsedSolve parsed_;
-    std::string why_not_cuda_;
-    Context context_;
-    Context host_;
-    System<T> system_;
-    CsrMatrix<T> uploaded_;
-    CsrView<T> matrix_;  ///< In the memory of context_.
-    Vectors<T> vectors_;
-    Buffer<T> x_;
     bool solved_ = false;
     RunReport report_;
 };

@@ -28,14 +28,16 @@ bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("bloc
 
 /// One run of `tessera tune`, step by step.
 template <class T>
-class Tuning {
+class Tuning : SolveProblem<T> {
+    using Problem = SolveProblem<T>;
+    using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
+
   public:
     Tuning(const TuneArguments& arguments, ParsedSolve parsed)
-        : arguments_(arguments),
-          given_(arguments.solve),
-          parsed_(std::move(parsed)),
-          context_(open_context(given_.device, given_.threads, why_not_cuda_)),
-          host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
+        : Problem(arguments.solve, std::move(parsed)),
+          arguments_(arguments),
+          given_(arguments.solve) {}
 
     int operator()() {
         load();
@@ -54,10 +56,7 @@ class Tuning {
 
   private:
     void load() {
-        system_ = load_system<T>(host_, given_.matrix, given_.allow_empty_rows, &given_.mesh,
-                                 given_.right_hand_side.empty());
-        check_system(system_, given_.allow_singular, given_.quiet);
-        matrix_ = system_.matrix.view();
+        Problem::read_system(given_);
         symmetric_ = is_symmetric(host_, matrix_);
         positive_diagonal_ = find_diagonal(matrix_).positive();
         chooses_solver_ = !parsed_.config;
@@ -66,11 +65,7 @@ class Tuning {
         check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
         rows_ = matrix_.rows;
         nonzeros_ = matrix_.nonzeros;
-        if (context_.on_gpu()) {
-            uploaded_ = copy_to(context_, matrix_);
-            matrix_ = uploaded_.view();
-            system_.matrix = {};
-        }
+        Problem::upload_matrix();
         matrix_is_loaded_ = true;
     }
 
@@ -100,14 +95,8 @@ class Tuning {
     }
 
     SolveOptions options(double seconds) const {
-        SolveOptions options;
-        options.rtol = given_.rtol;
-        options.atol = given_.atol;
-        options.max_iterations = given_.max_iterations;
+        SolveOptions options = solve_options(given_);
         options.max_seconds = seconds;
-        options.stagnation_window = given_.stagnation_window;
-        options.left_preconditioning = given_.side == "left";
-        options.observer = [](const Progress&) { return !interrupted(); };
         return options;
     }
 
@@ -305,13 +294,6 @@ class Tuning {
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    ParsedSolve parsed_;
-    std::string why_not_cuda_;
-    Context context_;
-    Context host_;
-    System<T> system_;
-    CsrMatrix<T> uploaded_;
-    CsrView<T> matrix_;  ///< In the memory of context_.
     const Operator<T>* matrix_operator_ = nullptr;
     Index rows_ = 0;
     Offset nonzeros_ = 0;
@@ -320,9 +302,7 @@ class Tuning {
     bool positive_diagonal_ = false;
     bool chooses_solver_ = false;
     bool tried_ldlt_ = false;
-    std::string solver_;  ///< Solver for block Jacobi; normalised.
-    Vectors<T> vectors_;
-    Buffer<T> x_;
+    std::string solver_;                   ///< Solver for block Jacobi; normalised.
     std::optional<InterruptGuard> guard_;  ///< From the first trial on.
     Clock clock_;
     std::vector<Trial> trials_;

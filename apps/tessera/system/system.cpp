@@ -96,8 +96,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     const InterruptNote note((is_file ? "reading " : "generating ") + text);
     if (is_file) {
         if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
-        system.matrix =
-            io::read_matrix<T>(host, text, {.allow_empty_rows = allow_empty_rows}, &system.file);
+        system.matrix = io::read_matrix<T>(host, text, &system.file, allow_empty_rows);
         system.name = text;
         return system;
     }

@@ -354,6 +354,8 @@ class GmshMeshBuilder {
 
 }  // namespace
 
+bool is_gmsh(std::string_view bytes) { return bytes.starts_with("$MeshFormat"); }
+
 Mesh parse_gmsh(const InputFile& file) {
     return GmshMeshBuilder(parse_gmsh_sections(file.bytes, file.name)).build();
 }

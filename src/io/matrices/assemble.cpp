@@ -16,7 +16,7 @@ Index checked_size(const char* what, Offset size, const InputFile& file) {
     expect(size >= 0, size, " ", what, ": a size cannot be negative");
     expect(size <= max_size, size, " ", what, ": a matrix has at most ", max_size, " ", what);
     const Offset believed = std::max(Offset(1) << 20, Offset(file.bytes.size()) * 16);
-    expect(size <= believed || file.options.allow_empty_rows, size, " ", what,
+    expect(size <= believed || file.allow_empty_rows, size, " ", what,
            " are claimed by a file of only ", file.bytes.size(),
            " bytes; allow empty rows (--allow-empty-rows) if that is right");
     return Index(size);

@@ -258,9 +258,7 @@ TEST(matrix_market, single_precision_rounds_once_and_knows_its_range) {
 
 TEST(matrix_market, empty_rows_are_allowed_on_request) {
     const std::string text = general + "3000000 2 1\n3000000 2 5\n";
-    ReadOptions options;
-    options.allow_empty_rows = true;
-    const auto matrix = parse_matrix_market<double>({test::host(), text, "f", options});
+    const auto matrix = parse_matrix_market<double>({test::host(), text, "f", nullptr, true});
     EXPECT_EQ(matrix.rows(), 3000000);
     EXPECT_EQ(matrix.nonzeros(), 1);
     EXPECT_NO_THROW(validate(matrix.view()));
@@ -272,7 +270,6 @@ TEST(matrix_market, header_says_what_the_file_says) {
                                  "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n"
                                  "1 1 1\n3 1 2\n",
                                  "f",
-                                 {},
                                  &header});
     EXPECT_EQ(header.format, "Matrix Market");
     EXPECT_EQ(header.field, "integer");

@@ -10,19 +10,25 @@ namespace tessera {
 
 namespace {
 
-/// Statistics of the report.
-std::vector<Statistic> statistics_of(const BlockJacobiReport& report) {
-    std::vector<Statistic> formats, decades, worst;
+struct Block {
+    Index block, first_row, rows;
+    double condition;  ///< Infinity where singular.
+    BlockPrecision format;
+};
+
+/// Statistics of the report, and the blocks of largest condition numbers.
+std::vector<Fact> statistics_of(const BlockJacobiReport& report, std::span<const Block> blocks) {
+    std::vector<Fact> formats, decades, worst;
     for (std::size_t k = 0; k < report.formats.size(); ++k) {
         formats.push_back({to_string(BlockPrecision(k)), report.formats[k]});
     }
     for (const Index count : report.conditions) decades.push_back({"", count});
-    for (const BlockJacobiReport::Block& block : report.worst) {
-        worst.push_back({"", std::vector<Statistic>{{"block", block.block},
-                                                    {"first_row", block.first_row},
-                                                    {"rows", block.rows},
-                                                    {"condition", block.condition},
-                                                    {"format", to_string(block.format)}}});
+    for (const Block& block : blocks) {
+        worst.push_back({"", std::vector<Fact>{{"block", block.block},
+                                               {"first_row", block.first_row},
+                                               {"rows", block.rows},
+                                               {"condition", block.condition},
+                                               {"format", to_string(block.format)}}});
     }
     return {{"blocks", std::vector<Statistic>{{"near_singular", report.near_singular},
                                               {"stored_bytes", report.stored_bytes},
@@ -60,7 +66,7 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     if (summary.rows_from_end != 0) {
         report.first_non_finite_row = blocks.rows - Index(summary.rows_from_end);
     }
-    std::vector<BlockJacobiReport::Block> all;
+    std::vector<Block> all;
     for (std::size_t b = 0; b < info.size(); ++b) {
         const Index n = offsets[b + 1] - offsets[b];
         const double kappa =
@@ -84,8 +90,7 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     std::ranges::partial_sort(all, shown, [](const auto& a, const auto& b) {
         return a.condition != b.condition ? a.condition > b.condition : a.block < b.block;
     });
-    report.worst.assign(all.begin(), shown);
-    report.statistics = statistics_of(report);
+    report.statistics = statistics_of(report, {all.begin(), shown});
     return report;
 }
 

@@ -21,16 +21,6 @@ std::vector<double> dense(const CsrMatrix<T>& matrix) {
     return all;
 }
 
-/// The host's copy of the scaled matrix.
-template <class T>
-CsrMatrix<T> host_copy(const Context& context, const CsrView<T>& from) {
-    CsrMatrix<T> to(host(), from.rows, from.columns, from.nonzeros);
-    copy_to_host(context, from.row_offsets_span(), to.row_offsets().view());
-    copy_to_host(context, from.column_indices_span(), to.column_indices().view());
-    copy_to_host(context, from.values_span(), to.values().view());
-    return to;
-}
-
 template <class T>
 CsrMatrix<T> elasticity(const std::string& text) {
     return problems::generate<T>(host(), Spec(text)).matrix;
@@ -97,7 +87,7 @@ void check_scaling(const Context& context, const CsrMatrix<T>& given, bool block
     EXPECT_EQ(scaling.not_positive(), 0);
     EXPECT_EQ(scaling.first_not_positive(), -1);
     const Index n = given.rows();
-    const CsrMatrix<T> found = host_copy(context, scaling.matrix());
+    const CsrMatrix<T> found = copy_to_host(context, scaling.matrix());
     EXPECT_TRUE(
         std::ranges::equal(found.view().column_indices_span(), given.view().column_indices_span()));
     const auto a = dense(found), s = factor_matrix(context, scaling, n);
@@ -152,7 +142,7 @@ TEST(scaling, blocks_of_every_size) {
         const SymmetricScaling<double> scaling(device, matrix.view(),
                                                uniform_partition(device, rows, size));
         EXPECT_EQ(scaling.not_positive(), 0);
-        const auto a = dense(host_copy(device, scaling.matrix()));
+        const auto a = dense(copy_to_host(device, scaling.matrix()));
         for (Index b = 0; b < 3; ++b) {
             for (Index i = 0; i < size; ++i) {
                 for (Index j = 0; j < size; ++j) {
@@ -203,7 +193,7 @@ TEST(scaling, matrices_that_are_not_positive) {
         EXPECT_EQ(points.not_positive(), 1);
         EXPECT_EQ(points.first_not_positive(), 2);
         EXPECT_TRUE(
-            std::isnan(copy_to_host(host(), host_copy(device, points.matrix()).values())[4]));
+            std::isnan(copy_to_host(host(), copy_to_host(device, points.matrix()).values())[4]));
         const SymmetricScaling<double> blocks(
             device, matrix.view(), blocks_from_offsets(device, 4, std::vector<Index>{0, 2, 3, 4}));
         EXPECT_EQ(blocks.not_positive(), 1);
@@ -240,12 +230,12 @@ TEST(scaling, update_takes_new_values) {
             blocks ? SymmetricScaling<double>(device, matrix.view(),
                                               uniform_partition(device, given.rows(), 2))
                    : SymmetricScaling<double>(device, matrix.view());
-        const auto before = copy_to_host(host(), host_copy(device, scaling.matrix()).values());
+        const auto before = copy_to_host(host(), copy_to_host(device, scaling.matrix()).values());
         for (double& value : given.values().view()) value *= 4;
         const CsrMatrix<double> larger = copy_to(device, given.view());
         scaling.update(device, larger.view());
         // Powers of four change nothing.
-        EXPECT_EQ(copy_to_host(host(), host_copy(device, scaling.matrix()).values()), before);
+        EXPECT_EQ(copy_to_host(host(), copy_to_host(device, scaling.matrix()).values()), before);
     }
 }
 

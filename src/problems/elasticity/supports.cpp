@@ -268,17 +268,17 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
                        std::span<double> forces) {
     const Mesh& mesh = model.mesh;
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
-    for (const Traction& traction : model.tractions) {
-        const MeshGroup& group = mesh.group(traction.group);
+    for (const auto& [name, traction] : model.tractions) {
+        const MeshGroup& group = mesh.group(name);
         check_load_group(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
                          node_elements);
-        add_traction(model, group, traction.force, forces);
+        add_traction(model, group, traction, forces);
     }
-    for (const Force& force : model.forces) {
-        const MeshGroup& group = mesh.group(force.group);
+    for (const auto& [name, total] : model.forces) {
+        const MeshGroup& group = mesh.group(name);
         check_load_group(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
                          concat("a force needs ", faces, " or points"), node_elements);
-        add_force(model, group, force.total, forces);
+        add_force(model, group, total, forces);
     }
 }
 
