@@ -228,7 +228,8 @@ class GmshReader : GmshInput {
             is_version_4 ? read_blocks("nodes", &GmshReader::read_node_block)
                          : read_nodes_22(section == "ParametricNodes");
         } else if (section == "Elements") {
-            is_version_4 ? read_blocks("elements", &GmshReader::read_element_block) : read_elements_22();
+            is_version_4 ? read_blocks("elements", &GmshReader::read_element_block)
+                         : read_elements_22();
         } else {
             skip_section(section);
         }
@@ -245,7 +246,7 @@ class GmshReader : GmshInput {
             const std::string_view quoted = rest_of_line();
             expect(quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"',
                    "expected a name in quotes, found ", Quoted{quoted});
-            GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), at};
+            GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), start};
             expect(file_.group_names.emplace(std::pair(dimensions, tag), std::move(name)).second,
                    "the group of dimension ", dimensions, " with the tag ", tag, " has two names");
         }
@@ -363,7 +364,7 @@ class GmshReader : GmshInput {
 
     /// The first tag of an element is that of its physical group, 0 for none.
     void read_element_22(CellShape shape, Offset tag, Offset tags) {
-        const GmshLocation at = location();
+        const GmshLocation start = location();
         const int group = tags > 0 ? integer("a tag of an element") : 0;
         for (Offset t = 1; t < tags; ++t) integer("a tag of an element");
         expect(group != min_int, "the tag of a group is too small");
