@@ -213,7 +213,7 @@ std::string read(const std::string& text, int threads, std::size_t chunk_bytes) 
     return outcome([&] {
         FileHeader header;
         const auto matrix =
-            parse_matrix_market<T>({Context::cpu(threads), text, "f", {}, &header}, chunk_bytes);
+            parse_matrix_market<T>({Context::cpu(threads), text, "f", &header}, chunk_bytes);
         return described(matrix.view(), header);
     });
 }
@@ -304,7 +304,7 @@ TEST(matrix_market, threads_and_chunks_do_not_change_a_bit) {
         const std::string text = random_text(random, symmetry, 60, 3000);
         FileHeader header;
         const auto expected =
-            parse_matrix_market<double>({Context::cpu(1), text, "f", {}, &header}, text.size());
+            parse_matrix_market<double>({Context::cpu(1), text, "f", &header}, text.size());
         EXPECT_NO_THROW(validate(expected.view()));
         EXPECT_GT(header.duplicates, 0);
         for (const int threads : {1, 2, 3, 7}) {
