@@ -269,8 +269,7 @@ TEST(matrix_market, header_says_what_the_file_says) {
     parse_matrix_market<double>({test::host(),
                                  "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n"
                                  "1 1 1\n3 1 2\n",
-                                 "f",
-                                 &header});
+                                 "f", &header});
     EXPECT_EQ(header.format, "Matrix Market");
     EXPECT_EQ(header.field, "integer");
     EXPECT_EQ(header.symmetry, Symmetry::symmetric);
