@@ -17,18 +17,19 @@ struct Block {
 };
 
 /// Statistics of the report, and the blocks of largest condition numbers.
-std::vector<Fact> statistics_of(const BlockJacobiReport& report, std::span<const Block> blocks) {
-    std::vector<Fact> formats, decades, worst;
+std::vector<Statistic> statistics_of(const BlockJacobiReport& report,
+                                     std::span<const Block> blocks) {
+    std::vector<Statistic> formats, decades, worst;
     for (std::size_t k = 0; k < report.formats.size(); ++k) {
         formats.push_back({to_string(BlockPrecision(k)), report.formats[k]});
     }
     for (const Index count : report.conditions) decades.push_back({"", count});
     for (const Block& block : blocks) {
-        worst.push_back({"", std::vector<Fact>{{"block", block.block},
-                                               {"first_row", block.first_row},
-                                               {"rows", block.rows},
-                                               {"condition", block.condition},
-                                               {"format", to_string(block.format)}}});
+        worst.push_back({"", std::vector<Statistic>{{"block", block.block},
+                                                    {"first_row", block.first_row},
+                                                    {"rows", block.rows},
+                                                    {"condition", block.condition},
+                                                    {"format", to_string(block.format)}}});
     }
     return {{"blocks", std::vector<Statistic>{{"near_singular", report.near_singular},
                                               {"stored_bytes", report.stored_bytes},

@@ -303,10 +303,12 @@ TEST(adaptive_precision, updates_round_the_working_inverses) {
     });
 }
 
-std::vector<Fact> list(const Fact& fact) { return std::get<std::vector<Fact>>(fact.value); }
+std::vector<Statistic> list(const Statistic& statistic) {
+    return std::get<std::vector<Statistic>>(statistic.value);
+}
 
-/// The last fact about the blocks.
-std::vector<Fact> worst_blocks(const BlockJacobiReport& report) {
+/// The last statistic of the blocks.
+std::vector<Statistic> worst_blocks(const BlockJacobiReport& report) {
     return list(list(report.statistics.at(0)).back());
 }
 
