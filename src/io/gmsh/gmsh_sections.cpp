@@ -27,7 +27,8 @@ class GmshInput {
         for (; position_ < bytes_.size() && is_space(bytes_[position_]); ++position_) {
             line_ += bytes_[position_] == '\n';
         }
-        begin();
+        begin_ = position_;
+        begin_line_ = line_;
         return position_ < bytes_.size();
     }
 
@@ -38,7 +39,8 @@ class GmshInput {
     }
 
     std::string_view rest_of_line() {
-        begin();
+        begin_ = position_;
+        begin_line_ = line_;
         position_ = std::min(bytes_.find('\n', position_), bytes_.size());
         return trimmed(bytes_.substr(begin_, position_ - begin_));
     }
@@ -130,7 +132,7 @@ class GmshInput {
 
   protected:
     bool binary = false;
-    bool swapped = false;  ///< Binary numbers are in the other byte order.
+    bool swapped = false;       ///< Binary numbers are in the other byte order.
     bool is_version_4 = false;  ///< Version 4.1.
 
   private:
@@ -139,11 +141,6 @@ class GmshInput {
     static Offset not_negative(const char* what, Offset number) {
         expect(number >= 0, what, " ", number, " is negative");
         return number;
-    }
-
-    void begin() {
-        begin_ = position_;
-        begin_line_ = line_;
     }
 
     std::string_view bytes_;
@@ -225,11 +222,9 @@ class GmshReader : GmshInput {
         } else if (section == "Entities" && is_version_4) {
             read_entities();
         } else if (section == "Nodes" || (section == "ParametricNodes" && !is_version_4)) {
-            is_version_4 ? read_blocks("nodes", &GmshReader::read_node_block)
-                         : read_nodes_22(section == "ParametricNodes");
+            read_nodes(section == "ParametricNodes");
         } else if (section == "Elements") {
-            is_version_4 ? read_blocks("elements", &GmshReader::read_element_block)
-                         : read_elements_22();
+            read_elements();
         } else {
             skip_section(section);
         }
@@ -326,7 +321,8 @@ class GmshReader : GmshInput {
         return checked(count, what, ints, others);
     }
 
-    void read_nodes_22(bool parametric) {
+    void read_nodes(bool parametric) {
+        if (is_version_4) return read_blocks("nodes", &GmshReader::read_node_block);
         const Offset count = line_count("nodes", parametric ? 3 : 1, 3);
         for (Offset k = 0; k < count; ++k) {
             add_node_tag();
@@ -373,7 +369,8 @@ class GmshReader : GmshInput {
         add_element(shape, tag, start, owner);
     }
 
-    void read_elements_22() {
+    void read_elements() {
+        if (is_version_4) return read_blocks("elements", &GmshReader::read_element_block);
         const Offset count = line_count("elements", 4, 0);
         const auto read_tag = [&] { return tag("the tag of an element"); };
         for (Offset k = 0; k < count;) {

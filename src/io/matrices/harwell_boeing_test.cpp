@@ -9,7 +9,7 @@ template <class T = double>
 std::string read(const std::string& text) {
     return outcome([&] {
         FileHeader header;
-        const auto matrix = parse_harwell_boeing<T>({test::host(), text, "f", {}, &header});
+        const auto matrix = parse_harwell_boeing<T>({test::host(), text, "f", &header});
         return header.format + ", " + header.field + ": " + described(matrix.view(), header);
     });
 }

@@ -213,7 +213,7 @@ std::string read(const std::string& text, int threads, std::size_t chunk_bytes) 
     return outcome([&] {
         FileHeader header;
         const auto matrix =
-            parse_matrix_market<T>({Context::cpu(threads), text, "f", {}, &header}, chunk_bytes);
+            parse_matrix_market<T>({Context::cpu(threads), text, "f", &header}, chunk_bytes);
         return described(matrix.view(), header);
     });
 }
@@ -269,8 +269,7 @@ TEST(matrix_market, header_says_what_the_file_says) {
     parse_matrix_market<double>({test::host(),
                                  "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n"
                                  "1 1 1\n3 1 2\n",
-                                 "f",
-                                 &header});
+                                 "f", &header});
     EXPECT_EQ(header.format, "Matrix Market");
     EXPECT_EQ(header.field, "integer");
     EXPECT_EQ(header.symmetry, Symmetry::symmetric);
@@ -304,7 +303,7 @@ TEST(matrix_market, threads_and_chunks_do_not_change_a_bit) {
         const std::string text = random_text(random, symmetry, 60, 3000);
         FileHeader header;
         const auto expected =
-            parse_matrix_market<double>({Context::cpu(1), text, "f", {}, &header}, text.size());
+            parse_matrix_market<double>({Context::cpu(1), text, "f", &header}, text.size());
         EXPECT_NO_THROW(validate(expected.view()));
         EXPECT_GT(header.duplicates, 0);
         for (const int threads : {1, 2, 3, 7}) {

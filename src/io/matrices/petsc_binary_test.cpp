@@ -32,7 +32,7 @@ const std::string matrix_bytes =
 std::string read(const std::string& bytes) {
     return outcome([&] {
         FileHeader header;
-        const auto matrix = parse_petsc_matrix<double>({test::host(), bytes, "f", {}, &header});
+        const auto matrix = parse_petsc_matrix<double>({test::host(), bytes, "f", &header});
         return described(matrix.view(), header);
     });
 }

@@ -26,10 +26,10 @@ std::vector<Statistic> statistics_of(const BlockJacobiReport& report,
     for (const Index count : report.conditions) decades.push_back({"", count});
     for (const Block& block : blocks) {
         worst.push_back({"", std::vector<Statistic>{{"block", block.block},
-                                               {"first_row", block.first_row},
-                                               {"rows", block.rows},
-                                               {"condition", block.condition},
-                                               {"format", to_string(block.format)}}});
+                                                    {"first_row", block.first_row},
+                                                    {"rows", block.rows},
+                                                    {"condition", block.condition},
+                                                    {"format", to_string(block.format)}}});
     }
     return {{"blocks", std::vector<Statistic>{{"near_singular", report.near_singular},
                                               {"stored_bytes", report.stored_bytes},
