@@ -29,7 +29,7 @@ class TESSERA_API Spec {
     std::string word(int k, std::string_view fallback);
     Offset integer(int k, Offset fallback, Offset low, Offset high);
 
-    /// The same for keys. `choices`, when not empty, lists the words that are valid.
+    /// The value of a key likewise. `choices`, when not empty, lists the words that are valid.
     std::string word(std::string_view key, std::string_view fallback,
                      const std::vector<std::string>& choices = {});
     Offset integer(std::string_view key, Offset fallback, Offset low, Offset high);
