@@ -12,7 +12,7 @@ namespace tessera::cuda {
 template <class T>
 struct BlockProperties {
     T norm;          ///< ||B||_inf, sums in ascending order of the columns.
-    bool symmetric;  ///< Exactly.
+    bool symmetric;  ///< B is exactly symmetric.
 };
 
 /// The properties of the block of this group, whose rows load_block read.
