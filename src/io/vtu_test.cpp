@@ -18,7 +18,7 @@ Mesh plate() {
     return mesh;
 }
 
-/// Elements of both shapes of space.
+/// Elements of both three-dimensional shapes.
 Mesh solid() {
     Mesh mesh;
     mesh.dimensions = 3;
@@ -55,7 +55,7 @@ std::string error_message(const Mesh& mesh, const std::vector<MeshField>& node_f
 /// Files, and what another program reads in them.
 class vtu : public test::ProgramTest {
   protected:
-    /// What meshio finds in the file, one line an array.
+    /// The arrays that meshio finds in the file, one line per array.
     std::string contents(const std::string& name) {
         const test::Outcome result = wait(start({python_, script_, path(name)}));
         EXPECT_EQ(result.code, 0) << result.err;

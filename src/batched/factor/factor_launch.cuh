@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         const T tau = threshold_of(job.options, b, largest);
         const TeamMemory<T> memory = memory_of(lane / Lanes);
         Method::eliminate(team, rows, memory, n, tau);
-        if (team.lane() == 0) memory.raw_pair[0] = tau;  // For write_results.
+        if (team.lane() == 0) memory.raw_pair[0] = tau;  // For the outputs below.
     }
     __syncwarp();
     const WideTeam team;

@@ -45,7 +45,7 @@ class ConnectedParts {
 /// The rigid motions of a connected part that its prescribed displacements prevent.
 struct PartMotions {
     Vector low, high;
-    std::vector<std::array<double, 6>> opposed;  ///< Orthonormal.
+    std::vector<std::array<double, 6>> opposed;  ///< Orthonormal basis of these motions.
 
     explicit PartMotions(const Vector& point) : low(point), high(point) {}
 
@@ -149,7 +149,7 @@ void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) 
     }
 }
 
-/// The same for all cells of a group.
+/// each_point_of_shape for all cells of a group.
 template <class Visit>
 void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
@@ -163,7 +163,7 @@ void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     }
 }
 
-/// Cells of `axes` dimensions, all of whose nodes have elements.
+/// Throws unless the cells have `axes` dimensions and nodes with elements only.
 void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
                       const NodeElements& node_elements) {
     check_nodes(mesh, group);
@@ -177,7 +177,8 @@ void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const 
     }
 }
 
-/// Adds a traction to the forces on the corners, in the order of the cells and corners.
+/// Adds a traction to the forces on the corners of its cells, in the order of the cells and
+/// corners.
 void add_traction(const Model& model, const MeshGroup& group, const Field& force,
                   std::span<double> forces) {
     const int d = model.mesh.dimensions;

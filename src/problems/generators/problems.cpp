@@ -10,7 +10,7 @@ namespace {
 
 struct Named {
     const char* name;
-    const char* example;  ///< Of values, for messages.
+    const char* example;  ///< Example of values, for messages.
     Generator* build;
 };
 

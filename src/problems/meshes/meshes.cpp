@@ -73,7 +73,7 @@ namespace tessera::meshes {
 
 namespace {
 
-using GridIndex = std::array<Index, 3>;  ///< Of a node or cell, by axis.
+using GridIndex = std::array<Index, 3>;  ///< Index of a node or cell by axis.
 
 /// The corners of the faces of tetrahedra and hexahedra, seen from outside counterclockwise.
 constexpr int tetrahedron_faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
@@ -281,9 +281,9 @@ Mesh grid_mesh(CellShape element, int dimensions, const GridIndex& cells,
     return mesh;
 }
 
-/// The grading g > 1 that makes the first of n cells from hole to rim as long as those of the arc,
-/// pi radius / (4 n), for large n: n cells have n (g - 1) / log(g) times its length. 1 where equal
-/// cells are shorter.
+/// The grading g > 1 for which the first of n cells from hole to rim is as long as those of the
+/// arc, pi radius / (4 n), for large n: n cells have n (g - 1) / log(g) times its length. 1 where
+/// equal cells are shorter.
 double square_grading(double radius, double half_width) {
     const double ratio = (half_width - radius) / (std::atan(1.) * radius);
     if (ratio <= 1) return 1;

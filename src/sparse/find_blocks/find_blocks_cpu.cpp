@@ -32,8 +32,8 @@ class StartMask {
     std::vector<std::uint64_t> words_;
 };
 
-/// The starts among `count` items, from item 0 on, where next(i) is in i+1 .. count. One thread:
-/// the marks, which all threads find, take far longer.
+/// The starts among `count` items, from item 0 on, where next(i) is in i+1 .. count. On one thread:
+/// finding the marks, on all threads, takes far longer.
 template <class Next>
 Segmentation segment_greedily(const Context& context, Index count, const Next& next) {
     Segmentation segmentation;

@@ -44,6 +44,7 @@ struct StoredUnits {
     }
 };
 
+/// Maximum of the units of chunks of `each` blocks; one chunk per thread, one atomic per warp.
 __global__ void __launch_bounds__(threads)
     chunk_units_kernel(Index count, Index each, const Offset* starts, int* most) {
     const Offset first = (Offset(blockIdx.x) * threads + threadIdx.x) * each;
