@@ -47,7 +47,7 @@ std::string message(const SolveReport& report, const SolveReport& inner, double 
     return status_message(report, Cause::none, target, singular_blocks);
 }
 
-/// The vectors of a refinement.
+/// The vectors of iterative refinement.
 struct Workspace {
     Workspace(const Context& where, Offset n)
         : context(where),

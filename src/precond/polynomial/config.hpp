@@ -7,7 +7,7 @@ namespace tessera {
 /// Throws InvalidArgument for numbers out of range.
 void check_options(const PolynomialOptions& options);
 
-/// Polynomials as registered, each under the name of its kind.
+/// Polynomials as registered, one name per kind.
 struct PolynomialConfig {
     static constexpr const char* help =
         R"([:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
@@ -31,7 +31,7 @@ struct PolynomialConfig {
     auto make(const Context& context, const CsrView<T>& matrix) const {
         return std::make_unique<PolynomialPreconditioner<T>>(context, matrix, options);
     }
-    /// A scaled copy of the matrix (with precision=f32 one in each precision) and vectors.
+    /// A scaled copy of the matrix (with precision=f32 one per precision) and vectors.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const {
         const bool single = options.single_precision;
         return (Offset(rows) + 1) * 8 + nonzeros * (bytes_per_value + 4 + (single ? 8 : 0)) +

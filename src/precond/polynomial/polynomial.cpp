@@ -15,17 +15,17 @@ namespace tessera {
 
 namespace {
 
-/// The upper end is multiplied by this when it was too low.
+/// Factor on the upper end when it was too low.
 constexpr double recovery_factor = 1.25;
 
-/// A matrix, with the values a_ij (s_i s_j) where there is a scaling.
+/// A matrix, with the values a_ij (s_i s_j) if there is a scaling.
 template <class S>
 struct Source {
     CsrView<S> matrix;
     std::span<const S> scaling;
 };
 
-/// The polynomial of a matrix in the type that it is applied in. With csr the source must stay.
+/// The polynomial of a matrix in the type of its application. With csr the source must outlive it.
 template <class C>
 class Inner {
   public:
@@ -40,7 +40,7 @@ class Inner {
         if (sliced_ != nullptr) sliced_->update(context, from.matrix, from.scaling);
     }
 
-    /// Sets the ends and the terms; waits.
+    /// Computes the ends of the spectrum and the terms; waits.
     template <class S>
     void prepare(const Context& context, const Source<S>& from, const PolynomialOptions& options,
                  PolynomialReport& report) {
@@ -88,12 +88,12 @@ class Inner {
 
     void set_upper(const PolynomialOptions& options, double upper, PolynomialReport& report) {
         if (operator_->rows() == 0) upper = 1;
-        // A matrix that is not finite shows in the result.
+        // A matrix that is not finite leads to a result of NaN.
         if (std::isinf(upper)) upper = std::numeric_limits<double>::quiet_NaN();
         report.upper = upper;
         report.lower = 0;
         if (options.uses_lower) {
-            // A Ritz value may be the largest eigenvalue, too, or 0.
+            // A Ritz value may also be the largest eigenvalue, or 0.
             report.lower = options.lower == LowerEnd::ratio ? upper / options.lower_value
                            : options.lower == LowerEnd::ritz
                                ? std::clamp(smallest_ritz_, 1e-8 * upper, (1 - 1e-3) * upper)
@@ -103,7 +103,7 @@ class Inner {
                                                options.alpha, options.beta));
     }
 
-    double gershgorin_ = 0;  ///< The bound of the largest eigenvalue.
+    double gershgorin_ = 0;  ///< Gershgorin bound of the largest eigenvalue.
     double smallest_ritz_ = 0;
     SlicedMatrix<C>* sliced_ = nullptr;  ///< Null with csr.
     std::unique_ptr<Operator<C>> operator_;
@@ -113,7 +113,7 @@ class Inner {
 }  // namespace
 
 void check_options(const PolynomialOptions& options) {
-    // Throws for the degree and the weights.
+    // Checks the degree and the weights.
     polynomial_terms(options.kind, options.degree, 0.5, 1, options.alpha, options.beta);
     require(options.upper != UpperEnd::given ||
                 (options.upper_value > 0 && std::isfinite(options.upper_value)),

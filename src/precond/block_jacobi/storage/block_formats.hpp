@@ -86,7 +86,7 @@ TESSERA_HOST_DEVICE inline T widen(StoredBits<format> bits) {
     }
 }
 
-/// The stored bits at `at`, which is aligned as the format needs.
+/// The stored bits at `at`, which has the alignment of the format.
 template <BlockPrecision format>
 TESSERA_HOST_DEVICE inline StoredBits<format> stored_bits(const std::byte* at) {
 #ifdef __CUDA_ARCH__
@@ -109,7 +109,7 @@ TESSERA_HOST_DEVICE inline auto with_format(BlockPrecision format, F&& f) {
     return f(Format<BlockPrecision::f16>());
 }
 
-/// Writes the value in a format that is_format_of<T>; `at` is aligned as the format needs.
+/// Writes the value in a format that is_format_of<T>; `at` has the alignment of the format.
 template <class T>
 TESSERA_HOST_DEVICE inline void store(BlockPrecision format, T value, std::byte* at) {
     with_format<T>(format, [&](auto known) {
@@ -159,7 +159,7 @@ TESSERA_HOST_DEVICE inline bool still_fits_format(BlockPrecision format,
     return format == working || fits_format(format, reciprocal_condition, largest, accuracy);
 }
 
-/// Units of 8 bytes that a block of `rows` rows takes.
+/// Number of 8-byte units of a block of `rows` rows.
 TESSERA_HOST_DEVICE inline Offset stored_units(Index rows, BlockPrecision format) {
     return (Offset(rows) * rows * bytes_of(format) + 7) / 8;
 }

@@ -6,17 +6,17 @@
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// Bodies of for_each_index: one thread an entry, slot or block row of a matrix in its grid.
+// Loop bodies of for_each_index: one thread per entry, slot or block row of a matrix in its grid.
 
 namespace tessera::block_ldlt {
 
 /// Pivots of all diagonal blocks.
 struct PivotSummary {
-    double smallest = std::numeric_limits<double>::infinity();  ///< In magnitude.
-    Offset perturbed = 0;                                       ///< Raised pivots.
+    double smallest = std::numeric_limits<double>::infinity();  ///< Smallest magnitude.
+    Offset perturbed = 0;                                       ///< Number of raised pivots.
 };
 
-/// Sets *fault where the source of an entry is not in its row, or not in its column.
+/// Sets *fault if the source of an entry is not in its row, or not in its column.
 template <class T>
 struct CheckSource {
     static constexpr int work = 4;
@@ -52,8 +52,8 @@ struct LoadValue {
     }
 };
 
-/// x_s = scale_r r_r for the row r of slot s; w_s in padding (a unit row of the padded matrix), or
-/// 0 where w is null.
+/// x_s = scale_r r_r for the row r of slot s; in padding (a unit row of the padded matrix) w_s, or
+/// 0 if w is null.
 template <class T>
 struct Gather {
     static constexpr int work = 1;
@@ -105,8 +105,8 @@ struct RowNorm {
     }
 };
 
-/// largest_i = max |a_e| over e from offsets[i] to offsets[i + 1] or, where `offsets` is null, over
-/// e = i, i + parts, ... below `count`; 0 of none, NaN do not count.
+/// largest_i = max |a_e| over e from offsets[i] to offsets[i + 1] or, if `offsets` is null, over e
+/// = i, i + parts, ... below `count`; 0 if there are none; NaN is ignored.
 template <class T>
 struct LargestEntry {
     static constexpr int work = 128;
@@ -127,7 +127,7 @@ struct LargestEntry {
     }
 };
 
-/// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN do not count.
+/// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN is ignored.
 template <class T>
 struct SummarisePivots {
     static constexpr int work = 128;
@@ -146,7 +146,7 @@ struct SummarisePivots {
     }
 };
 
-/// threshold_i = epsilon u_i, u = of_block, or where that is 0 or null, `unit`.
+/// threshold_i = epsilon u_i, u = of_block; `unit` instead where that is 0 or null.
 template <class T>
 struct SetThreshold {
     static constexpr int work = 1;
