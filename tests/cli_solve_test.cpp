@@ -116,7 +116,7 @@ TEST_F(cli_solve, solution_is_written) {
     EXPECT_EQ(solve({file, "--out", "x.mtx"}).code, 0);
     EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")),
               (std::vector<double>{1, 0.5, 0.25}));
-    // As the right-hand side, and as the start that already solves the system.
+    // Used as right-hand side, and as a start that already solves the system.
     EXPECT_EQ(solve({file, "x.mtx", "--out", "y.mtx"}).code, 0);
     EXPECT_EQ(io::read_vector<double>(test::host(), path("y.mtx")),
               (std::vector<double>{1, 0.25, 0.0625}));
@@ -326,7 +326,7 @@ TEST_F(cli_solve, interrupt_stops_after_an_iteration) {
                                "--out",
                                "x.mtx"});
     ASSERT_GT(child, 0);
-    // The table's first rows say that the solve is under way.
+    // The first rows of the table show that the solve is running.
     const auto begin = std::chrono::steady_clock::now();
     while (text_of(path("stderr")).find("\n         3 ") == std::string::npos &&
            std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {

@@ -71,7 +71,7 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
                                         "sampled"}));
 }
 
-/// Of block Jacobi.
+/// Sample report of block Jacobi.
 Fact block_sample() {
     const std::vector<Fact> formats = {{"f64", 3}, {"f32", 0}, {"f16", 37}};
     const std::vector<Fact> decades = {{"", 30}, {"", 0}, {"", 0}, {"", 0}, {"", 10}};

@@ -57,7 +57,7 @@ const char* const empty_rows_help =
     "Accept files whose header declares many more rows than entries";
 const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
 
-// Instead of CLI11's own checks: their messages say what to do.
+// Replaces CLI11's own checks by messages that say what to do.
 CLI::Validator whole_number(std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
     const auto check = [most](const std::string& text) -> std::string {
         std::int64_t number = 0;
@@ -105,7 +105,7 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
     return {check, name};
 }
 
-/// What solve and tune have in common.
+/// Common options of solve and tune.
 void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("A", to.matrix, matrix_help)->required();
     const char* const rhs_help =
@@ -141,7 +141,7 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
 }
 
-/// Options that a mesh needs to become a system.
+/// Options that make a system of a mesh.
 void add_mesh(CLI::App& command, MeshArguments& to) {
     const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
         command.add_option(name, value, help)

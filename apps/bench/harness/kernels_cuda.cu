@@ -57,7 +57,7 @@ void read_csr(const Context& context, const CsrView<double>& matrix, double* sin
 
 namespace {
 
-/// The library's kernels for whole batches start while the one before them ends; so do these.
+/// The library's kernels for whole batches overlap the end of the previous kernel; so do these.
 template <class... Parameters, class... Arguments>
 void launch_overlapping(const Context& context, void (*kernel)(Parameters...),
                         Arguments... arguments) {

@@ -12,7 +12,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// What the handler of SIGALRM writes: it must not allocate.
+/// File and document that the handler of SIGALRM writes: it must not allocate.
 struct Pending {
     std::string file, temporary, text;
 };
@@ -22,7 +22,7 @@ Pending& pending() {
     return at_alarm;
 }
 
-/// Restored to the default before it runs, so that the signal ends the program.
+/// The handler is reset before it runs, so that the signal ends the program.
 void save_pending(int signal) {
     const Pending& now = pending();
     const int file = open(now.temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -39,7 +39,7 @@ void save_pending(int signal) {
 
 std::string text_of(const Json& document) { return document.dump(1) + "\n"; }
 
-/// Where a link leads.
+/// Target of a symbolic link.
 std::string target_of(const std::string& name) {
     return std::filesystem::exists(name) ? std::filesystem::canonical(name).string() : name;
 }

@@ -21,8 +21,8 @@ inline void stream(Pair value, Pair* to) {
 #endif
 }
 
-/// a = b + factor c for the elements first .. last-1, even numbers, with stores that leave the
-/// caches alone, or with ordinary ones, which read a line before they write it.
+/// a = b + factor c for the elements first .. last-1, even numbers, with non-temporal stores, or
+/// with ordinary ones, which read a line before they write it.
 void triad(bool streaming, Offset first, Offset last, double* a, const double* b, const double* c) {
     if (streaming) {
         for (Offset i = first; i < last; i += 2) {

@@ -17,7 +17,7 @@ using batched::Pivoting;
 
 struct Variant {
     Pivoting pivoting;
-    std::optional<Workspace> workspace;  ///< None: the library's choice.
+    std::optional<Workspace> workspace;  ///< Not set: the library's choice.
 };
 
 Factorisation factorisation_of(const std::string& op) {
@@ -43,7 +43,7 @@ std::optional<Workspace> workspace_of(const std::string& name) {
     return std::nullopt;
 }
 
-/// Whether a kernel of the paper's did it, which leaves the workspace to be chosen.
+/// Runs a kernel of the paper, which has a choice of workspace; false if there is none.
 template <class T>
 bool run_paper([[maybe_unused]] const Context& context,
                [[maybe_unused]] Factorisation factorisation, [[maybe_unused]] Pivoting pivoting,
@@ -197,7 +197,7 @@ double residual_ratio(Factorisation factorisation, Index n, const T* a, const T*
     return worst / (10 * n * double(std::numeric_limits<T>::epsilon()) * size);
 }
 
-/// Factors set 0 and judges some of its matrices.
+/// Factors set 0 and checks some of its matrices.
 template <class T>
 void check(FactorWork<T>& work, Factorisation factorisation, const Variant& variant, Json& row) {
     run_library(work, factorisation, variant, 0);
@@ -232,7 +232,7 @@ void check(FactorWork<T>& work, Factorisation factorisation, const Variant& vari
     row["correct"] = worst <= 1;
 }
 
-/// What solve writes for a factorisation with its usual pivoting, of `vectors` right-hand sides.
+/// Measures solves of `vectors` right-hand sides for a factorisation with its usual pivoting.
 template <class T>
 void add_solve(FactorWork<T>& work, const std::string& op, Index vectors, double seconds,
                Json& result) {

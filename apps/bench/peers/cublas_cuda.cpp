@@ -43,7 +43,7 @@ Function function(const std::string& name) {
                                              name);
 }
 
-/// What the calls need beside the workload; made once a workload.
+/// Arguments of the calls other than the workload; made once per workload.
 template <class T>
 struct Calls {
     explicit Calls(Workload<T>& workload)
@@ -64,7 +64,7 @@ struct Calls {
     Calls& operator=(const Calls&) = delete;
     ~Calls() { cublas_library().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
 
-    /// Factors a in place, inverse in x.
+    /// Factors a in place, and writes the inverse to x.
     void getrf_getri(Offset set) {
         check(getrf(handle, n, work.a_addresses(set), ld, pivots.data(), info.data(), batch),
               "getrfBatched");

@@ -4,7 +4,7 @@
 #include "operations/implementations.hpp"
 
 #if TESSERA_WITH_EIGEN
-// The same declarations for each instruction set that eigen_loops.cpp is compiled for.
+// One declaration for each instruction set that eigen_loops.cpp is compiled for.
 #define TESSERA_EIGEN_SET eigen_avx2
 #include "peers/eigen_loops.hpp"
 #undef TESSERA_EIGEN_SET

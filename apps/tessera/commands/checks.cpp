@@ -46,7 +46,7 @@ ParsedSolve parse(const SolveArguments& arguments) {
     return parsed;
 }
 
-/// The number of rows if there is none.
+/// The first empty row, or the number of rows.
 template <class T>
 Index first_empty_row(const CsrView<T>& matrix) {
     const auto offsets = matrix.row_offsets_span();

@@ -31,7 +31,7 @@ struct BoundFacts {
     Index bound = 0;
     Histogram sizes;
     Offset inverse_bytes = 0;
-    Index singular = 0;  ///< Blocks that are singular.
+    Index singular = 0;  ///< Number of singular blocks.
 };
 
 /// A matrix format for products.
@@ -40,7 +40,7 @@ struct NamedFormat {
     FormatStatistics facts;
 };
 
-/// What `tessera info` reports of a matrix.
+/// The output of `tessera info` for a matrix.
 struct MatrixInfo {
     std::string name, format, field;
     Offset rows = 0, columns = 0, nonzeros = 0, csr_bytes = 0;
@@ -48,7 +48,7 @@ struct MatrixInfo {
     RowStatistics row;
     bool square = false;
     SymmetryStatistics symmetry;
-    bool symmetric = false;  ///< Up to rounding.
+    bool symmetric = false;  ///< Symmetric up to rounding.
     DiagonalStatistics diagonal;
     Histogram natural;
     std::vector<BoundFacts> agglomerated;
@@ -82,8 +82,8 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 }
 
 /// Block Jacobi with the largest bound and the solver for the symmetry; block LDL^T for a symmetric
-/// matrix that is indefinite by its diagonal, apart from empty rows (few right-hand sides have a
-/// solution then).
+/// matrix that is indefinite by its diagonal, but not because of empty rows (then few right-hand
+/// sides have a solution).
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
     const DiagonalStatistics& diagonal = info.diagonal;
@@ -146,7 +146,7 @@ Offset block_count(const Histogram& sizes) {
     return count;
 }
 
-/// "1 x 12, 3 x 400": size 12 once, size 3 400 times; the ten most frequent.
+/// For example "1 x 12, 3 x 400": size 12 once, size 3 400 times; the ten most frequent.
 std::string histogram_text(const Histogram& sizes) {
     std::multimap<Offset, Index, std::greater<>> frequent;
     for (const auto& [size, number] : sizes) frequent.emplace(number, size);

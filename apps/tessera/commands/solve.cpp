@@ -28,7 +28,7 @@ std::string singular_system_message(const SolveReport& solve, bool knows_solutio
            ".";
 }
 
-/// Prints what the x of a solve that did not converge is, and where it was written.
+/// Prints which x an unconverged solve returned, and where it was written.
 void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
     std::fprintf(
@@ -145,7 +145,7 @@ class Run {
         });
     }
 
-    /// With a preconditioner of the matrix in float.
+    /// Solves by refinement, with a preconditioner of the matrix in float.
     void refine([[maybe_unused]] const Operator<T>& matrix) {
         if constexpr (std::is_same_v<T, double>) {
             const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
@@ -254,7 +254,8 @@ class Run {
         }
     }
 
-    /// 0 (unknown) if its buffers do not fit into memory beside the system.
+    /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the
+    /// system.
     void measure_copy_bandwidth() {
         try {
             report_.copy_bandwidth = context_.copy_bandwidth();
@@ -263,8 +264,8 @@ class Run {
         }
     }
 
-    /// Writes all that can be written, then throws if something could not, so that one full disk
-    /// does not cost results that took long to compute.
+    /// Writes all possible output, then throws if some failed, so that a full disk does not cost
+    /// results that took long to compute.
     void write_results(const std::vector<T>& x, std::string failures) const {
         const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
             if (!wanted) return;
@@ -310,7 +311,7 @@ class Run {
     Context host_;
     System<T> system_;
     CsrMatrix<T> uploaded_;
-    CsrView<T> matrix_;  ///< In the memory of context_.
+    CsrView<T> matrix_;  ///< Matrix in the memory of context_.
     Vectors<T> vectors_;
     Buffer<T> x_;
     bool solved_ = false;

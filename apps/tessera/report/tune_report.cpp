@@ -77,7 +77,8 @@ std::string trial_table(const TuneReport& report) {
 
 }  // namespace
 
-/// The fastest that converged; where none did, that with the smallest residual. nullptr: none ran.
+/// The fastest converged trial; if none converged, that with the smallest residual. nullptr: none
+/// ran.
 const Trial* best_of(const std::vector<Trial>& trials) {
     const auto better = [](const Trial& a, const Trial& b) {
         if (a.converged() != b.converged()) return a.converged();

@@ -23,7 +23,7 @@ std::vector<std::string> files_in(const std::filesystem::path& folder) {
     return names;
 }
 
-/// One sentence for a text that is neither a file nor a problem.
+/// One sentence for a text that is not a file or a problem.
 std::string not_found_message(const std::string& text, const std::vector<std::string>& problems) {
     const std::filesystem::path path(text);
     const std::filesystem::path folder = path.parent_path();
@@ -43,7 +43,7 @@ std::string not_found_message(const std::string& text, const std::vector<std::st
     return message;
 }
 
-/// The matrix in the type of the solve, taken out of `from`.
+/// The matrix in the type of the solve, moved out of `from`.
 template <class T>
 CsrMatrix<T> take(const Context& host, CsrMatrix<double>& from) {
     if constexpr (std::is_same_v<T, double>) {

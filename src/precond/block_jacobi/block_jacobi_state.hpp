@@ -49,7 +49,7 @@ struct BlockJacobi<T>::State {
     Buffer<Offset> starts;           ///< If mixed: starts from format_starts.
     Offset max_chunk_units = 0;      ///< If mixed: largest units of a chunk.
     Buffer<T> largest;               ///< Adaptive only: largest magnitude in each inverse.
-    Buffer<T> scratch;               ///< Adaptive only: inverses, if not in place.
+    Buffer<T> scratch;               ///< Inverses, if not in place.
 
     Buffer<Index> info;
     Buffer<std::int8_t> shifts;  ///< Shift exponents; written for singular blocks only.
