@@ -105,7 +105,7 @@ TEST_F(cli_solve, every_format_runs) {
     EXPECT_EQ(solve({"poisson2d:5", "--format", "sbell,values=f16"}).code, 2);
     const Outcome rounded = solve({"poisson2d:5", "--precond", "neumann,values=f16,format=csr"});
     EXPECT_EQ(rounded.code, 2);
-    expect_contains(rounded.err, "format=csr keeps values as they are");
+    expect_contains(rounded.err, "format=csr does not round values");
 }
 
 TEST_F(cli_solve, solution_is_written) {
@@ -215,7 +215,7 @@ TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {
     const Outcome outcome = solve({tiny, "--precond", "block_jacobi:2,precision=f16"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
-    expect_contains(outcome.err, "take precision=adaptive");
+    expect_contains(outcome.err, "use precision=adaptive");
     const Json adaptive = solve_json({tiny, "--precond", "block_jacobi:2,precision=adaptive"});
     EXPECT_EQ(adaptive["status"], "converged");
     EXPECT_EQ(adaptive["blocks"]["formats"]["bf16"], 1);
@@ -290,7 +290,7 @@ TEST_F(cli_solve, x_of_a_solve_that_does_not_converge_is_explained) {
                                     "--precond", "jacobi", "--solver", "cg"});
     EXPECT_NE(singular.code, 0);
     expect_contains(singular.out, "The matrix is singular");
-    EXPECT_EQ(singular.out.find("take idr"), std::string::npos);
+    EXPECT_EQ(singular.out.find("use idr"), std::string::npos);
 }
 
 TEST_F(cli_solve, results_survive_one_that_cannot_be_written) {

@@ -204,7 +204,7 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     const Outcome late = tune({"poisson2d:40", "--seconds", "0"});
     EXPECT_EQ(late.code, 3);
     expect_contains(late.out, "not tried: there was no time left");
-    expect_contains(late.out, "Nothing could be tried.");
+    expect_contains(late.out, "No trial could be run.");
     // The time ends in the first setup.
     const Outcome short_time = tune({"poisson2d:100", "--seconds", "1e-4"});
     EXPECT_EQ(short_time.code, 3) << short_time.err;
@@ -250,9 +250,9 @@ TEST_F(cli_tune, interrupt_says_at_once_what_it_waits_for) {
     const Outcome outcome = interrupt_after(child, " iterations\n");
     EXPECT_EQ(outcome.code, 130) << outcome.err;
     const std::regex said(
-        "tessera: interrupted while (solving with block_ldlt:[^;]*; what was found follows|"
-        "setting up block_ldlt:[^;]*; what was found follows once that is done "
-        "\\(Ctrl-C again ends it at once, without\\))\n");
+        "tessera: interrupted while (solving with block_ldlt:[^;]*; the results so far follow|"
+        "setting up block_ldlt:[^;]*; the results so far follow after this setup "
+        "\\(Ctrl-C again ends at once, without results\\))\n");
     EXPECT_TRUE(std::regex_search(outcome.err, said)) << outcome.err;
     expect_contains(outcome.out, "The fastest:\n");
 }

@@ -187,7 +187,8 @@ TEST_F(vtu, rejects_what_does_not_fit) {
               "element 0 (triangle) names node 5; the mesh has 5 nodes, counted from 0");
     broken = mesh;
     broken.elements[0].nodes.pop_back();
-    EXPECT_EQ(error_message(broken), "elements of shape triangle name 2 nodes, no multiple of 3");
+    EXPECT_EQ(error_message(broken),
+              "elements of shape triangle name 2 nodes, not a multiple of 3");
     broken = mesh;
     broken.regions.pop_back();
     EXPECT_EQ(error_message(broken), "the mesh gives regions for 1 elements and has 2");

@@ -99,7 +99,8 @@ Json rows_of_earlier_run(const Json& before, const Json& now) {
         if (before.contains(field) && before[field] == value) continue;
         throw Error("--resume: the rows of the file were measured with " + field + " = " +
                     (before.contains(field) ? before[field].dump() : "an unknown value") +
-                    ", this run has " + value.dump() + "; take the same, or another --json FILE");
+                    ", this run has " + value.dump() +
+                    "; use the same settings, or another --json FILE");
     }
     for (Json& row : rows) {
         if (row.contains("commit") || !before.contains("commit")) continue;

@@ -54,7 +54,7 @@ double triad_rate(const Context& cpu) {
         }
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         best = std::min(best, elapsed.count());
-        if (a.data()[count - 1] != 1 + factor * 2) throw Error("the triad is wrong");
+        if (a.data()[count - 1] != 1 + factor * 2) throw Error("wrong results of the triad");
     }
     return 3.0 * sizeof(double) * double(count) / best;
 }

@@ -275,7 +275,7 @@ std::vector<int> parse_sizes(const std::string& text) {
     std::vector<int> sizes;
     const auto fail = [&]() -> InvalidArgument {
         return InvalidArgument("'" + text +
-                               "' is no list of sizes; write 4,8,16-32 with sizes of 1.." +
+                               "' is not a list of sizes; write 4,8,16-32 with sizes of 1.." +
                                std::to_string(batched::largest_size));
     };
     std::size_t at = 0;

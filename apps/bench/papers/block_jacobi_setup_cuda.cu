@@ -116,7 +116,7 @@ void paper_block_jacobi_setup(const Context& context, PaperExtraction way, const
                               T* inverses) {
     using enum PaperExtraction;
     const Index n = blocks.largest;
-    if (n > 32) throw InvalidArgument("the papers' extractions take blocks of at most 32 rows");
+    if (n > 32) throw InvalidArgument("the papers' extractions need blocks of at most 32 rows");
     if (blocks.count == 0) return;
     if (way == cached) {
         launch_width<cached>(n, context, matrix, blocks, entry_offsets, inverses);

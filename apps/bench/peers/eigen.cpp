@@ -57,7 +57,7 @@ Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
 #else
 template <class T>
 Implementations<T> eigen_peers(const std::string&, Workload<T>& work) {
-    if (!work.context().on_gpu()) say_left_out("its headers were not there when this was built");
+    if (!work.context().on_gpu()) say_left_out("built without its headers");
     return {};
 }
 #endif

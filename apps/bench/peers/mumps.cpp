@@ -123,7 +123,7 @@ bool add_mumps(Json& row, const HostSystem& system) {
 #else
 
 bool add_mumps(Json&, const HostSystem&) {
-    std::fprintf(stderr, "tessera-bench: MUMPS is left out: dmumps_c.h was not there\n");
+    std::fprintf(stderr, "tessera-bench: MUMPS is left out: built without dmumps_c.h\n");
     return false;
 }
 

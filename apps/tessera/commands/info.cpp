@@ -184,7 +184,7 @@ std::string to_table(const MatrixInfo& info) {
              (info.duplicates > 0 ? ", " + number(info.duplicates) + " duplicates summed" : ""));
     line("size", number(info.rows) + " x " + number(info.columns) + ", " + number(info.nonzeros) +
                      " nonzeros");
-    line("entries a row",
+    line("entries per row",
          "least " + number(info.row.min) + ", mean " + format("%.1f", mean_row(info)) + ", most " +
              number(info.row.max) +
              (info.row.empty > 0 ? ", " + number(info.row.empty) + " rows empty" : ""));
@@ -192,7 +192,7 @@ std::string to_table(const MatrixInfo& info) {
                           number(info.row.upper_bandwidth) + " above the diagonal");
     line("memory as CSR", format_bytes(double(info.csr_bytes)));
     if (!info.square) {
-        return table + "  not square: it cannot be solved with\n" + formats_table(info.formats);
+        return table + "  not square: no systems can be solved\n" + formats_table(info.formats);
     }
     std::string values = yes_no(info.symmetry.exact());
     if (info.symmetry.pattern && !info.symmetry.exact()) {
@@ -203,9 +203,9 @@ std::string to_table(const MatrixInfo& info) {
          std::string("pattern ") + yes_no(info.symmetry.pattern) + ", values " + values);
     line("diagonal", number(info.diagonal.missing) + " missing, " + number(info.diagonal.zero) +
                          " zero, " + number(info.diagonal.negative) + " negative");
-    if (info.nonzeros == 0) return table + "  no nonzeros: it cannot be solved with\n";
+    if (info.nonzeros == 0) return table + "  no nonzeros: no systems can be solved\n";
     if (info.row.empty > 0) {
-        line("singular", "for its empty rows: b must be 0 in them, and x is not unique");
+        line("singular", "empty rows: b must be 0 in them, and x is not unique");
     }
     line("natural blocks", number(block_count(info.natural)) + ": " + histogram_text(info.natural));
     table += format("\n  %-16s %10s %8s %14s %10s\n", "block_jacobi", "blocks", "largest",

@@ -22,7 +22,7 @@ namespace {
 std::string singular_system_message(const SolveReport& solve, bool knows_solution) {
     return "The matrix is singular (the relative residual is " +
            format("%.2e", solve.true_relative_residual) + "); " +
-           (knows_solution ? "b is in its range only up to rounding: take a larger --rtol"
+           (knows_solution ? "b is in its range only up to rounding: use a larger --rtol"
                            : "most right-hand sides have no solution, one made by "
                              "--rhs solution:random has") +
            ".";
@@ -175,7 +175,7 @@ class Run {
         if (report_.setup.overflow) {
             throw InvalidArgument(
                 "the inverse of a block has a value outside the range of the precision in which "
-                "it is stored; take precision=adaptive, or scale the system");
+                "it is stored; use precision=adaptive, or scale the system");
         }
         // All arguments and files are valid from here on.
         note_fallback(why_not_cuda_, arguments_.quiet);

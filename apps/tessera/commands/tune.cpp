@@ -119,9 +119,9 @@ class Tuning {
     }
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
-        const std::string report = "; what was found follows";
+        const std::string report = "; the results so far follow";
         guard_->announce("interrupted while setting up " + trial.preconditioner + report +
-                         " once that is done (Ctrl-C again ends it at once, without)");
+                         " after this setup (Ctrl-C again ends at once, without results)");
         auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
         context_.synchronize();
         guard_->announce("interrupted while solving with " + trial.preconditioner + report);

@@ -63,7 +63,7 @@ System<T> load_structure(const Context& host, const std::string& text,
                          const MeshArguments* arguments, bool needs_load) {
     if (arguments == nullptr) {
         throw InvalidArgument("'" + text +
-                              "' is a mesh, not a matrix; solve, tune and info take meshes");
+                              "' is a mesh, not a matrix; solve, tune and info read meshes");
     }
     System<T> system;
     system.structure = std::make_shared<Structure>();
@@ -89,7 +89,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     }
     if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_given().empty()) {
         throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +
-                              ".msh.gz; '" + text + "' is none");
+                              ".msh.gz; '" + text + "' is not a mesh");
     }
     const bool there = std::filesystem::exists(text, error);
     const InterruptNote note((there ? "reading " : "generating ") + text);

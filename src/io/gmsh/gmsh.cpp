@@ -212,7 +212,7 @@ class GmshMeshBuilder {
         if (high[2] - low[2] <= flatness * extent) return;
         file_.fail(0,
                    "the mesh has no tetrahedra or hexahedra, and its elements do not lie in a "
-                   "plane z = constant: z reaches from ",
+                   "plane z = constant: z ranges from ",
                    low[2], " to ", high[2]);
     }
 

@@ -180,7 +180,7 @@ class GmshReader : GmshInput {
                : type == 7 ? " (pyramid)"
                            : "",
                " is not supported; ",
-               type == 6 || type == 7 ? "mesh with tetrahedra or hexahedra alone"
+               type == 6 || type == 7 ? "mesh with tetrahedra or hexahedra only"
                                       : "only elements of first order are (Mesh.ElementOrder = 1, "
                                         "or gmsh -order 1)");
     }

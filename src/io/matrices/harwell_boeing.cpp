@@ -59,7 +59,7 @@ class FormatParser {
     void count_item() { expect(++items_ <= max_items, "too many items"); }
 
     void list(int depth) {
-        expect(depth <= max_depth, "parentheses too deep");
+        expect(depth <= max_depth, "parentheses nested too deep");
         expect(skip('('), "'(' expected");
         while (!skip(')')) {
             expect(at_ < text_.size(), "')' missing");

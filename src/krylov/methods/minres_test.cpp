@@ -188,7 +188,7 @@ TEST(minres, sqmr_says_when_it_breaks_down) {
     b[1] = 1;
     const auto solved = run(context(), "sqmr", swap, b);
     EXPECT_EQ(solved.report.status, Status::breakdown);
-    EXPECT_NE(solved.report.message.find("take gmres, or minres"), std::string::npos);
+    EXPECT_NE(solved.report.message.find("use gmres, or minres"), std::string::npos);
     EXPECT_EQ(run(context(), "minres", swap, b).report.status, Status::converged);
 }
 

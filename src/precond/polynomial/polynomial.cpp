@@ -119,7 +119,7 @@ void check_options(const PolynomialOptions& options) {
                 (options.upper_value > 0 && std::isfinite(options.upper_value)),
             "polynomial: the upper end (bound) must be positive and finite");
     require(options.lanczos_steps >= 1 && options.lanczos_steps <= 1000,
-            "polynomial: Lanczos takes 1..1000 steps");
+            "polynomial: the number of Lanczos steps must be within 1..1000");
     if (!options.uses_lower) return;
     require(options.lower != LowerEnd::ratio ||
                 (options.lower_value > 1 && std::isfinite(options.lower_value)),

@@ -111,7 +111,7 @@ void SymmetricScaling<T>::read_faults(const Context& context) {
     if (not_full != faults.end()) {
         throw InvalidArgument("SymmetricScaling: row " + std::to_string(not_full - faults.begin()) +
                               " does not have the columns of its block's first row, or not all "
-                              "columns of a block; take natural blocks, or point scaling");
+                              "columns of a block; use natural blocks, or point scaling");
     }
     not_positive_ = Index(std::ranges::count(faults, scaling::Fault::not_positive));
     const auto first = std::ranges::find(faults, scaling::Fault::not_positive);

@@ -108,7 +108,7 @@ TEST(model_errors, wrong_nodes_and_shapes_are_rejected) {
     expect_in("a mesh of 2 dimensions has no elements of shape tetrahedron", error_message(model));
     model = good_model();
     model.mesh.elements[0].nodes.pop_back();
-    expect_in("elements of shape quadrilateral name 15 nodes, no multiple of 4",
+    expect_in("elements of shape quadrilateral name 15 nodes, not a multiple of 4",
               error_message(model));
     model = good_model();
     model.mesh.points.pop_back();

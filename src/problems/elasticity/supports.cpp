@@ -113,7 +113,7 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
         require(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0, "cells of group '",
                 group.name, "' of shape ", to_string(cells.shape), " name ", cells.nodes.size(),
-                " nodes, no multiple of ", corners(cells.shape));
+                " nodes, not a multiple of ", corners(cells.shape));
         for (const Index node : cells.nodes) {
             require(node >= 0 && node < mesh.node_count(), "group '", group.name, "' names node ",
                     node, "; the mesh has ", mesh.node_count(), " nodes, counted from 0");

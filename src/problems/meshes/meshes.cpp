@@ -56,7 +56,7 @@ void validate(const Mesh& mesh) {
         require(dimensions(cells.shape) == d, "a mesh of ", d,
                 " dimensions has no elements of shape ", to_string(cells.shape));
         require(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
-                " name ", cells.nodes.size(), " nodes, no multiple of ", size);
+                " name ", cells.nodes.size(), " nodes, not a multiple of ", size);
         for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
             check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
                           cells.shape);
@@ -112,7 +112,7 @@ class GridTopology {
         if (shape == CellShape::triangle) count *= 2;
         if (shape == CellShape::tetrahedron) count *= 6;
         require(std::max(nodes, count) <= double(std::numeric_limits<Index>::max()),
-                "the mesh has more than 2^31 - 1 nodes or elements; take a smaller size");
+                "the mesh has more than 2^31 - 1 nodes or elements; use a smaller size");
     }
 
     Index node(const GridIndex& at) const {

@@ -106,7 +106,7 @@ TEST(mumps, scalings_have_the_same_product) {
 
 #else
 
-TEST(mumps, scalings_have_the_same_product) { GTEST_SKIP() << "dmumps_c.h was not there"; }
+TEST(mumps, scalings_have_the_same_product) { GTEST_SKIP() << "built without dmumps_c.h"; }
 
 #endif
 

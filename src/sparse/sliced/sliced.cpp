@@ -117,8 +117,7 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
     options.index_bits = 32;
     if (requested == 32) return;
     const bool has_own_height = has_slices(options.format);
-    require(has_own_height || requested == 0,
-            "index=16: this takes a format with slices (sell, sbell)");
+    require(has_own_height || requested == 0, "index=16 needs a format with slices (sell, sbell)");
     const bool is_smaller = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
     if (!has_own_height || (requested == 0 && !is_smaller)) return;
     Buffer<Index> first_columns(context, slices);

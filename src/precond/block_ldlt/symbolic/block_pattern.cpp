@@ -92,7 +92,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         if (blocks <= max_blocks) return;
         throw OutOfMemory("block_ldlt: fill=" + std::to_string(fill) + " needs more than " +
                           std::to_string(max_blocks) + " blocks of " + std::to_string(k) + " x " +
-                          std::to_string(k) + "; take a smaller fill");
+                          std::to_string(k) + "; use a smaller fill");
     };
     GatheredRows blocks{{0}, {}};
     if (fill == 0) {

@@ -28,7 +28,7 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
     throw OutOfMemory("block_ldlt: " + std::to_string(pattern.blocks() + pattern.block_rows) +
                       " blocks of " + std::to_string(k) + " x " + std::to_string(k) + " need " +
                       megabytes(bytes) + ", " + megabytes(free) +
-                      " are free; take a smaller fill or smaller blocks, or method=level");
+                      " are free; use a smaller fill or smaller blocks, or method=level");
 }
 
 }  // namespace
