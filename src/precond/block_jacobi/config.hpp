@@ -11,8 +11,8 @@ struct BlockJacobiConfig {
         "[:BOUND][,blocks=supervariable|natural|uniform:K|FILE]\n"
         "              [,precision=working|adaptive|f64|f32|bf16|f16][,accuracy=0.1]\n"
         "              [,singular=stop|identity|shift|generalised]\n"
-        "                           BOUND 1..64 (32), FILE: sizes of blocks; precision: of the "
-        "inverses\n";
+        "                           BOUND 1..64 (32), FILE: sizes of blocks; precision: type of "
+        "the stored inverses\n";
     Index bound;
     std::string blocks;  ///< Option text; it means `blocking`, unless one of the following is set.
     Blocking blocking = Blocking::supervariable;
