@@ -271,7 +271,7 @@ TEST_F(cli, info_suggests_what_solves_indefinite_systems) {
 }
 
 TEST_F(cli, info_does_not_take_an_empty_row_for_an_indefinite_matrix) {
-    // The same two systems without and with three empty rows.
+    // Two systems, each without and with three empty rows.
     for (const bool indefinite : {false, true}) {
         for (const int empty : {0, 3}) {
             std::ostringstream matrix;

@@ -30,7 +30,7 @@ struct PhaseRecord {
     bool sampled = false;
 };
 
-/// Where work runs: a backend, a device, one stream, a memory pool, a number of threads and an
+/// An execution context: a backend, a device, one stream, a memory pool, a number of threads and an
 /// instruction set. The first argument of all operations. Copies share one state. A Context belongs
 /// to one host thread at a time; nothing in Tessera is global. On a GPU, functions that take a
 /// Context return before their work is done unless their comment says "waits"; synchronize a

@@ -52,7 +52,7 @@ struct Model {
     Mesh mesh;
     Material material;                          ///< Material of regions not in `materials`.
     std::map<std::string, Material> materials;  ///< Materials by names of regions of the mesh.
-    std::vector<FixedSupport> fixed_supports;   ///< Where two meet at a node, the later one counts.
+    std::vector<FixedSupport> fixed_supports;   ///< At a node of two the later one is used.
     std::vector<Traction> tractions;
     std::vector<Force> forces;
     Field body_force;      ///< A force per volume; empty: none.

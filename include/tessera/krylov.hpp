@@ -90,7 +90,7 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 /// and ends as accuracy_lost if such restarts do not help. NaN and breakdown end with a status. x
 /// is never worse than at the last restart, whatever the status.
 ///   cg          preconditioned conjugate gradients: A and M symmetric positive definite
-///   fcg         the same with the beta of Polak and Ribiere: M may change a little from one
+///   fcg         flexible cg with the beta of Polak and Ribiere: M may change a little from one
 ///               application to the next
 ///   minres      minimal residuals (Paige and Saunders 1975): A symmetric, also indefinite or
 ///               singular and consistent, M symmetric positive definite. Minimises the norm of the
@@ -103,11 +103,11 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 ///   idr[:S][,seed=1][,angle=0.7][,smoothing]  IDR(s), biorthogonal variant (van Gijzen and
 ///               Sonneveld, ACM TOMS 38, 2011, Algorithm 913), S = 1..16 (4) shadow vectors, which
 ///               are orthonormalised Philox normals of `seed`. angle: of "maintaining the
-///               convergence", 0 is off. smoothing: returns the smoothed x, and the angle is
-///               applied with the smoothed norm, which leaves the steps in a spike of the residual
-///               as they are. When the residual has been so large that its rounding would hide the
-///               target, it is computed anew from x (one more product, two with smoothing) once it
-///               is back below where it started
+///               convergence", 0: off. smoothing: returns the smoothed x, and the angle uses the
+///               smoothed norm, which does not change the steps during a residual spike. After a
+///               residual so large that its rounding errors would hide the target, the residual is
+///               computed anew from x (one more product, two with smoothing) once it is back below
+///               the initial one
 /// Left preconditioning throws InvalidArgument with cg, fcg, minres and sqmr.
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,

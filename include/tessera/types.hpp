@@ -25,7 +25,7 @@ class TESSERA_API Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// An argument outside what a function documents.
+/// An argument outside its documented range.
 class TESSERA_API InvalidArgument : public Error {
     using Error::Error;
 };

@@ -221,7 +221,7 @@ std::vector<T> exact_matrix(std::mt19937_64& random, const Method& method, Index
     return a;
 }
 
-/// Where nothing is rounded the factors are those of the plain loops, ties and all.
+/// If nothing is rounded, the factors equal those of the plain loops, ties included.
 template <class T>
 void expect_exact(const Method& method) {
     auto random = generator();

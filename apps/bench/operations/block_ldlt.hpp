@@ -21,8 +21,8 @@ struct BlockLdltBench {
 
 /// For every matrix (A, b = A x with a random x) and configuration a row with the requested
 /// measurements:
-/// - setup: seconds of the constructor, milliseconds of an update with the same values, and what
-///   the setup found;
+/// - setup: seconds of the constructor, milliseconds of an update with the same values, and the
+///   report of the setup;
 /// - apply: milliseconds of an application and its least memory traffic (V twice or the blocks
 ///   once, F^-1, six vectors);
 /// - solve: from x = 0 with right preconditioning, the true relative residual in the 2-norm, and

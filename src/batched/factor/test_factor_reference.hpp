@@ -143,7 +143,7 @@ PivotChoice choose_complete(const SymmetricRest<T>& m, T tau) {
     }
     T mu0 = -1;
     Index first = m.s, second = m.s;
-    for (Index i = m.s; i < m.n; ++i) {  // Of the two rows of a pair the smaller comes first.
+    for (Index i = m.s; i < m.n; ++i) {  // The smaller row of a pair comes first.
         const auto [size, j] = m.off_diagonal(i);
         if (size > mu0 || (size == mu0 && m.p[i] < m.p[first])) {
             mu0 = size;

@@ -157,7 +157,7 @@ __device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n
 #pragma unroll(column_steps)
         for (int c = 0; c < columns; c += together) {
             if (Unrolled && c >= n) continue;
-            Part part[together];  // Of the columns c, c + 1 ...
+            Part part[together];  // Columns c, c + 1 ...
 #pragma unroll
             for (int d = 0; d < together; ++d) {
                 part[d] = *reinterpret_cast<const Part*>(block + (c + d) * Warp::stride + row);

@@ -96,7 +96,7 @@ class GmshInput {
     /// A number of items, each of `ints` 4-byte and `others` 8-byte numbers, that fits the rest of
     /// the file.
     Offset checked(Offset count, const char* what, Offset ints, Offset others) const {
-        // A number in a text takes two bytes at least, a digit and a blank.
+        // A number in a text needs at least two bytes, a digit and a blank.
         const Offset bytes = binary ? 4 * ints + 8 * others : 2 * (ints + others);
         const Offset left = Offset(bytes_.size() - position_) + 1;
         expect(count >= 0, count, " ", what, ": a count cannot be negative");

@@ -48,8 +48,8 @@ struct MinresState {
         w_of_before = before > 0 ? -beta / before : T(0);
     }
 
-    /// Rotates the new column of the tridiagonal matrix into a triangle, which gives the direction
-    /// and the step. Ends the iteration if the residual norm needs no vector.
+    /// Rotates the new column of the tridiagonal matrix to triangular form, which gives the
+    /// direction and the step. Ends the iteration if the residual norm needs no vector.
     TESSERA_HOST_DEVICE void rotate(bool preconditioned) {
         d_of_z = d_of_last = d_of_before = step = add = 0;
         keep = 1;
@@ -96,7 +96,7 @@ struct MinresState {
 /// Minimal residuals (Paige and Saunders, SIAM J. Numer. Anal. 12, 1975; preconditioned as in
 /// Elman, Silvester and Wathen, Finite Elements and Fast Iterative Solvers, Algorithm 4.1):
 ///   Lanczos: beta_(k+1) v_(k+1) = A z_k - alpha_k v_k - beta_k v_(k-1), z = M^-1 v, v^T z = 1,
-///   Givens rotations bring the tridiagonal matrix to a triangle R; Z = D R gives
+///   Givens rotations reduce the tridiagonal matrix to a triangular R; Z = D R gives
 ///   d_k = (z_k - delta_k d_(k-1) - epsilon_k d_(k-2)) / gamma_k,  x += phi_k d_k,
 ///   r_k = s_k^2 r_(k-1) + c_k phi_bar_k v_(k+1).
 /// Vectors are stored unscaled, w_k = beta_k v_k. The last line is needed with a preconditioner

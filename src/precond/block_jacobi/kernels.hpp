@@ -98,8 +98,8 @@ struct ReplaceJob {
 /// ||X B - I|| is below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or on
 /// threads. Asynchronous on a GPU.
 ///
-/// replace_singular writes what the policy says (see SingularPolicy; a block with NaN or infinity
-/// stays NaN under every policy, a zero block counts as norm 1) and sets rows_from_end.
+/// replace_singular writes the replacement chosen by the SingularPolicy (a block with NaN or
+/// infinity stays NaN under every policy, a zero block counts as norm 1) and sets rows_from_end.
 ///
 /// format_starts writes the starts of blocks of these formats, in units of 8 bytes, count + 1 of
 /// them, and to starts[count + 1] the largest number of units of a chunk of `each` blocks.

@@ -140,8 +140,8 @@ CellShape read_element(Spec& spec, int dimensions) {
 meshes::GridOptions read_grid_options(Spec& spec) {
     // Largest value that keeps elements a hundredth away from flat.
     constexpr double largest_jitter = 0.99;
-    // Of N cells the shortest is at least 1e-6 / N of an axis, 1e5 times what rounding moves its
-    // ends for the 32,767 of a square.
+    // The shortest of N cells is at least 1e-6 / N of an axis, 1e5 times the rounding errors of its
+    // ends for 32,767 cells.
     constexpr double largest_grading = 1e6;
     meshes::GridOptions options;
     options.jitter = spec.real("jitter", 0, 0, largest_jitter);

@@ -233,7 +233,7 @@ std::vector<double> graded_axis(Index n, double length, double grading) {
 /// Graded coordinates, jittered by at most b = jitter / (2 d) of the shorter neighbouring cell:
 /// then every Jacobian is, in units of the cells' lengths and up to permutation, I + F with |F_ij|
 /// <= 2 b, which is diagonally dominant for b < 1 / (2 d). Kuhn's simplices have edges of the
-/// cells, so the same holds for them.
+/// cells, so this holds for them, too.
 void set_points(const GridTopology& topology, const std::array<std::vector<double>, 3>& axes,
                 const GridOptions& options, Mesh& mesh) {
     require(options.jitter >= 0 && options.jitter < 1, "the jitter of a mesh is in [0, 1)");

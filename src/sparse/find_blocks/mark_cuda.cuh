@@ -12,8 +12,8 @@ inline constexpr int period_rows = 32 * mark_warps;  ///< Two starts or more per
 struct StartMask {
     const unsigned* words;
 
-    /// Where a block that starts with row `row` may end: bit t stands for row + 1 + t. At the
-    /// starts of supervariables, or after `bound` (1..64) rows if there is none among these.
+    /// Bit t: a block that starts with row `row` may end at row + 1 + t: at starts of
+    /// supervariables, or after `bound` (1..64) rows if there is none among these.
     __device__ unsigned long long ends(Index row, int bound) const {
         const unsigned first = unsigned(row) + 1;
         const unsigned* word = words + first / 32;

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// The largest sum of absolute values of a row, by for_each_index. The sums are not negative, so
-/// that their bits are ordered as they are, NaN last.
+/// The largest sum of absolute values of a row, by for_each_index. Nonnegative doubles are ordered
+/// as their bits, NaN last.
 template <class T>
 struct RowSum {
     static constexpr int work = 128;

@@ -153,7 +153,7 @@ inline constexpr int rows_per_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1
 /// rows at adjacent positions and take their blocks in turn, so that a warp is on adjacent
 /// positions; their sums are added in the order of the threads. The columns of a batch of blocks
 /// are loaded while the batch before is multiplied. `Pairs` as in load_x, `Cached` as in
-/// load_streaming, `Height` of the slices (0: any), block columns kept as Column.
+/// load_streaming, `Height` of the slices (0: any), block columns stored as Column.
 template <int B, int Lanes, bool Pairs, bool Cached, int Height, class Column, class Stored,
           class T>
 __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))

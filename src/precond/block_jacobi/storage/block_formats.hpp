@@ -8,9 +8,9 @@
 #include "precond/block_jacobi/storage/stored_blocks.hpp"
 
 /// The formats of stored blocks: their limits, which of them a block may have, and conversions
-/// between T (float, double) and them, equal to the last bit on CPU and GPU. Those from T round to
-/// nearest, ties to even, as if once: beyond the largest finite number comes infinity, below the
-/// smallest normal one subnormal numbers, NaN stays NaN. Those to T are exact.
+/// between T (float, double) and them, bitwise equal on CPU and GPU. Conversions from T round to
+/// nearest, ties to even, once: to infinity above the largest finite number, to subnormal numbers
+/// below the smallest normal one; NaN stays NaN. Conversions to T are exact.
 namespace tessera {
 
 template <BlockPrecision format>
