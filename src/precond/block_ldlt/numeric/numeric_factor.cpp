@@ -1,6 +1,8 @@
 #include "precond/block_ldlt/numeric/numeric_factor.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "base/for_each.hpp"
 #include "tessera/vector_ops.hpp"
@@ -9,8 +11,8 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// Number of partial maxima (minima) that the device computes; the host reduces them.
-constexpr Offset max_parts = 16384;
+/// Number of partial pivot summaries that the device computes; the host reduces them.
+constexpr Offset max_parts = 4096;
 
 }  // namespace
 
@@ -57,16 +59,15 @@ void NumericFactor<T>::load(const Context& context, std::span<const T> scale,
     } else if (unit == EpsilonUnit::block) {
         largest_of_block_ = Buffer<T>(context, view_.block_rows);
         for_each_index(context, view_.block_rows,
-                       LargestEntry<T>{view_.entry_offsets + view_.blocks, 0, 0, view_.values,
-                                       largest_of_block_.data()});
+                       LargestOfRows<T>{view_.entry_offsets + view_.blocks, view_.values,
+                                        largest_of_block_.data()});
     }
     const Buffer<T>& sizes = unit == EpsilonUnit::norm1 ? norms : values_;
-    Buffer<T> largest(context, std::min(sizes.size(), max_parts));
-    for_each_index(
-        context, largest.size(),
-        LargestEntry<T>{nullptr, sizes.size(), largest.size(), sizes.data(), largest.data()});
-    unit_ = T(0);
-    for (const T size : copy_to_host(context, largest)) unit_ = std::max(unit_, size);
+    const Offset parts = std::min<Offset>(sizes.size(), 16384);
+    Buffer<std::uint64_t> largest = copy_to_buffer(context, std::vector<std::uint64_t>(1));
+    for_each_index(context, parts,
+                   LargestEntry<T>{sizes.size(), parts, sizes.data(), largest.data()});
+    unit_ = T(std::bit_cast<double>(copy_to_host(context, largest)[0]));
 }
 
 template <class T>

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "base/for_each.hpp"
@@ -105,25 +107,42 @@ struct RowNorm {
     }
 };
 
-/// largest_i = max |a_e| over e from offsets[i] to offsets[i + 1] or, if `offsets` is null, over e
-/// = i, i + parts, ... below `count`; 0 if there are none; NaN is ignored.
+/// max |a_e| over e = first, first + step, ... below `end`; 0 if there are none; NaN is ignored.
 template <class T>
-struct LargestEntry {
+TESSERA_HOST_DEVICE T largest_entry(const T* a, Offset first, Offset end, Offset step) {
+    T largest = T(0);
+    for (Offset e = first; e < end; e += step) {
+        const T size = std::abs(a[e]);
+        if (size > largest) largest = size;
+    }
+    return largest;
+}
+
+/// largest_i = max |a_e| over the entries e of row i.
+template <class T>
+struct LargestOfRows {
     static constexpr int work = 128;
     const Offset* offsets;
-    Offset count, parts;
     const T* values;
     T* largest;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        T found = T(0);
-        const Offset end = offsets == nullptr ? count : offsets[i + 1];
-        const Offset step = offsets == nullptr ? parts : 1;
-        for (Offset e = offsets == nullptr ? i : offsets[i]; e < end; e += step) {
-            const T size = std::abs(values[e]);
-            if (size > found) found = size;
-        }
-        largest[i] = found;
+        largest[i] = largest_entry(values, offsets[i], offsets[i + 1], 1);
+    }
+};
+
+/// max |a_e|: part i of `parts` takes e = i, i + parts, ... below `count`. Bits of doubles that are
+/// not negative are in the order of the doubles.
+template <class T>
+struct LargestEntry {
+    static constexpr int work = 128;
+    Offset count, parts;
+    const T* values;
+    std::uint64_t* largest_bits;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const double largest = largest_entry(values, i, count, parts);
+        raise_to(largest_bits, std::bit_cast<std::uint64_t>(largest));
     }
 };
 

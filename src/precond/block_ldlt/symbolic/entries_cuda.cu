@@ -13,6 +13,7 @@ TESSERA_INSTANTIATE(block_ldlt::Gather)
 TESSERA_INSTANTIATE(block_ldlt::Scatter)
 TESSERA_INSTANTIATE(block_ldlt::RowNorm)
 TESSERA_INSTANTIATE(block_ldlt::LargestEntry)
+TESSERA_INSTANTIATE(block_ldlt::LargestOfRows)
 TESSERA_INSTANTIATE(block_ldlt::SummarisePivots)
 TESSERA_INSTANTIATE(block_ldlt::SetThreshold)
 
