@@ -131,8 +131,8 @@ struct LargestOfRows {
     }
 };
 
-/// max |a_e|: part i of `parts` takes e = i, i + parts, ... below `count`. Bits of doubles that are
-/// not negative are in the order of the doubles.
+/// max |a_e| over all parts: part i of `parts` has e = i, i + parts, ... below `count`. Nonnegative
+/// doubles are ordered as their bits.
 template <class T>
 struct LargestEntry {
     static constexpr int work = 128;
