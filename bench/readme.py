@@ -308,7 +308,7 @@ def batched():
     }
     lines = [
         f"500,000 random matrices of n rows inverted on one {bench['device']} (copy bandwidth "
-        f"{bench['copy_gbps'] / 1000:.2f} TB/s); 2 n^3 operations a matrix:",
+        f"{bench['copy_gbps'] / 1000:.2f} TB/s); 2 n^3 operations per matrix:",
         "",
         "| n | FP64 GFLOP/s | of copy | over cuBLAS | FP32 GFLOP/s | of copy | over cuBLAS "
         "| with condition number, FP64 |",

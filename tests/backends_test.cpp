@@ -54,8 +54,8 @@ double difference(const CsrView<double>& a, const std::vector<double>& x,
     return norm(product);
 }
 
-/// The context under test beside one thread of the CPU: counts agree to `share` (or one
-/// iteration), and the solutions to what the tolerance allows.
+/// The context under test against one thread of the CPU: counts agree to `share` (or one
+/// iteration), and the solutions within the tolerance.
 void compare(const std::string& text, const std::string& solver, double share) {
     SCOPED_TRACE(text + " " + solver);
     const auto problem = problems::generate<double>(test::host(), Spec(text));

@@ -8,7 +8,7 @@
 namespace tessera::test {
 namespace {
 
-/// Ctrl-C while the program waits for a file that never comes: a pipe that nobody writes to.
+/// Ctrl-C while the program waits for input from a pipe that nobody writes to.
 class cli_interrupt : public CommandLineTest {
   protected:
     void SetUp() override {
@@ -18,7 +18,7 @@ class cli_interrupt : public CommandLineTest {
         }
     }
 
-    /// The end that is written to, once somebody reads: before, opening it fails.
+    /// The writing end, once the pipe is read: opening it fails before.
     int open_end() const {
         for (int k = 0; k < 6000; ++k) {
             const int end = ::open(path("pipe").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -29,7 +29,7 @@ class cli_interrupt : public CommandLineTest {
         return -1;
     }
 
-    /// Interrupts a program once a byte has come out of the pipe that it writes to.
+    /// Interrupts a program after the first byte of the pipe that it writes to.
     Outcome interrupt_once_written(pid_t child, int end) const {
         char byte = 0;
         for (int k = 0; k < 6000 && ::read(end, &byte, 1) != 1; ++k) {
@@ -41,7 +41,7 @@ class cli_interrupt : public CommandLineTest {
     }
 
     /// Interrupts a program that writes a file of this name, a megabyte or more: its ".part" is a
-    /// pipe here, which holds less and so is written to until somebody reads it.
+    /// pipe here, which holds less, so that the program blocks until the pipe is read.
     Outcome interrupt_writing(const std::string& name, Words words) const {
         const std::string part = path(name + ".part");
         EXPECT_EQ(::mkfifo(part.c_str(), 0600), 0);

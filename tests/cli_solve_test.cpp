@@ -98,7 +98,7 @@ TEST_F(cli_solve, every_format_runs) {
     EXPECT_EQ(solve({"poisson2d:5", "--format", "sbell,values=f16"}).code, 2);
     const Outcome rounded = solve({"poisson2d:5", "--precond", "neumann,values=f16,format=csr"});
     EXPECT_EQ(rounded.code, 2);
-    expect_contains(rounded.err, "format=csr keeps values as they are");
+    expect_contains(rounded.err, "format=csr does not round values");
 }
 
 TEST_F(cli_solve, solution_is_written) {
@@ -108,7 +108,7 @@ TEST_F(cli_solve, solution_is_written) {
                                    "2 2 2\n3 3 4\n");
     EXPECT_EQ(solve({file, "--out", "x.mtx"}).code, 0);
     EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")), (std::vector<double>{1, 0.5, 0.25}));
-    // As the right-hand side, and as the start that already solves the system.
+    // Used as right-hand side, and as a start that already solves the system.
     EXPECT_EQ(solve({file, "x.mtx", "--out", "y.mtx"}).code, 0);
     EXPECT_EQ(io::read_vector<double>(host(), path("y.mtx")),
               (std::vector<double>{1, 0.25, 0.0625}));
@@ -207,7 +207,7 @@ TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {
     const Outcome outcome = solve({tiny, "--precond", "block_jacobi:2,precision=f16"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
-    expect_contains(outcome.err, "take precision=adaptive");
+    expect_contains(outcome.err, "use precision=adaptive");
     const Json adaptive = solve_json({tiny, "--precond", "block_jacobi:2,precision=adaptive"});
     EXPECT_EQ(adaptive["status"], "converged");
     EXPECT_EQ(adaptive["blocks"]["formats"]["bf16"], 1);
@@ -282,7 +282,7 @@ TEST_F(cli_solve, x_of_a_solve_that_does_not_converge_is_explained) {
                                     "--precond", "jacobi", "--solver", "cg"});
     EXPECT_NE(singular.code, 0);
     expect_contains(singular.out, "The matrix is singular");
-    EXPECT_EQ(singular.out.find("take idr"), std::string::npos);
+    EXPECT_EQ(singular.out.find("use idr"), std::string::npos);
 }
 
 TEST_F(cli_solve, results_survive_one_that_cannot_be_written) {
@@ -318,7 +318,7 @@ TEST_F(cli_solve, interrupt_stops_after_an_iteration) {
                                "--out",
                                "x.mtx"});
     ASSERT_GT(child, 0);
-    // The table's first rows say that the solve is under way.
+    // The first rows of the table show that the solve is running.
     const auto begin = std::chrono::steady_clock::now();
     while (text_of(path("stderr")).find("\n         3 ") == std::string::npos &&
            std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {

@@ -8,7 +8,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using test::Outcome;
 
-/// The command line's compare and bench.
+/// The subcommands compare and bench.
 class compare : public test::ProgramTest {
   protected:
     static Json row(const char* implementation, int n, Json milliseconds, double spread) {
@@ -62,7 +62,7 @@ TEST_F(compare, results_follow_medians_and_spreads) {
 TEST_F(compare, nothing_slower_is_success) {
     const Json rows = {row("tessera", 1, 1.0, 0.5), row("fused", 1, 3.0, 0.01)};
     EXPECT_EQ(compare_rows(rows, rows).code, 0);
-    // As much faster as slower: the rule has no direction.
+    // Equal factors faster and slower: the rule is symmetric.
     const auto single = [](double milliseconds) {
         return Json::array({row("tessera", 1, milliseconds, 0)});
     };

@@ -72,7 +72,7 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
                                         "sampled"}));
 }
 
-/// Of block Jacobi.
+/// Sample report of block Jacobi.
 Statistic block_sample() {
     const std::vector<Statistic> formats = {{"f64", 3}, {"f32", 0}, {"f16", 37}};
     const std::vector<Statistic> decades = {{"", 30}, {"", 0}, {"", 0}, {"", 0}, {"", 10}};

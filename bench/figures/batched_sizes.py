@@ -26,7 +26,7 @@ for kind, name in (("f64", "FP64"), ("f32", "FP32")):
     curves = {
         "Tessera": fractions("tessera"),
         "paper, several a warp": fractions("paper_multiple"),
-        "paper, one a warp": fractions("paper_single"),
+        "paper, one per warp": fractions("paper_single"),
         "cuBLAS": {n: max(getri.get(n, 0), f) for n, f in matinv.items()},
     }
     figure.needs(**curves)

@@ -2,9 +2,9 @@
 """Figs. 6 and 7 of the condition-number paper: rates against n = 1..32, 30,000 matrices.
 
 Inversion, inversion with the condition number and the faster way of cuBLAS, FP32 and FP64; the
-paper has one figure a GPU (P100, V100). Asserted: the paper's kernel (several problems a warp) has
-peaks at n = 8 and 16; at n = 32 the fused kernel is over 6 times cuBLAS and FP32 faster than FP64;
-from n = 8 on the condition number costs at most 15 %; the rate of the fused kernel does not fall
+paper has one figure per GPU (P100, V100). Asserted: the paper's kernel (several problems per warp)
+has peaks at n = 8 and 16; at n = 32 the fused kernel is over 6 times cuBLAS and FP32 faster than
+FP64; from n = 8 on the condition number costs at most 15 %; the rate of the fused kernel does not fall
 beyond n = 23 as it did on the V100: at n = 32 it is at least that at n = 23.
 """
 from measured_results import Figure, common, condition_curves

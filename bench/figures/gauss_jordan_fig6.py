@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fig. 6 of the Gauss-Jordan paper: rate of inversion against n = 1..32, 500,000 matrices, FP64.
 
-Asserted: several problems a warp have peaks at n = 8 and 16 (faster than their neighbours above)
-and are never slower than one problem a warp for n <= 16; one problem a warp falls superlinearly
+Asserted: several problems per warp have peaks at n = 8 and 16 (faster than their neighbours above)
+and are never slower than one problem per warp for n <= 16; one problem per warp falls superlinearly
 towards small n (half the n, less than half the rate); from n = 8 on the paper's kernel beats
 cuBLAS; Tessera is nowhere more than 3 % below the paper's kernels.
 """
@@ -33,7 +33,7 @@ figure.claim(
 )
 for n in (32, 16, 8):
     figure.claim(
-        f"one a warp falls superlinearly from n = {n} to {n // 2}",
+        f"one per warp falls superlinearly from n = {n} to {n // 2}",
         one[n // 2] < one[n] / 2,
         f"{one[n]:.0f}, then {one[n // 2]:.0f}",
     )

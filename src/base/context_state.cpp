@@ -19,7 +19,7 @@ namespace tessera {
 
 namespace {
 
-/// More than any machine has cores; tens of thousands crash the OpenMP runtime.
+/// Above the number of cores of any machine; tens of thousands crash the OpenMP runtime.
 constexpr int max_threads = 1024;
 
 constexpr std::size_t huge_page = std::size_t(1) << 21;

@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-/// Lists of distinct numbers, one a row, ascending: row i has items[offsets[i]] ..
+/// Lists of distinct numbers, one per row, ascending: row i has items[offsets[i]] ..
 /// items[offsets[i + 1] - 1].
 struct GatheredRows {
     std::vector<Offset> offsets;
@@ -41,9 +41,9 @@ GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     return result;
 }
 
-/// Prefetches rows of a CSR matrix that are read soon, for loops over the rows in another order,
-/// which would miss the cache twice a row: row_at(n) is the n-th row that is read (-1: none), the
-/// one at `at` is next. Inlined, as compilers drop calls that only prefetch.
+/// Prefetches the CSR rows that are read next, for loops over rows in another order, which would
+/// miss the cache twice per row: row_at(n) is the n-th row that is read (-1: none), the one at `at`
+/// is next. Inlined, as compilers drop calls that only prefetch.
 template <class Csr, class RowAt>
 [[gnu::always_inline]] inline void prefetch_rows(const Csr& matrix, Offset at, Offset count,
                                                  RowAt&& row_at) {

@@ -150,7 +150,7 @@ Spec::Spec(const std::string& text) : name_(text, 0, text.find_first_of(":,")) {
         const std::string key = item.substr(0, equals);
         const bool flag = equals == std::string::npos;
         require(options_.emplace(key, flag ? "true" : item.substr(equals + 1)).second, quoted(key),
-                " stands twice in ", quoted(text));
+                " is given twice in ", quoted(text));
     }
 }
 

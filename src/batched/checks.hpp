@@ -65,7 +65,7 @@ bool check_vectors(const char* name, Index count, Index largest, const X& x, con
     return true;
 }
 
-/// The plan that the kernels need: null for matrices of one size, else the given one, or one made
+/// The plan that the kernels use: null for matrices of one size, else the given one, or one made
 /// here and stored in `own`.
 template <class T>
 const Plan* resolve_plan(const char* name, const Context& context, const BatchView<T>& a,

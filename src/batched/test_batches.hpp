@@ -7,7 +7,7 @@
 #include "batched/invert/test_invert_reference.hpp"
 #include "support/blocks.hpp"
 
-// What the tests of the batched operations share: batches in host memory, and what comes back.
+// Common parts of the tests of the batched operations: batches in host memory, and their results.
 
 namespace tessera::test {
 
@@ -25,7 +25,7 @@ struct HostBatch {
         values.insert(values.end(), matrix.begin(), matrix.end());
     }
     std::vector<T> matrix(Index b) const { return matrix_in(values, b); }
-    /// Matrix b of values that lie as those of this batch do.
+    /// Matrix b of values in the layout of this batch.
     std::vector<T> matrix_in(const std::vector<T>& all, Index b) const {
         const auto first = all.begin() + offsets[std::size_t(b)];
         return {first, first + Offset(sizes[std::size_t(b)]) * sizes[std::size_t(b)]};
@@ -111,7 +111,7 @@ void copy_outputs(const Context& context, const DeviceResults<T>& results, Outco
     outcome.pivot_growth = copy_to_host(context, results.pivot_growth);
 }
 
-/// Inverses with everything about them, or with `info` alone.
+/// Inverts with all optional outputs, or with `info` only.
 template <class T>
 Outcome<T> inverted(const Context& context, const HostBatch<T>& batch, bool info_alone = false) {
     DeviceBatch<T> device_batch(context, batch);
@@ -198,7 +198,7 @@ struct RunBatch {
     Buffer<T> misaligned_values;
 };
 
-/// A type in which residuals of T are computed with no error that matters.
+/// A type in which residuals of T have negligible rounding errors.
 template <class T>
 using Wider = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
@@ -230,9 +230,9 @@ double residual_in(Index n, const T* x, const T* a) {
     return largest(rows) / (n * eps * largest(rows_a) * largest(rows_x));
 }
 
-/// An upper bound on the left residual of x, in units n eps ||A|| ||X||, that is the residual
-/// itself (computed with no error that matters) unless it is below `enough`. The right residual of
-/// x is residual_below(enough, n, a, x).
+/// An upper bound on the left residual of x, in units n eps ||A|| ||X||: the residual itself (with
+/// negligible rounding errors) unless it is below `enough`. The right residual of x is
+/// residual_below(enough, n, a, x).
 template <class T>
 double residual_below(double enough, Index n, const T* x, const T* a) {
     // In double the error of each element is below gamma_{n+1} |X| |A|, for doubles.
@@ -251,7 +251,7 @@ double reference_growth(Index n, const std::vector<T>& matrix, double* pivot_gap
 }
 
 /// Every inverse has a left residual below the pivot growth and, on request, a right one below
-/// `right_bound`; those with info are not looked at.
+/// `right_bound`; those with info are not checked.
 template <class T>
 void expect_inverses(const HostBatch<T>& batch, const Outcome<T>& outcome, const char* what,
                      double right_bound = std::numeric_limits<double>::infinity()) {

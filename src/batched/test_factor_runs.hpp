@@ -6,7 +6,7 @@
 
 namespace tessera::test {
 
-/// Makes matrix b of a batch, by its number, one that is not well-behaved.
+/// Replaces matrix b of a batch by a singular, tied or not finite one, depending on b.
 template <class T>
 void spoil(HostBatch<T>& batch, Index b) {
     const Index n = batch.sizes[std::size_t(b)];
@@ -38,9 +38,9 @@ void spoil(HostBatch<T>& batch, Index b) {
     }
 }
 
-/// Batches that ask for little, and those of one size in one run of memory, may have kernels of
-/// their own. They give the bits of the others, also where every other matrix is singular, tied or
-/// not finite.
+/// Batches with few requested outputs, and contiguous ones of one size, may have kernels of their
+/// own. Their results equal those of the general kernels bitwise, also where every other matrix is
+/// singular, tied or not finite.
 template <class T>
 void expect_runs(const Method& method) {
     auto random = generator();

@@ -4,14 +4,14 @@
 
 #include "batched/test_zoo.hpp"
 
-// What the tests of the factorisations share: factoring a batch, and judging the factors.
+// Common parts of the tests of the factorisations: factoring a batch, and checking the factors.
 
 namespace tessera::test {
 
 using batched::Factorisation;
 using batched::Pivoting;
 
-/// All that a factorisation returns, in host memory; the permutations lie as n_b values a matrix.
+/// All outputs of a factorisation, in host memory; permutations have n_b values per matrix.
 template <class T>
 struct HostFactors {
     std::vector<T> values;
@@ -100,7 +100,7 @@ struct DeviceFactors {
         host.rows = copy_to_host(context, rows);
         host.columns = copy_to_host(context, columns);
     }
-    /// For a factorisation that was asked for results().
+    /// For a factorisation with results() requested.
     void copy_outputs(const Context& context, HostFactors<T>& host) const {
         copy_permutations(context, host);
         host.info = copy_to_host(context, info);
@@ -118,7 +118,7 @@ struct DeviceFactors {
     Buffer<T> perturbation, smallest, log_determinant;
 };
 
-/// Factors with everything about them; in place on request.
+/// Factors with all optional outputs; in place on request.
 template <class T>
 HostFactors<T> factored(const Context& context, const Method& method, const HostBatch<T>& batch,
                         const batched::FactorOptions<T>& options = {}, bool in_place = false) {
@@ -175,7 +175,7 @@ double norm_inf(const Dense<Real>& a) {
     return norm_inf(a.n, a.values);
 }
 
-/// L, D and U of one matrix, taken apart.
+/// L, D and U of one matrix as separate matrices.
 template <class Real>
 struct Parts {
     Dense<Real> l, d, u;
@@ -187,7 +187,7 @@ struct Parts {
     }
 };
 
-/// `clean` becomes false where something lies in f that should not.
+/// `clean` becomes false if f has nonzeros where zeros are documented.
 template <class Real, class T>
 Parts<Real> parts_of(Factorisation factorisation, Index n, const T* f, bool& clean) {
     Parts<Real> parts{Dense<Real>(n), Dense<Real>(n), Dense<Real>(n)};
@@ -311,7 +311,7 @@ std::string fault_of(const Method& method, const HostBatch<T>& batch, const Host
     return {};
 }
 
-/// Judges all matrices of a batch, but those named by `except`.
+/// Checks all matrices of a batch, but those named by `except`.
 template <class T, class Except>
 void expect_factors(const Method& method, const HostBatch<T>& batch, const HostFactors<T>& factors,
                     const char* what, Except&& except) {

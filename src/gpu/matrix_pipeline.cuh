@@ -54,14 +54,14 @@ struct PipelineShape {
     static __device__ __forceinline__ int first_row() {
         return min(int(threadIdx.x) % lanes * rows, N - rows);
     }
-    // Where a column has 16, 32 or 64 bytes, lanes of one transaction would read the same
-    // banks; so some matrices run some columns late.
+    // If a column has 16, 32 or 64 bytes, lanes of one transaction would read the same banks; so
+    // some matrices are read some columns later.
     static constexpr int column_chunks = N * int(sizeof(T)) / 16;
     static constexpr bool skewed =
         (N & (N - 1)) == 0 && N * int(sizeof(T)) >= 16 && column_chunks == lanes && lanes < 8;
     static constexpr int matrices_per_line = skewed ? std::max(8 / (N * column_chunks), 1) : 1;
     static constexpr int skews = skewed ? 8 / lanes / matrices_per_line : 1;
-    /// Columns by which this lane runs late, below `skews`.
+    /// Number of columns by which this lane lags, below `skews`.
     static __device__ __forceinline__ int skew() {
         return int(threadIdx.x) % 32 / lanes / matrices_per_line % skews;
     }
@@ -180,7 +180,7 @@ class WarpPipeline {
         stage_ = 0;
         phase_ ^= 1;
     }
-    /// Back to the first stage, once copies to all stages were started.
+    /// Back to the first stage, after copies to all stages were started.
     __device__ __forceinline__ void rewind() { phase_ = 0; }
 
   private:
@@ -264,8 +264,8 @@ bool with_compiled_size(int n, Launch&& launch) {
     return launched;
 }
 
-/// Launches a kernel made of for_tiles with `vectors` of the `Vectors` vectors a matrix, in as many
-/// thread blocks as fill the GPU: with fewer, which overlap the kernel before them, some
+/// Launches a kernel made of for_tiles with `vectors` of the `Vectors` vectors per matrix, in as
+/// many thread blocks as fill the GPU: with fewer, which overlap the kernel before them, some
 /// multiprocessors would get more of them than others. The occupancy is queried once, which takes
 /// some microseconds.
 template <class T, int N, int Vectors, class... Parameters, class... Arguments>

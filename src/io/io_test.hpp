@@ -8,7 +8,7 @@
 #include "io/text.hpp"
 #include "tessera/tessera.hpp"
 
-/// What the tests of readers and writers share.
+/// Common parts of the tests of readers and writers.
 namespace tessera::io {
 
 /// f(), or the message of the error that it throws.

@@ -47,7 +47,7 @@ class OutputFile {
         }
     }
 
-    /// A full disk may show only here.
+    /// Write errors of a full disk may be reported only here.
     void close() {
         if (::close(std::exchange(file_, -1)) != 0) fail();
         if (temporary_ && ::rename(written_.c_str(), path_.c_str()) != 0) fail();

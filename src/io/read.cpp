@@ -47,7 +47,7 @@ struct Mapping {
     }
 };
 
-/// The bytes of a file, mapped into memory where it can be; of a gzipped file (by its first bytes,
+/// The bytes of a file, mapped into memory if possible; of a gzipped file (by its first bytes,
 /// 1f 8b) the unzipped bytes. Rejects a file that does not exist (naming the nearest in the
 /// folder), folders, unreadable and empty files, broken gzip streams.
 class FileContents {
@@ -110,7 +110,7 @@ class FileContents {
     std::string_view bytes_;
 };
 
-/// read(file). Memory that is missing becomes an error that names the file.
+/// read(file); running out of memory becomes an error that names the file.
 template <class Read>
 auto with_file(const Context& cpu, const char* function, const std::string& path, Read&& read) {
     require_cpu(cpu, function);

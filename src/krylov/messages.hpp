@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-/// How a solve ended and what to try next, in one sentence; empty when it converged. `target` is
-/// the requested relative residual, `singular_blocks` those of the preconditioner.
+/// How a solve ended and what to try next, in one sentence; empty when it converged. `target`:
+/// requested relative residual; `singular_blocks`: number of them in the preconditioner.
 std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks);
 

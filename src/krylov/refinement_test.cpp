@@ -4,7 +4,7 @@ namespace tessera::test {
 
 namespace {
 
-/// As `run`, by refinement; the preconditioner is a diagonal in float.
+/// As `run`, with refinement; the preconditioner is a diagonal in float.
 Solved<double> refine(const Context& context, const CsrMatrix<double>& matrix,
                       const std::vector<double>& b, const SolveOptions& options = {},
                       const std::vector<double>& start = {},
@@ -54,7 +54,8 @@ TEST(refinement, a_correction_gains_the_digits_asked_for) {
     options.rtol = 0.9e-8;
     const auto coarse = refine(context(), matrix, b, options, {}, {.inner_rtol = 1e-2});
     const auto fine = refine(context(), matrix, b, options, {}, {.inner_rtol = 1e-4});
-    // The last correction may fall just short: the inner residual is that of a rounded matrix.
+    // The last correction may be slightly insufficient: the inner residual is that of the rounded
+    // matrix.
     EXPECT_LE(coarse.report.restarts + 1, 8 / 2 + 1);
     EXPECT_LE(fine.report.restarts + 1, 8 / 4 + 1);
     EXPECT_LT(fine.report.restarts, coarse.report.restarts);

@@ -5,7 +5,7 @@
 
 #include "support/test.hpp"
 
-// Small systems for the tests of the solvers, and one call that solves them anywhere.
+// Small systems for the tests of the solvers, and a function that solves them on any Context.
 namespace tessera::test {
 
 inline const std::vector<std::string> symmetric_solvers = {"cg", "fcg", "minres", "sqmr"};
@@ -56,7 +56,7 @@ CsrMatrix<T> laplacian_1d(Index n) {
     });
 }
 
-/// Five points on side x side; `wind` adds upwind convection along x and makes it nonsymmetric.
+/// Five-point Laplacian on side x side; `wind` adds upwind convection along x: nonsymmetric.
 template <class T>
 CsrMatrix<T> laplacian_2d(Index side, double wind = 0) {
     const Index n = side * side;
@@ -125,7 +125,7 @@ double norm(const V& v) {
     return double(std::sqrt(sum));
 }
 
-/// ||b - A x||, and how far a computation of it in T may be off.
+/// ||b - A x||, and a bound of the error of its computation in T.
 struct Residual {
     double norm = 0;
     double rounding = 0;
@@ -194,7 +194,7 @@ Solved<T> run(const Context& context, const std::string& solver, const CsrMatrix
     return solved;
 }
 
-/// The same bits, NaN included.
+/// Whether all bits are equal, NaN included.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;

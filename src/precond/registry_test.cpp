@@ -59,7 +59,7 @@ TEST(registry, names) {
               "block_jacobi:8,blocks=natural,singular=stop");
     EXPECT_EQ(make("block_jacobi:8,blocks=uniform:4")->describe(),
               "block_jacobi:8,blocks=uniform:4,singular=stop");
-    // What was described is read again as the same.
+    // A description is parsed to the same description.
     for (const std::string text : {"block_jacobi:64,blocks=natural,singular=generalised",
                                    "block_jacobi:8,precision=adaptive,accuracy=0.01,singular=stop",
                                    "block_jacobi:8,precision=bf16,singular=shift"}) {

@@ -7,7 +7,7 @@
 
 #include "support/test.hpp"
 
-/// Matrices that the formats are tested with.
+/// Matrices for tests of the formats.
 namespace tessera::test {
 
 /// The options of a text such as "sbell:3,slice=64".
@@ -47,8 +47,8 @@ CsrMatrix<T> random_blocks(std::mt19937_64& random, Index block_rows, Index bloc
     return make_csr<T>(block_rows * block, block_columns * block, pattern, values);
 }
 
-/// Shapes that matter: none, empty rows, around slices and warps, sizes that no block divides, a
-/// long row.
+/// Relevant shapes: none, empty rows, around slices and warps, sizes that no block divides, a long
+/// row.
 template <class T>
 std::vector<CsrMatrix<T>> format_matrices(std::mt19937_64& random) {
     std::vector<CsrMatrix<T>> all;

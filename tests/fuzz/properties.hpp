@@ -10,8 +10,8 @@
 #include "io/io_test.hpp"
 #include "tessera/tessera.hpp"
 
-/// What must hold for every input of the readers; the fuzz targets and the test that replays their
-/// corpus share it. Each function returns an empty text or what does not hold.
+/// Properties that must hold for every input of the readers; shared by the fuzz targets and the
+/// test that replays their corpus. Each function returns an empty text or the violated property.
 namespace tessera::io::fuzz {
 
 /// Ends a fuzz target with the first text that is not empty.
@@ -24,7 +24,7 @@ inline int abort_if_broken(std::initializer_list<std::string> properties) {
     return 0;
 }
 
-/// read() as a matrix, or its error's message.
+/// read() as a matrix, or the message of its error.
 template <class T, class Read>
 std::string try_read(CsrMatrix<T>& matrix, Read&& read) {
     try {
@@ -87,7 +87,7 @@ std::string check_other_formats(const Context& cpu, std::string_view bytes) {
     return "";
 }
 
-/// What io::read_mesh promises of a mesh.
+/// Properties of a mesh that io::read_mesh documents.
 inline std::string broken_promise(const Mesh& mesh) {
     const std::size_t nodes = std::size_t(mesh.node_count());
     if (mesh.points.size() != nodes * std::size_t(mesh.dimensions)) return "half a point";

@@ -25,7 +25,7 @@ int main() {
     residual = std::sqrt(residual / double(a.rows));
     std::printf("tessera %s: %s, relative residual %.1e\n", tessera::version(),
                 tessera::to_string(report.status), residual);
-    // What is computed here differs from the report by the rounding of one product.
+    // The residual computed here differs from the report by the rounding of one product.
     return report.status == tessera::Status::converged &&
                    residual <= 2 * tessera::SolveOptions().rtol
                ? 0

@@ -11,7 +11,7 @@ namespace tessera::bench {
 
 namespace {
 
-// More than any cache in front of the memory; the L2 of an H200 has 60 MB.
+// Larger than any cache; the L2 of an H200 has 60 MB.
 constexpr double bytes_of_all_sets = 256e6;
 constexpr Offset values_per_line = 32;
 

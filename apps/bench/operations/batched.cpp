@@ -15,7 +15,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// Matrices whose results are checked before a row is timed.
+/// Number of matrices whose results are checked before a row is timed.
 constexpr Index samples = 64;
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -33,7 +33,7 @@ std::string text_of(const std::vector<int>& sizes) {
     return text;
 }
 
-/// The worst error of some results, among them the first that the operation itself calls failed.
+/// The worst error of some results, including the first that the operation reports as failed.
 template <class T>
 double worst_error(Workload<T>& work, const Implementation<T>& implementation) {
     const Index batch = work.shape().batch;
@@ -155,7 +155,7 @@ class Study {
         if (shape.has_varying_sizes())
             row["predicted_milliseconds"] = predict(shape, implementation);
         Json& rows = document_["rows"];
-        // Another variant of the same implementation: the faster one is reported.
+        // Another variant of one implementation: the faster one is reported.
         if (!implementation.variant.empty() && !rows.empty() && same_row(rows.back(), row)) {
             if (rows.back()["milliseconds"] > row["milliseconds"]) rows.back() = row;
             return;
@@ -202,7 +202,7 @@ class Study {
     Context context_;
     const BatchedOptions& options_;
     Json& document_;
-    std::map<Key, double> uniform_;  ///< Milliseconds a matrix.
+    std::map<Key, double> uniform_;  ///< Milliseconds per matrix.
 };
 
 /// Errors of condition numbers against long double: Fig. 3 of the paper on condition numbers.
@@ -276,7 +276,7 @@ std::vector<int> parse_sizes(const std::string& text) {
     std::vector<int> sizes;
     const auto fail = [&]() -> InvalidArgument {
         return InvalidArgument("'" + text +
-                               "' is no list of sizes; write 4,8,16-32 with sizes of 1.." +
+                               "' is not a list of sizes; write 4,8,16-32 with sizes of 1.." +
                                std::to_string(batched::largest_size));
     };
     std::size_t position = 0;

@@ -17,7 +17,7 @@ using batched::Pivoting;
 
 struct Variant {
     Pivoting pivoting;
-    std::optional<Workspace> workspace;  ///< None: the library's choice.
+    std::optional<Workspace> workspace;  ///< Not set: the library's choice.
 };
 
 Factorisation factorisation_of(const std::string& op) {
@@ -43,7 +43,7 @@ std::optional<Workspace> workspace_of(const std::string& name) {
     return std::nullopt;
 }
 
-/// Whether a kernel of the paper's did it, which leaves the workspace to be chosen.
+/// Runs a kernel of the paper, which has a choice of workspace; false if there is none.
 template <class T>
 bool run_paper([[maybe_unused]] const Context& context,
                [[maybe_unused]] Factorisation factorisation, [[maybe_unused]] Pivoting pivoting,
@@ -225,7 +225,7 @@ void check(FactorWork<T>& work, Factorisation factorisation, const Variant& vari
     row["correct"] = worst <= 1;
 }
 
-/// What solve writes for a factorisation with its usual pivoting, of `vectors` right-hand sides.
+/// Measures solves of `vectors` right-hand sides for a factorisation with its usual pivoting.
 template <class T>
 void add_solve(FactorWork<T>& work, const std::string& op, Index vectors, double seconds,
                Json& result) {

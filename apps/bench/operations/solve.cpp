@@ -27,7 +27,7 @@ Configuration parse_configuration(const std::string& text) {
     return configuration;
 }
 
-/// A polynomial takes the format of the products, as in `tessera solve`, unless it names its own.
+/// A polynomial uses the format of the products, as in `tessera solve`, unless it names its own.
 void inherit_format(Configuration& configuration) {
     const Spec spec = Spec(configuration.preconditioner);
     const bool polynomial =
@@ -43,7 +43,7 @@ struct LoadedSystem {
     std::string name;
     CsrMatrix<double> matrix;
     Buffer<double> right_hand_side;
-    Index block = 1;  ///< That suits the matrix.
+    Index block = 1;  ///< Natural block size of the matrix.
 };
 
 LoadedSystem load_system(const Context& context, const Context& cpu, const std::string& name,
@@ -66,7 +66,7 @@ struct SinglePrecisionSystem {
     std::unique_ptr<Preconditioner<float>> preconditioner;
 };
 
-/// What solves one system in one configuration.
+/// Solves one system in one configuration.
 class Solver {
   public:
     Solver(const Context& context, const LoadedSystem& system, const Configuration& configuration)

@@ -5,8 +5,8 @@
 
 namespace tessera::bench::paper {
 
-/// The matrices of Width / 2 + 1 .. Width rows (4: of 1 .. 4) in the given workspace; false where
-/// these are the library's own kernels.
+/// The matrices of Width / 2 + 1 .. Width rows (4: of 1 .. 4) in the given workspace; false if the
+/// library's own kernels use it.
 template <class Method, int Width, class T>
 bool factor_width(const Context& context, Workspace workspace, const batched::FactorJob<T>& job) {
     using batched::cuda::factor_small;

@@ -7,7 +7,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// What the calls need beside the workload; made once a workload.
+/// Arguments of the calls other than the workload; made once per workload.
 template <class T>
 struct CallOperands {
     explicit CallOperands(Workload<T>& workload)
@@ -19,7 +19,7 @@ struct CallOperands {
           info(workload.context(), batch),
           handle(workload.context()) {}
 
-    /// Factors a in place, inverse in x.
+    /// Factors a in place, and writes the inverse to x.
     void getrf_getri(Offset set) {
         check(getrf(handle, n, work.a_addresses(set), ld, pivots.data(), info.data(), batch),
               "getrfBatched");

@@ -27,7 +27,7 @@ void check(cusparseStatus_t status, const char* call) {
 template <class T>
 constexpr cudaDataType data_type = sizeof(T) == 8 ? CUDA_R_64F : CUDA_R_32F;
 
-/// What all products of a matrix share.
+/// Common data of all products of a matrix.
 template <class T>
 struct Vectors {
     Vectors(const Context& in, const CsrView<T>& matrix, const T* x_, T* y_)
@@ -52,12 +52,12 @@ struct Vectors {
     cusparseDnVecDescr_t x = nullptr, y = nullptr;
 };
 
-/// Arrays and description of a matrix as cuSPARSE takes it.
+/// Arrays and description of a matrix for cuSPARSE.
 template <class T>
 struct Matrix {
     Buffer<int> offsets, columns;
     const T* values = nullptr;
-    std::optional<SlicedMatrix<T>> sliced;  ///< Not for CSR.
+    std::optional<SlicedMatrix<T>> sliced;  ///< Empty for CSR.
     cusparseSpMatDescr_t description = nullptr;
 };
 
@@ -78,7 +78,7 @@ SlicedMatrix<T> convert(const Context& context, const CsrView<T>& matrix, const 
     return SlicedMatrix<T>::from_csr(context, matrix, parse_format(Spec(to)));
 }
 
-/// Columns of pads are -1, as cuSPARSE wants.
+/// Columns of pads are -1, as cuSPARSE requires.
 template <class T>
 Buffer<int> sell_columns(const Context& context, const SlicedMatrix<T>& matrix) {
     const SlicedPattern a = matrix.view().pattern;

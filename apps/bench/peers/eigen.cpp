@@ -4,7 +4,7 @@
 #include "operations/implementations.hpp"
 
 #if TESSERA_WITH_EIGEN
-// The same declarations for each instruction set that eigen_loops.cpp is compiled for.
+// One declaration for each instruction set that eigen_loops.cpp is compiled for.
 #define TESSERA_EIGEN_SET eigen_avx2
 #include "peers/eigen_loops.hpp"
 #undef TESSERA_EIGEN_SET
@@ -58,7 +58,7 @@ Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
 #else
 template <class T>
 Implementations<T> eigen_peers(const std::string&, Workload<T>& work) {
-    if (!work.context().on_gpu()) say_left_out("its headers were not there when this was built");
+    if (!work.context().on_gpu()) say_left_out("built without its headers");
     return {};
 }
 #endif

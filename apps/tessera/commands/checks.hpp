@@ -13,7 +13,7 @@ namespace tessera::cli {
 
 /// The parsed arguments of a solve.
 struct ParsedSolve {
-    Spec solver;                           ///< As text; its name may be auto.
+    Spec solver;                           ///< Solver as text; its name may be auto.
     std::unique_ptr<SolverConfig> config;  ///< Null for auto and refinement.
     std::optional<RefinementOptions> refinement;
     std::unique_ptr<PreconditionerConfig> preconditioner;
@@ -24,18 +24,18 @@ struct ParsedSolve {
     void resolve_solver(const char* name);
 };
 
-/// Throws InvalidArgument for everything that can be checked before a large file is read.
+/// Throws InvalidArgument for all errors that can be found before a large file is read.
 ParsedSolve check_arguments(const SolveArguments& arguments);
 
-/// The Context of --device, and why auto fell back to the CPU, where it did. Throws
+/// The Context of --device, and, if auto fell back to the CPU, the reason. Throws
 /// DeviceUnavailable.
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda);
 
 /// The options that the arguments give; an interrupt ends the solve.
 SolveOptions solve_options(const SolveArguments& arguments);
 
-/// Prints that on stderr; called when all arguments and files are in order, so that an error is the
-/// only message.
+/// Prints the reason on stderr; called after all arguments and files were checked, so that an error
+/// is the only message.
 void note_fallback(const std::string& why_not_cuda, bool quiet);
 
 /// Throws InvalidArgument for a system that cannot be solved; warns of one that may not have a

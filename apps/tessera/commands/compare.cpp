@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Runs of one program on an idle machine differ by so much.
+/// Relative difference between runs of one program on an idle machine.
 constexpr double same_within = 0.03;
 
 /// Keys of measured values; all other keys identify the row.
@@ -26,7 +26,7 @@ const std::set<std::string> measured_keys = {
 struct Row {
     std::string name;  ///< All keys that identify it.
     double milliseconds = 0;
-    double spread = 0;  ///< The interquartile range over the median.
+    double spread = 0;  ///< Interquartile range over the median.
 };
 
 struct Results {
@@ -40,7 +40,7 @@ std::string text_of(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// "invert tessera f64 n=16 batch=30000 uniform"; values alone where they are words.
+/// Such as "invert tessera f64 n=16 batch=30000 uniform"; text values without their keys.
 std::string name_of(const Json& row) {
     std::string name;
     for (const auto& [key, value] : row.items()) {

@@ -10,7 +10,7 @@ namespace {
 
 /// One device, with the result of its self-test if it ran.
 struct Device {
-    std::string name;  ///< As for --device.
+    std::string name;  ///< Name for --device.
     std::string description;
     std::vector<TestItem> items;
 };

@@ -32,7 +32,7 @@ struct BoundStatistics {
     Index bound = 0;
     Histogram sizes;
     Offset inverse_bytes = 0;
-    Index singular = 0;  ///< Blocks that are singular.
+    Index singular = 0;  ///< Number of singular blocks.
 };
 
 /// A matrix format for products.
@@ -41,7 +41,7 @@ struct NamedFormat {
     FormatStatistics statistics;
 };
 
-/// What `tessera info` reports of a matrix.
+/// The output of `tessera info` for a matrix.
 struct MatrixInfo {
     std::string name, format, field;
     Offset rows = 0, columns = 0, nonzeros = 0, csr_bytes = 0;
@@ -49,7 +49,7 @@ struct MatrixInfo {
     RowStatistics row;
     bool square = false;
     SymmetryStatistics symmetry;
-    bool symmetric = false;  ///< Up to rounding.
+    bool symmetric = false;  ///< Symmetric up to rounding.
     DiagonalStatistics diagonal;
     Histogram natural;
     std::vector<BoundStatistics> agglomerated;
@@ -83,8 +83,8 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 }
 
 /// Block Jacobi with the largest bound and the solver for the symmetry; block LDL^T for a symmetric
-/// matrix that is indefinite by its diagonal, apart from empty rows (few right-hand sides have a
-/// solution then).
+/// matrix that is indefinite by its diagonal, but not because of empty rows (then few right-hand
+/// sides have a solution).
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
     const DiagonalStatistics& diagonal = info.diagonal;
@@ -147,7 +147,7 @@ Offset block_count(const Histogram& sizes) {
     return count;
 }
 
-/// "1 x 12, 3 x 400": size 12 once, size 3 400 times; the ten most frequent.
+/// For example "1 x 12, 3 x 400": size 12 once, size 3 400 times; the ten most frequent.
 std::string histogram_text(const Histogram& sizes) {
     std::multimap<Offset, Index, std::greater<>> frequent;
     for (const auto& [size, number] : sizes) frequent.emplace(number, size);
@@ -186,7 +186,7 @@ std::string to_table(const MatrixInfo& info) {
              (info.duplicates > 0 ? ", " + number(info.duplicates) + " duplicates summed" : ""));
     line("size", number(info.rows) + " x " + number(info.columns) + ", " + number(info.nonzeros) +
                      " nonzeros");
-    line("entries a row",
+    line("entries per row",
          "least " + number(info.row.min) + ", mean " + format("%.1f", mean_row(info)) + ", most " +
              number(info.row.max) +
              (info.row.empty > 0 ? ", " + number(info.row.empty) + " rows empty" : ""));
@@ -194,7 +194,7 @@ std::string to_table(const MatrixInfo& info) {
                           number(info.row.upper_bandwidth) + " above the diagonal");
     line("memory as CSR", format_bytes(double(info.csr_bytes)));
     if (!info.square) {
-        return table + "  not square: it cannot be solved with\n" + formats_table(info.formats);
+        return table + "  not square: no systems can be solved\n" + formats_table(info.formats);
     }
     std::string values = yes_no(info.symmetry.exact());
     if (info.symmetry.pattern && !info.symmetry.exact()) {
@@ -205,9 +205,9 @@ std::string to_table(const MatrixInfo& info) {
          std::string("pattern ") + yes_no(info.symmetry.pattern) + ", values " + values);
     line("diagonal", number(info.diagonal.missing) + " missing, " + number(info.diagonal.zero) +
                          " zero, " + number(info.diagonal.negative) + " negative");
-    if (info.nonzeros == 0) return table + "  no nonzeros: it cannot be solved with\n";
+    if (info.nonzeros == 0) return table + "  no nonzeros: no systems can be solved\n";
     if (info.row.empty > 0) {
-        line("singular", "for its empty rows: b must be 0 in them, and x is not unique");
+        line("singular", "empty rows: b must be 0 in them, and x is not unique");
     }
     line("natural blocks", number(block_count(info.natural)) + ": " + histogram_text(info.natural));
     table += format("\n  %-16s %10s %8s %14s %10s\n", "block_jacobi", "blocks", "largest",

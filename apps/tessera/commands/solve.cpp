@@ -22,13 +22,13 @@ namespace {
 std::string singular_system_message(const SolveReport& solve, bool has_known_solution) {
     return "The matrix is singular (the relative residual is " +
            format("%.2e", solve.true_relative_residual) + "); " +
-           (has_known_solution ? "b is in its range only up to rounding: take a larger --rtol"
+           (has_known_solution ? "b is in its range only up to rounding: use a larger --rtol"
                                : "most right-hand sides have no solution, one made by "
                                  "--rhs solution:random has") +
            ".";
 }
 
-/// Prints what the x of a solve that did not converge is, and where it was written.
+/// Prints which x an unconverged solve returned, and where it was written.
 void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
     std::fprintf(
@@ -124,7 +124,7 @@ class SolveCommand : SolveProblem<T> {
         });
     }
 
-    /// With a preconditioner of the matrix in float.
+    /// Solves by refinement, with a preconditioner of the matrix in float.
     void refine([[maybe_unused]] const Operator<T>& matrix) {
         if constexpr (std::is_same_v<T, double>) {
             const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
@@ -154,7 +154,7 @@ class SolveCommand : SolveProblem<T> {
         if (report_.setup.overflow) {
             throw InvalidArgument(
                 "the inverse of a block has a value outside the range of the precision in which "
-                "it is stored; take precision=adaptive, or scale the system");
+                "it is stored; use precision=adaptive, or scale the system");
         }
         // All arguments and files are valid from here on.
         note_fallback(why_not_cuda_, arguments_.quiet);
@@ -238,7 +238,8 @@ class SolveCommand : SolveProblem<T> {
         }
     }
 
-    /// 0 (unknown) if its buffers do not fit into memory beside the system.
+    /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the
+    /// system.
     void measure_copy_bandwidth() {
         try {
             report_.copy_bandwidth = context_.copy_bandwidth();
@@ -247,8 +248,8 @@ class SolveCommand : SolveProblem<T> {
         }
     }
 
-    /// Writes all that can be written, then throws if something could not, so that one full disk
-    /// does not cost results that took long to compute.
+    /// Writes all possible output, then throws if some failed, so that a full disk does not cost
+    /// results that took long to compute.
     void write_results(const std::vector<T>& x, std::string failures) const {
         const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
             if (!wanted) return;

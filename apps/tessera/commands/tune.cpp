@@ -85,12 +85,12 @@ class Tuning : SolveProblem<T> {
         return best != nullptr && best->converged() ? best : nullptr;
     }
 
-    /// Time limit of the next run, its setup included. A run that is cut short is not repeated, so
-    /// the limit exceeds the fastest time by more than the noise of some milliseconds.
+    /// Time limit of the next run, its setup included. A run that is stopped early is not repeated,
+    /// so the limit exceeds the fastest time by more than the noise of some milliseconds.
     double time_limit_of(const Trial& trial) const {
         const Trial* best = fastest();
         if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
-        // Leaves time for the other trials, of which block_ldlt has many.
+        // Leaves time for other trials; block_ldlt has many.
         return left() / (is_ldlt(trial) ? 4 : 2);
     }
 
@@ -108,9 +108,9 @@ class Tuning : SolveProblem<T> {
     }
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
-        const std::string report = "; what was found follows";
+        const std::string report = "; the results so far follow";
         guard_->announce("interrupted while setting up " + trial.preconditioner + report +
-                         " once that is done (Ctrl-C again ends it at once, without)");
+                         " after this setup (Ctrl-C again ends at once, without results)");
         auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
         context_.synchronize();
         guard_->announce("interrupted while solving with " + trial.preconditioner + report);
@@ -123,7 +123,7 @@ class Tuning : SolveProblem<T> {
         solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
     }
 
-    /// Sets up and solves.
+    /// Runs setup and solve.
     void run(Trial& trial) {
         const double before = left();
         const bool has_fastest = fastest() != nullptr;
@@ -164,7 +164,7 @@ class Tuning : SolveProblem<T> {
         return true;
     }
 
-    /// `storage`: options of how the inverses of the same blocks are stored.
+    /// `storage`: storage options of the inverses of equal blocks.
     void run_trial(const std::string& preconditioner, const std::string& solver,
                    const std::string& storage = "") {
         Trial trial(preconditioner + storage, solver);
@@ -181,7 +181,7 @@ class Tuning : SolveProblem<T> {
         if (trials_.empty()) warm_up(trial);
         try {
             run(trial);
-        } catch (const OutOfMemory&) {  // the memory of block_ldlt is known late
+        } catch (const OutOfMemory&) {  // The memory of block_ldlt is known late.
             trial.does_not_fit = true;
         }
         const bool again = trial.solve.status == Status::singular_block;
@@ -193,14 +193,14 @@ class Tuning : SolveProblem<T> {
         if (again) run_trial(preconditioner, solver, storage + ",singular=shift");
     }
 
-    /// A setup cannot be interrupted, and one of block_ldlt may take as long as many solves.
+    /// A setup cannot be interrupted, and that of block_ldlt may take as long as many solves.
     bool setup_is_too_long(const Trial& trial) const {
         if (!is_ldlt(trial)) return false;
         return std::ranges::any_of(
             trials_, [&](const Trial& other) { return is_ldlt(other) && other.setup > left(); });
     }
 
-    /// Block LDL^T without fill and with little, exact on its pattern and by sweeps.
+    /// Block LDL^T without fill and with a small fill, by exact factorisation and by sweeps.
     void run_ldlt_trials() {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
@@ -216,7 +216,8 @@ class Tuning : SolveProblem<T> {
             }
         };
         if (!chooses_solver_) return with_all(solver_);
-        // sqmr needs the fewest products and vectors, but has no left side and may break down.
+        // sqmr needs the fewest products and vectors, but supports no left side and may break
+        // down.
         if (given_.side == "right") with_all("sqmr");
         const Trial* best = fastest();
         if (best == nullptr) return with_all("gmres:25");
@@ -236,7 +237,7 @@ class Tuning : SolveProblem<T> {
         std::ranges::stable_sort(ranked, {}, [](const Trial& trial) {
             return trial.converged() ? trial.seconds() : std::numeric_limits<double>::infinity();
         });
-        // Rounded inverses may be faster whichever bound is best.
+        // Rounded inverses may be faster for every bound.
         for (const Trial& trial : ranked) {
             run_trial(trial.preconditioner, solver_, ",precision=adaptive");
         }
@@ -303,7 +304,7 @@ class Tuning : SolveProblem<T> {
     bool chooses_solver_ = false;
     bool tried_ldlt_ = false;
     std::string solver_;                   ///< Solver for block Jacobi; normalised.
-    std::optional<InterruptGuard> guard_;  ///< From the first trial on.
+    std::optional<InterruptGuard> guard_;  ///< Set from the first trial on.
     Clock clock_;
     std::vector<Trial> trials_;
     std::vector<Trial> untried_;

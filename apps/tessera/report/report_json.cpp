@@ -94,7 +94,7 @@ std::string to_json(const RunReport& report) {
             {"largest_displacement", number(report.structure.largest_displacement)},
             {"largest_von_mises", number(report.structure.largest_von_mises)}};
     }
-    // Names of files need not be UTF-8; what is not is replaced.
+    // Names of files need not be UTF-8; invalid bytes are replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

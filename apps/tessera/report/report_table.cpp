@@ -32,7 +32,7 @@ std::string blocks_text(const RunReport& report) {
     return result + ")";
 }
 
-/// NaN for null.
+/// The number; NaN for null.
 double real(const Json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -73,7 +73,7 @@ std::string condition_text(const Json& blocks) {
     return result;
 }
 
-/// "degree 6 on [0, 2.31]", and what happened to its upper end.
+/// For example "degree 6 on [0, 2.31]", with the changes of its upper end.
 std::string polynomial_text(const Json& polynomial) {
     std::string result = format("degree %d on [%.4g, %.4g]", polynomial["degree"].get<int>(),
                                 real(polynomial["lower"]), real(polynomial["upper"]));
@@ -113,7 +113,7 @@ std::string stage_text(const Json& ldlt) {
     return result;
 }
 
-/// "degree 6, lower 0.1": of a preconditioner that has no line of its own here.
+/// For example "degree 6, lower 0.1": for a preconditioner without a line of its own.
 std::string plain_text(const Json& statistics) {
     std::string result;
     for (const auto& [name, value] : statistics.items()) {

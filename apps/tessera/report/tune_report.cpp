@@ -77,7 +77,8 @@ std::string trial_table(const TuneReport& report) {
 
 }  // namespace
 
-/// The fastest that converged; where none did, that with the smallest residual. nullptr: none ran.
+/// The fastest converged trial; if none converged, that with the smallest residual. nullptr: none
+/// ran.
 const Trial* best_of(const std::vector<Trial>& trials) {
     const auto better = [](const Trial& a, const Trial& b) {
         if (a.converged() != b.converged()) return a.converged();
@@ -104,7 +105,7 @@ std::string to_table(const TuneReport& report) {
                static_cast<long long>(report.nonzeros), report.device.c_str());
     text += trial_table(report);
     const Trial* best = best_of(report.trials);
-    if (best == nullptr) return text + "Nothing could be tried.\n";
+    if (best == nullptr) return text + "No trial could be run.\n";
     if (best->converged()) return text + "The fastest:\n  " + command(report, *best) + "\n";
     return text +
            format("None converged; the smallest residual, %.2e, came from\n  ",

@@ -9,7 +9,7 @@ template <class T>
 SymmetryStatistics find_symmetry(const CsrView<T>& matrix) {
     SymmetryStatistics result;
     // Rows are visited in order, so the mirror images of the entries (i, j) of column j are found
-    // in order too: one cursor a row finds them all.
+    // in order too: one cursor per row is enough.
     std::vector<Offset> cursor(matrix.row_offsets, matrix.row_offsets + matrix.rows);
     double largest = 0;
     double difference = 0;

@@ -96,7 +96,7 @@ bool has_group(const Mesh& mesh, const std::string& name) {
                        [&](const MeshGroup& group) { return group.name == name; });
 }
 
-/// The whole text may be the name of a group of the mesh, where there is one.
+/// The whole text may be the name of a group of the mesh, if there is one.
 NamedVector parse_fix(const std::string& text, const Mesh* mesh = nullptr) {
     const Assignment assignment = split(text);
     if (assignment.name.empty()) {
@@ -123,7 +123,7 @@ NamedNumber named_number(const std::string& option, const std::string& text) {
             number(option, text, all ? assignment.name : assignment.value)};
 }
 
-/// Materials of the regions that have one, on top of that of all others.
+/// Materials of single regions, in addition to that of all others.
 void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
     using Member = double elasticity::Material::*;
     const auto for_numbers = [&](auto&& visit) {
@@ -221,7 +221,7 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
         const NamedVector fix = parse_fix(text, &model.mesh);
         if (fix.vector.count > 0) check_count(fix.option, text, fix.vector, d);
         model.mesh.group(fix.group);
-        // The last --fix of a group counts, so that a component can be freed again.
+        // The last --fix of a group is used, so that a component can be freed again.
         std::erase_if(model.fixed_supports,
                       [&](const auto& support) { return support.group == fix.group; });
         model.fixed_supports.push_back(

@@ -23,7 +23,7 @@ std::vector<std::string> files_in(const std::filesystem::path& folder) {
     return names;
 }
 
-/// One sentence for a text that is neither a file nor a problem.
+/// One sentence for a text that is not a file or a problem.
 std::string not_found_message(const std::string& text, const std::vector<std::string>& problems) {
     const std::filesystem::path path(text);
     const std::filesystem::path folder = path.parent_path();
@@ -43,7 +43,7 @@ std::string not_found_message(const std::string& text, const std::vector<std::st
     return message;
 }
 
-/// The matrix in the type of the solve, taken out of `from`.
+/// The matrix in the type of the solve, moved out of `from`.
 template <class T>
 CsrMatrix<T> release_as(const Context& host, CsrMatrix<double>& from) {
     if constexpr (std::is_same_v<T, double>) {
@@ -63,7 +63,7 @@ System<T> load_structure(const Context& host, const std::string& text,
                          const MeshArguments* arguments, bool needs_load) {
     if (arguments == nullptr) {
         throw InvalidArgument("'" + text +
-                              "' is a mesh, not a matrix; solve, tune and info take meshes");
+                              "' is a mesh, not a matrix; solve, tune and info read meshes");
     }
     System<T> system;
     system.structure = std::make_shared<Structure>();
@@ -90,7 +90,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_option_given().empty()) {
         throw InvalidArgument(mesh->first_option_given() +
                               " is for meshes, files that end in .msh or " + ".msh.gz; '" + text +
-                              "' is none");
+                              "' is not a mesh");
     }
     const bool is_file = std::filesystem::exists(text, error);
     const InterruptNote note((is_file ? "reading " : "generating ") + text);

@@ -16,7 +16,7 @@
 
 namespace tessera::batched {
 
-/// The outputs of a matrix that cannot be computed from its factors.
+/// Outputs that cannot be computed from the factors of a matrix.
 template <class T>
 struct PivotRecord {
     Index info = 0;
@@ -60,7 +60,7 @@ T pivot_after_threshold(T d, T tau, Index position, PivotRecord<T>& record, bool
     return d;
 }
 
-/// The same for a 2 x 2 pivot in positions `position` and `position` + 1.
+/// The 2 x 2 pivot in positions `position` and `position` + 1 after the threshold tau.
 template <class T>
 PivotPair<T> pivot_after_threshold(const PivotPair<T>& e, T tau, Index position,
                                    PivotRecord<T>& record) {

@@ -96,8 +96,8 @@ std::array<Index, 2> lapack_inertia(Dense<double> a) {
     return found;
 }
 
-/// False where rounding may decide the inertia: where an eigenvalue is below 10 n eps ||A||, or,
-/// for static pivoting, below as much of the factors.
+/// False where rounding may decide the inertia: an eigenvalue is below 10 n eps ||A||, or, for
+/// static pivoting, below 10 n eps times the size of the factors.
 template <class T>
 bool expect_inertia(const Method& method, const Zoo<T>& zoo, const HostFactors<T>& found, Index b,
                     const std::vector<long double>& spectrum) {

@@ -166,8 +166,8 @@ class CompactLdu {
     }
 
     /// Finds the pivot of a step and stores its row as pivot row (NaN in the pivot's column) and
-    /// among the factors. row_largest: the largest magnitude of each row; offsets: of the columns
-    /// that this lane searches.
+    /// among the factors. row_largest: the largest magnitude of each row; offsets: columns that
+    /// this lane searches.
     template <int rows, int each>
     __device__ __forceinline__ Pivot find_pivot(const float (&row_largest)[rows],
                                                 const unsigned (&offsets)[each]) {

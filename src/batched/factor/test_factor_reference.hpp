@@ -6,9 +6,8 @@
 #include "batched/factor/factor_sets.hpp"
 #include "tessera/factor.hpp"
 
-// The factorisations in plain loops, for float, double and long double; `a` is column-major, and
-// of symmetric matrices only the lower triangle is read. See tessera/factor.hpp for what is
-// computed.
+// The factorisations in plain loops, for float, double and long double; `a` is column-major, and of
+// symmetric matrices only the lower triangle is read. See tessera/factor.hpp for the definitions.
 
 namespace tessera::reference {
 
@@ -144,7 +143,7 @@ PivotChoice choose_complete(const SymmetricRest<T>& m, T tau) {
     }
     T mu0 = -1;
     Index first = m.s, second = m.s;
-    for (Index i = m.s; i < m.n; ++i) {  // Of the two rows of a pair the smaller comes first.
+    for (Index i = m.s; i < m.n; ++i) {  // The smaller row of a pair comes first.
         const auto [size, j] = m.off_diagonal(i);
         if (size > mu0 || (size == mu0 && m.p[i] < m.p[first])) {
             mu0 = size;
@@ -222,7 +221,7 @@ batched::PivotRecord<T> ldlt(Index n, batched::Pivoting pivoting, T tau, T* a, I
             ++s;
             continue;
         }
-        // What was in position s lies where the first pivot was.
+        // The former contents of position s are now where the first pivot was.
         exchange_symmetric(n, s + 1, choice.second == s ? choice.first : choice.second, a, p);
         const batched::PivotPair<T> given{at(s, s), at(s + 1, s), at(s + 1, s + 1)};
         const batched::PivotPair<T> e = batched::pivot_after_threshold(given, tau, s, record);

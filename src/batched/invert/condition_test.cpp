@@ -12,7 +12,7 @@ double exact_condition(Index n, const std::vector<T>& a) {
     return norm_inf(n, a) * norm_inf(n, x);
 }
 
-/// |1 / rcond - kappa| / kappa < 10 n eps kappa, wherever that says anything.
+/// |1 / rcond - kappa| / kappa < 10 n eps kappa, where that bound is below 1.
 template <class T>
 void expect_conditions(const HostBatch<T>& batch, const Outcome<T>& outcome, const char* what) {
     const double eps = double(std::numeric_limits<T>::epsilon());
@@ -181,7 +181,7 @@ TEST(condition, pivot_growth) {
             // Rows of U are those of products with inverses of leading blocks.
             const double bound = 10 * n * eps * exact_condition(n, a);
             if (!(bound < 0.1)) continue;
-            // GPU kernels take magnitudes that differ by less than 2^-13 for equal.
+            // GPU kernels treat magnitudes that differ by less than 2^-13 as equal.
             double gap = 0;
             const double expected = reference_growth(n, a, &gap);
             if (gap < 0x1p-12 + bound) continue;

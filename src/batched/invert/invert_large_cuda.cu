@@ -26,10 +26,10 @@ struct alignas(16) SharedState {
     T multiplier[2][capacity];  ///< Per row, 0 for the pivot row; double-buffered by k % 2.
     T pivot_row[2][capacity];   ///< Register j of thread column x at 16 j + x; by k % 2.
     T column[capacity];         ///< The pivot column before the step.
-    T reciprocal[capacity];     ///< Of the pivot of each row.
+    T reciprocal[capacity];     ///< Reciprocal of the pivot of each row.
     int step_of_row[capacity];
     int row_of_step[capacity];
-    T largest[Columns];  ///< Per warp.
+    T largest[Columns];  ///< Maximum of each warp.
 };
 
 template <class T, int Columns>

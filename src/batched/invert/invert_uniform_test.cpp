@@ -51,7 +51,7 @@ HostBatch<T> batch_with_special_cases(std::mt19937_64& random, Index count, Inde
 
 enum class Place { aligned, after_one_value, in_place, apart, anywhere };
 
-/// The results of the batch as one of matrices of n rows, without pivot growth.
+/// The results of the batch with all matrices of n rows, without pivot growth.
 template <class T>
 Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, Index n, Place place,
                               bool store) {
@@ -138,7 +138,7 @@ TEST(invert_uniform, the_same_bits_as_among_others_and_with_growth) {
     });
 }
 
-// Kernels start before those of the call before them end, but must not look at their results.
+// A kernel may start before the previous call ends, but must not read its results.
 TEST(invert_uniform, calls_follow_each_other) {
     if (!context().on_gpu()) GTEST_SKIP() << "nothing overlaps";
     for_reals([](auto real) {

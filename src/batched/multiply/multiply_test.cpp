@@ -6,7 +6,7 @@ namespace {
 
 using batched::Transpose;
 
-/// What multiply is called with; vectors of matrix b start at b stride, or at offsets.
+/// Arguments of multiply; vectors of matrix b start at b stride, or at offsets.
 template <class T>
 struct Product {
     T alpha = 1;
@@ -204,7 +204,7 @@ TEST(multiply, contiguous_matrices) {
                 expect(count, n, T(0.5));
             }
         }
-        // More than a GPU takes at once.
+        // More than a GPU processes at once.
         for (const Index n : {5, 16}) expect(12000003 / (n * n), n, T(0.5));
     });
 }

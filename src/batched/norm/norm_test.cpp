@@ -128,7 +128,7 @@ TEST(norm, contiguous_matrices) {
         for (Index n = 1; n <= 33; ++n) {
             for (const Index count : {1, 3, 45, 301}) expect(count, n, 1);
         }
-        // More than a GPU takes at once.
+        // More than a GPU processes at once.
         for (const Index n : {5, 16}) expect(12000003 / (n * n), n, 997);
     });
 }

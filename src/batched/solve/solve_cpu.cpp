@@ -92,7 +92,7 @@ HWY_NOINLINE void invert_factors(const Factors<T>& m, T* scratch, T* x, Offset l
         substitute(d, m, z, i, true, i);
     }
     if (m.factorisation != Factorisation::llt) divide_by_pivots(d, m, z);
-    for (Index i = m.n - 1; i >= 0; --i) {  // Of symmetric matrices only up to the diagonal.
+    for (Index i = m.n - 1; i >= 0; --i) {  // Symmetric matrices: only up to the diagonal.
         substitute(d, m, z, i, false, m.factorisation == Factorisation::ldu ? m.n - 1 : i);
     }
     for (Index i = 0; i < m.n; ++i) {

@@ -16,7 +16,7 @@ std::vector<Method> all_methods() {
     return methods;
 }
 
-/// Matrices that a thread block each works on.
+/// Matrices that occupy a thread block each.
 template <class T>
 HostBatch<T> large_batch(std::mt19937_64& random, const Method& method, Index count) {
     if (fewer_run()) return random_batch<T>(random, method, 1, 40, 40);

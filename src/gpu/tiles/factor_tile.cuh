@@ -179,13 +179,13 @@ struct FastDivisor {
         in_range = in_range && has_fast_reciprocal(d);
     }
     __device__ __forceinline__ T quotient(T a) const {
-        const T rough = a * reciprocal;  // See minus_quotient.
+        const T rough = a * reciprocal;  // Approximation of a / d; see minus_quotient.
         return fma(fma(-rough, d, a), reciprocal, rough);
     }
 };
 
 /// a / d for many a, correctly rounded, except that -0 over a negative d gives -0. Faster than the
-/// compiler's division, whose slow path takes a = 0.
+/// compiler's division, which has a slow path for a = 0.
 template <class T>
 class CheckedDivisor {
   public:
@@ -200,7 +200,7 @@ class CheckedDivisor {
     /// Whether quotients of two such numbers neither overflow nor underflow.
     static __device__ __forceinline__ bool is_moderate(T x) {
         constexpr unsigned one = sizeof(T) == 8 ? 0x3ff00000u : 0x3f800000u;
-        constexpr unsigned range = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Of the exponent.
+        constexpr unsigned range = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Exponents.
         return (high_word(x) & 0x7fffffffu) - (one - range) < 2 * range;
     }
     T d_, reciprocal_;
@@ -223,7 +223,7 @@ __device__ __forceinline__ T with_threshold(T d, T tau) {
     return fabs(d) < tau ? copysign(tau, d == T(0) ? T(1) : d) : d;
 }
 
-/// The same for the eigenvalues of a 2 x 2 pivot.
+/// The 2 x 2 pivot with its eigenvalues after the threshold tau.
 template <class T>
 __device__ __forceinline__ PivotPair<T> with_threshold(const PivotPair<T>& e, T tau) {
     if (!(tau > T(0))) return e;
@@ -285,7 +285,7 @@ __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory
     }
 }
 
-/// Writes the requested outputs of a matrix; more_than_info: whether there are others than info.
+/// Writes the requested outputs of a matrix; more_than_info: outputs other than info are requested.
 /// Returns whether a pivot is not finite.
 template <Factorisation kind, class T, class Team>
 __device__ __forceinline__ bool write_results(const Team& team, const TeamMemory<T>& memory,

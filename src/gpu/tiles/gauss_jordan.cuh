@@ -108,7 +108,7 @@ __device__ __forceinline__ float one_or_value(bool one, float x) { return one ? 
 /// column k of the array D of Fig. 2 with unscaled rows; the inverse is
 ///     X(step of row r, row of step k) = D(r, k) / (pivot of row r).
 /// Pivot rows stay unscaled until the end (multiplier 0, own entry 1): scaling them in each step by
-/// r += (1/d - 1) r would lose digits. A group that has finished its n steps takes null steps,
+/// r += (1/d - 1) r would lose digits. A group that has finished its n steps executes null steps,
 /// which multiply a zero row by -0 and so change no bit: results do not depend on neighbours. The
 /// left residual ||X A - I|| is below n eps ||A|| ||X|| max(1, growth).
 template <int Lanes, bool Checked, bool Growth, bool MixedSizes, class T, int Rows, int Tile>

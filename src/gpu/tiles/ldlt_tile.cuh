@@ -40,9 +40,9 @@ struct Ldlt {
         int s;
         T tau;
         bool live;         ///< Not yet eliminated.
-        bool second_step;  ///< Of a 2 x 2 pivot of this team.
+        bool second_step;  ///< Second step of a 2 x 2 pivot of this team.
         T diagonal;
-        T largest;  ///< Magnitude in the row; full pivoting.
+        T largest;  ///< Largest magnitude in the row; full pivoting.
         int position;
 
         /// Whether the pivot is 1 x 1, by the magnitudes of the diagonal and off-diagonal

@@ -33,7 +33,7 @@ class WarpLdlt {
     __device__ __forceinline__ void eliminate(const TeamMemory<T>& memory, T tau) {
 #pragma unroll 1
         for (int s = 0; s < k;) {
-            // For each row, to overlap with the pivot search.
+            // One divisor per row, to overlap with the pivot search.
             const Divisor<T> divisor(active_ && is_remaining(row_) ? with_threshold(diagonal_, tau)
                                                                    : T(1));
             const Pivot pivot = choose(s, tau);
@@ -57,7 +57,7 @@ class WarpLdlt {
 
     __device__ __forceinline__ bool is_remaining(int i) const { return (remaining_ >> i & 1) != 0; }
 
-    /// Bunch-Parlett; of equal candidates the first.
+    /// Bunch-Parlett pivot; of equal candidates the first.
     __device__ __forceinline__ Pivot choose(int s, T tau) const {
         const bool live = active_ && is_remaining(row_);
         T largest = T(0);
@@ -178,7 +178,7 @@ class WarpLdlt {
 
     WarpTeam<32> team_;
     T a_[columns];
-    T diagonal_;  ///< Of the row.
+    T diagonal_;  ///< Diagonal entry of the row.
     bool active_;
     int row_, first_;
     unsigned remaining_ = ~0u;  ///< Bit i: row and column i are not eliminated.

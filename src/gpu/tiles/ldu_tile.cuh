@@ -82,7 +82,7 @@ struct Ldu {
         }
     }
 
-    /// The same, equal in every bit, for static and partial pivoting with two or more rows per
+    /// Right-looking LDU, bitwise equal, for static and partial pivoting with two or more rows per
     /// lane; rows of U are divided by the pivots later (see write_outputs).
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,

@@ -51,8 +51,8 @@ struct Llt {
         }
     }
 
-    /// The same, equal in every bit, for static pivoting with two or more rows per lane. Column s
-    /// of L is broadcast through shared memory, row r at r - s, the register of column r.
+    /// Right-looking LL^T, bitwise equal, for static pivoting with two or more rows per lane.
+    /// Column s of L is broadcast through shared memory, row r at r - s, the register of column r.
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,
                                                      RotatingRows<T, Lanes, Rows>& rows,

@@ -10,7 +10,7 @@ namespace {
 constexpr int rhs_per_pass = 4;  ///< Right-hand sides solved together, if there are several.
 
 /// The factors of a matrix in the shared memory of a team; thread s has element s of each vector.
-/// transposed: of ldu, to solve with the transpose of A.
+/// transposed: solves with the transpose of A (ldu).
 template <Factorisation kind, bool transposed, class T, class Team>
 class StagedFactors {
   public:
@@ -22,7 +22,7 @@ class StagedFactors {
         const bool inside = s < n;
         T divisor = inside ? memory.at(s, s) : T(1);
         if constexpr (kind == Factorisation::llt) {
-            reciprocal_ = T(1) / divisor;  // Finite: it is a root.
+            reciprocal_ = T(1) / divisor;  // Finite: the divisor is a square root.
             return;
         }
         if constexpr (kind == Factorisation::ldlt) {
@@ -93,15 +93,15 @@ class StagedFactors {
     const Team& team_;
     const TeamMemory<T> memory_;
     int n_;
-    T reciprocal_ = T(1);           ///< Of the diagonal of llt.
-    bool pair_ = false;             ///< This thread has a row of a 2 x 2 pivot,
-    bool second_ = false;           ///< the second one.
-    T f1_ = T(1), f2_ = T(2);       ///< Its diagonal over e21.
-    CheckedDivisor<T> divisor_{T(1)};  ///< By the diagonal, or e21,
-    CheckedDivisor<T> last_{T(1)};     ///< and by f1 f2 - 1.
+    T reciprocal_ = T(1);           ///< Reciprocal of the diagonal of llt.
+    bool pair_ = false;             ///< This thread has a row of a 2 x 2 pivot.
+    bool second_ = false;           ///< This thread has the second row of it.
+    T f1_ = T(1), f2_ = T(2);       ///< Its diagonal elements over e21.
+    CheckedDivisor<T> divisor_{T(1)};  ///< Division by the diagonal, or by e21.
+    CheckedDivisor<T> last_{T(1)};     ///< Division by f1 f2 - 1.
 };
 
-/// Copies factors to the memory of a team.
+/// Copies factors to the shared memory of a team.
 template <class T, class Team>
 __device__ __forceinline__ void stage_factors(const Team& team, const T* from, Offset line,
                                               const TeamMemory<T>& memory, int n) {

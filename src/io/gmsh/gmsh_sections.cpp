@@ -13,13 +13,13 @@ constexpr int max_int = std::numeric_limits<int>::max();
 /// Gmsh's number of a CellShape.
 constexpr int gmsh_types[shape_count] = {15, 1, 2, 3, 4, 5};
 
-/// Reads a Gmsh file word by word or number by number; numbers are words or binary, as the file
-/// is. `what` names a number in messages.
+/// Reads a Gmsh file word by word or number by number; numbers are text or binary, depending on the
+/// file. `what` names a number in messages.
 class GmshInput {
   public:
     explicit GmshInput(std::string_view bytes) : bytes_(bytes) {}
 
-    /// Of what was read last.
+    /// Location of the word or number read last.
     GmshLocation location() const { return binary ? GmshLocation(begin_) : begin_line_; }
 
     /// Skips blanks and empty lines; false at the end of the file.
@@ -89,7 +89,7 @@ class GmshInput {
         return is_version_4 ? size(what) : not_negative(what, integer(what));
     }
 
-    /// Finite.
+    /// A finite floating-point number.
     double real(const char* what) {
         if (!binary) return real_of<double>(word(what), what);
         const double number = binary_number<double>(what);
@@ -102,9 +102,10 @@ class GmshInput {
         return checked(size(concat("the number of ", what).c_str()), what, ints, others);
     }
 
-    /// A number of items, each of so many ints (4 bytes) and others (8 bytes), that can follow.
+    /// A number of items, each of `ints` 4-byte and `others` 8-byte numbers, that fits the rest of
+    /// the file.
     Offset checked(Offset count, const char* what, Offset ints, Offset others) const {
-        // A number in a text takes two bytes at least, a digit and a blank.
+        // A number in a text needs at least two bytes, a digit and a blank.
         const Offset bytes = binary ? 4 * ints + 8 * others : 2 * (ints + others);
         const Offset left = Offset(bytes_.size() - position_) + 1;
         expect(count >= 0, count, " ", what, ": a count cannot be negative");
@@ -144,8 +145,8 @@ class GmshInput {
     }
 
     std::string_view bytes_;
-    std::size_t begin_ = 0;     ///< Of what was read last.
-    std::size_t position_ = 0;  ///< After it.
+    std::size_t begin_ = 0;     ///< Start of the word or number read last.
+    std::size_t position_ = 0;  ///< End of it.
     Offset begin_line_ = 1;
     Offset line_ = 1;
 };
@@ -184,7 +185,7 @@ class GmshReader : GmshInput {
                "(Mesh.ElementOrder = 1, or gmsh -order 1)");
     }
 
-    /// The index of an entity, which is added where it is new.
+    /// The index of an entity; a new one is added.
     Index entity(int dimensions, int tag) {
         const auto [entry, is_new] =
             entity_numbers_.try_emplace(std::pair(dimensions, tag), Index(file_.entities.size()));
@@ -231,7 +232,7 @@ class GmshReader : GmshInput {
         expect_end(section);
     }
 
-    /// Text also in binary files.
+    /// Reads the group names, which are text in binary files, too.
     void read_names() {
         const Offset count = text_integer("the number of names", 0, max_int);
         for (Offset k = 0; k < count; ++k) {
@@ -388,7 +389,7 @@ class GmshReader : GmshInput {
     }
 
     GmshFile file_;
-    std::map<std::pair<int, int>, Index> entity_numbers_;  ///< By dimensions and tag.
+    std::map<std::pair<int, int>, Index> entity_numbers_;  ///< Indices by dimensions and tag.
 };
 
 }  // namespace

@@ -76,8 +76,8 @@ void sort_row(Index* columns, T* values, Offset count,
 }
 
 struct DuplicateCounts {
-    Offset all = 0;      ///< Entries of the expanded matrix that repeat the one before.
-    Offset in_file = 0;  ///< Those that are no images.
+    Offset all = 0;      ///< Entries of the expanded matrix that repeat the previous one.
+    Offset in_file = 0;  ///< Repeated entries that are no mirror images.
 };
 
 /// Rows [first, first + offsets.size()) of the matrix: their entries placed from `base` on, sorted.
@@ -112,7 +112,7 @@ DuplicateCounts assemble_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk
     std::vector<std::tuple<Index, Offset, T>> scratch;
     for (Index i = 0; i < rows; ++i) {
         const Offset begin = offsets[i];
-        const Offset end = next[std::size_t(i)];  // after placing: where the row ends
+        const Offset end = next[std::size_t(i)];  // Row end, after placing.
         if (!std::is_sorted(columns + begin, columns + end)) {
             sort_row(columns + begin, values + begin, end - begin, scratch);
         }

@@ -35,7 +35,7 @@ class FormatParser {
     }
 
   private:
-    // A line is not longer than this, and a format has not more items, repeats counted.
+    // Bound on the characters of a line and on the items of a format, repeats counted.
     static constexpr std::size_t max_columns = 1 << 16;
     static constexpr int max_items = 1 << 14;
     static constexpr int max_depth = 8;
@@ -59,7 +59,7 @@ class FormatParser {
     void count_item() { expect(++items_ <= max_items, "too many items"); }
 
     void list(int depth) {
-        expect(depth <= max_depth, "parentheses too deep");
+        expect(depth <= max_depth, "parentheses nested too deep");
         expect(skip('('), "'(' expected");
         while (!skip(')')) {
             expect(at_ < text_.size(), "')' missing");
@@ -124,13 +124,13 @@ class FormatParser {
     std::vector<FortranField> fields_;
 };
 
-constexpr std::size_t integer_width = 14;  ///< Of the header's integers: I14, or 1X,I13.
+constexpr std::size_t integer_width = 14;  ///< Width of the header's integers: I14, or 1X,I13.
 
 struct BoeingHeader : MatrixHeader {
-    std::string formats[3];  ///< Of column starts, row indices, values.
+    std::string formats[3];  ///< Formats of column starts, row indices, values.
 };
 
-/// The type word of a line three, or nothing: [rcpiq] [suhzr] [ae].
+/// The type word of line three, or nothing: [rcpiq] [suhzr] [ae].
 std::string type_word(std::string_view line) {
     const auto parts = words(line);
     if (parts.empty() || parts[0].size() != 3) return "";
@@ -186,7 +186,7 @@ std::vector<Offset> header_integers(std::string_view line, std::size_t first_col
     return numbers;
 }
 
-/// take(k, text) for `count` numbers that start on the next line.
+/// take(k, text) for `count` numbers, the first one on the next line.
 template <class Visit>
 void each_number(Lines& lines, Offset count, const std::string& format, const char* what,
                  Visit&& visit) {
@@ -279,7 +279,7 @@ std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header
     return starts;
 }
 
-/// The entries in file order, with the images of symmetric ones.
+/// The entries in file order, with the mirror images of symmetric ones.
 template <class T>
 std::vector<Entry<T>> parse_entries(Lines& lines, const BoeingHeader& header) {
     const std::vector<Offset> starts = parse_column_starts(lines, header);
@@ -319,7 +319,7 @@ std::string fortran_number(std::string_view text, const FortranField& field) {
     std::erase(number, ' ');
     if (field.integer) return number;
     const std::size_t first = number.starts_with('-') || number.starts_with('+') ? 1 : 0;
-    std::size_t mantissa =  // where it ends
+    std::size_t mantissa =  // End of the mantissa.
         std::min(number.find_first_not_of("0123456789.", first), number.size());
     if (mantissa == first) return number;
     if (field.scale != 0 && mantissa == number.size()) {

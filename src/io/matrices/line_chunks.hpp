@@ -14,9 +14,9 @@ struct ChunkOutcome {
     std::string error;
 };
 
-/// Parses the lines of a chunk but for empty ones and comments (%): fast(p, end, item) returns
-/// the position after the line, or nullptr for a form that it does not know; then fallback(line,
-/// item) reads it or rejects it. take(item) receives what they read. Entry limit + 1 is an error.
+/// Parses the lines of a chunk but for empty ones and comments (%): fast(p, end, item) returns the
+/// position after the line, or nullptr for an unusual form; then fallback(line, item) reads it or
+/// rejects it. take(item) receives the items. Entry limit + 1 is an error.
 template <class Item, class Fast, class Fallback, class Visit>
 ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_entries, Fast&& fast,
                          Fallback&& fallback, Visit&& visit) {
@@ -55,7 +55,7 @@ inline std::vector<std::string_view> split_at_line_ends(std::string_view text,
                                                         std::size_t chunk_bytes,
                                                         std::string& last_line) {
     std::vector<std::string_view> pieces;
-    const std::size_t whole = text.rfind('\n') + 1;  // 0 without any
+    const std::size_t whole = text.rfind('\n') + 1;  // 0 without any.
     for (std::size_t begin = 0; begin < whole;) {
         const std::size_t from = begin + std::max<std::size_t>(chunk_bytes, 1) - 1;
         const std::size_t end = from >= whole ? whole : text.find('\n', from) + 1;

@@ -16,7 +16,7 @@ constexpr const char* banner_example = "'%%MatrixMarket matrix coordinate real g
 
 struct MarketHeader : MatrixHeader {
     bool array = false;
-    Offset line = 1;        ///< Line of the sizes.
+    Offset line = 1;        ///< Number of the line with the sizes.
     std::string_view body;  ///< The text after that line.
 };
 
@@ -75,7 +75,7 @@ void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& hea
     expect(header.entries >= 0, "a number of entries cannot be negative");
     expect(header.entries == 0 || (header.rows > 0 && header.columns > 0), "a matrix of ", shape,
            " cannot have ", header.entries, " entries");
-    // "i j\n", "i j v\n" or "v\n" at the least; the last line may lack its end.
+    // At least "i j\n", "i j v\n" or "v\n"; the last line may lack its end.
     const Offset line_bytes = header.array ? 2 : header.field == Field::pattern ? 4 : 6;
     const Offset capacity = Offset(header.body.size()) + 1;
     expect(header.entries <= capacity / line_bytes, header.entries, " entries are claimed",
@@ -141,7 +141,7 @@ const char* fast_value(const char* p, const char* end, T& value) {
     }
 }
 
-/// After the line `p` is in, if only blanks are left of it; else nullptr.
+/// The position after this line, if the rest of it is blank; else nullptr.
 const char* fast_line_end(const char* p) {
     if (*p == '\n') return p + 1;
     if (!is_blank(*p)) return nullptr;

@@ -16,7 +16,7 @@ struct Case {
 
 const std::string general = "%%MatrixMarket matrix coordinate real general\n";
 
-/// Texts that are read. A text without a banner gets the one of a real, general coordinate file.
+/// Texts that are accepted. A text without a banner gets that of a real, general coordinate file.
 const Case good[] = {
     {"2 2 2\n1 1 3\n2 2 4\n", "2x2 (1,1)=3 (2,2)=4"},
     {"2 2 2\n1 1 3\n2 2 4", "2x2 (1,1)=3 (2,2)=4"},

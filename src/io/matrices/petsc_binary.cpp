@@ -63,7 +63,7 @@ struct PetscHeader : MatrixHeader {
 PetscHeader parse_header(const InputFile& file) {
     const std::string_view bytes = file.bytes;
     check_class(bytes, matrix_class);
-    expect(bytes.size() >= 16, "is truncated: its header takes 16 bytes");
+    expect(bytes.size() >= 16, "is truncated: its header has 16 bytes");
     const auto word = [&](int k) { return Offset(load<std::int32_t>(bytes.data(), k)); };
     PetscHeader header{{.format = "PETSc"}};
     header.set_sizes(word(1), word(2), file);
@@ -141,7 +141,7 @@ std::vector<T> parse_petsc_vector(const InputFile& file) {
     const std::string_view bytes = file.bytes;
     return with_error_line(file.name, 0, [&] {
         check_class(bytes, vector_class);
-        expect(bytes.size() >= 8, "is truncated: its header takes 8 bytes");
+        expect(bytes.size() >= 8, "is truncated: its header has 8 bytes");
         const Offset size = load<std::int32_t>(bytes.data(), 1);
         expect(size >= 0, "claims ", size, " elements");
         check_length(bytes, 8 + 8 * size, concat("a vector of ", size, " elements"));

@@ -16,7 +16,7 @@ struct BicgstabState {
     T rr_rho[2];    ///< (r^T r, shadow^T r) at the end of an iteration.
     T alpha, minus_alpha, omega, minus_omega, beta, minus_beta_omega;
 
-    /// The shadow vector is the residual at the start.
+    /// Starts with the initial residual as shadow vector.
     TESSERA_HOST_DEVICE void begin() {
         rho = rr_rho[0];
         shadow_norm = std::sqrt(rr_rho[0]);

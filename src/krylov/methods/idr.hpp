@@ -29,7 +29,7 @@ struct IdrConfig {
     auto method(const System<T>& system) const {
         return std::make_unique<Idr<T>>(system, *this);
     }
-    /// P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
+    /// P, G and U have s vectors each; r, v, t, z and the smoothed pair follow.
     Offset numbers(Offset rows) const { return rows * (8 + 3 * s); }
 };
 
@@ -52,12 +52,13 @@ struct IdrState {
     T gamma, one_minus_gamma;
     T scale;
 
-    /// While the shadow space is made: h = -h, the coefficients that take a projection away.
+    /// During construction of the shadow space: h = -h, the coefficients that subtract a
+    /// projection.
     TESSERA_HOST_DEVICE void negate(int count) {
         for (int i = 0; i < count; ++i) h[i] = -h[i];
     }
 
-    /// scale = 1 / sqrt(h_0), h_0 the square of a shadow vector's norm.
+    /// scale = 1 / sqrt(h_0), h_0 the squared norm of a shadow vector.
     TESSERA_HOST_DEVICE void normalise() { scale = T(1) / std::sqrt(h[0]); }
 
     /// M = I, omega = 1; U and G are zero.
@@ -141,7 +142,7 @@ struct IdrState {
         recurrence.count();
     }
 
-    /// The residual has just been computed from x.
+    /// Called after the residual was computed from x.
     TESSERA_HOST_DEVICE void replaced() { recurrence.had_spike = recurrence.spike_over = 0; }
 
     /// gamma = d^T r_s / d^T d, d = r_s - r: minimises ||r_s - gamma d||.
@@ -162,7 +163,7 @@ struct IdrState {
 ///     r -= beta g_k,  x += beta u_k,  f(k+1:s) -= beta M(k+1:s, k)
 ///   t = A M^-1 r,  omega from t^T r,  x += omega M^-1 r,  r -= omega t.
 /// g_k is made orthogonal in one block: with h = P(:, 0:k)^T g_k the coefficients solve the lower
-/// triangular M(0:k, 0:k) a = h. Residual smoothing (Zhou and Walker 1994) keeps a second pair
+/// triangular M(0:k, 0:k) a = h. Residual smoothing (Zhou and Walker 1994) updates a second pair
 /// x_s, r_s on the line through the old pair and (x, r), at the smallest ||r_s||.
 template <class T>
 class Idr final : public Method<T> {
@@ -195,7 +196,7 @@ class Idr final : public Method<T> {
         copy(context, std::span<const T>(residual()), smoothed_r());
     }
 
-    /// How often the residual may be replaced. Spikes last for longer.
+    /// Iterations between possible replacements of the residual; spikes last longer.
     int period() const override { return 16; }
     bool replaces() const override { return true; }
 
@@ -252,7 +253,7 @@ class Idr final : public Method<T> {
         }
     }
 
-    /// One more pair u_k, g_k = A u_k, and the step along it.
+    /// The next pair u_k, g_k = A u_k, and the step along it.
     void direction(int k) {
         const Context& context = system_.context;
         State* state = state_.data();
@@ -303,10 +304,10 @@ class Idr final : public Method<T> {
     IdrConfig options_;
     int s_;
     VectorSet<T> p_;
-    VectorSet<T> g_;         ///< g_0 .. g_(s-1), r, t.
+    VectorSet<T> g_;         ///< g_0 .. g_(s-1), r, t
     VectorSet<T> u_;         ///< u_0 .. u_(s-1), M^-1 v or M^-1 r.
-    VectorSet<T> v_;         ///< v, with a preconditioner.
-    VectorSet<T> smoothed_;  ///< r_s - r, r_s, x_s, with smoothing.
+    VectorSet<T> v_;         ///< v, if there is a preconditioner.
+    VectorSet<T> smoothed_;  ///< r_s - r, r_s, x_s, if smoothed.
     Buffer<State> state_;
 };
 

@@ -12,9 +12,9 @@ namespace tessera {
 namespace {
 
 /// A registered solver. A Config is constructed from a Spec, all of which it reads (Spec::finish),
-/// and has `left` (whether left preconditioning applies), a function method<T> that makes the
+/// and has `left` (whether left preconditioning is supported), a function method<T> that makes the
 /// Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the options, or a
-/// space, and what the solver is for.
+/// space, and the purpose of the solver.
 struct Entry {
     std::string name;
     const char* help;
@@ -59,7 +59,7 @@ Entry entry(const char* name, const char* help) {
             }};
 }
 
-/// One line a solver.
+/// The registered solvers, one per line of help.
 const std::vector<Entry>& entries() {
     static const std::vector<Entry> all = {
         entry<CgConfig>("cg", " symmetric positive definite"),
@@ -88,7 +88,7 @@ std::string solver_help() {
     std::string text;
     for (const Entry& one : entries()) {
         std::string line = "  " + one.name;
-        if (one.help[0] == ' ') line.resize(26, ' ');  // No options: the text stands in its column.
+        if (one.help[0] == ' ') line.resize(26, ' ');  // No options: only the text.
         text += line + one.help + "\n";
     }
     return text;

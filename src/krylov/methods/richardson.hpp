@@ -47,7 +47,7 @@ class Richardson final : public Method<T> {
 
   private:
     System<T> system_;
-    VectorSet<T> vectors_;  ///< r, and room for M^-1 r and A x.
+    VectorSet<T> vectors_;  ///< r, M^-1 r and A x
     Buffer<State> state_;
 };
 

@@ -14,7 +14,7 @@ struct SqmrState {
     T ru_uu[2];  ///< (r^T u, u^T u), u = M^-1 r
     T ss;        ///< s^T s of the smoothed residual s.
     T rho;       ///< r^T M^-1 r
-    T theta;     ///< The last ||r|| / tau.
+    T theta;     ///< Previous ||r|| / tau.
     T tau;
     T minus_alpha;     ///< r += minus_alpha t
     T alpha;           ///< rho / q^T t
@@ -87,8 +87,8 @@ struct SqmrState {
 };
 
 /// Symmetric quasi-minimal residuals without look-ahead (Freund and Nachtigal, "A new Krylov-
-/// subspace method for symmetric indefinite linear systems", 14th IMACS World Congress, 1994), M
-/// taken from the right:
+/// subspace method for symmetric indefinite linear systems", 14th IMACS World Congress, 1994),
+/// preconditioned from the right:
 ///   t = A q,  alpha = rho / q^T t,  r -= alpha t,
 ///   theta = ||r|| / tau,  c^2 = 1 / (1 + theta^2),  tau = tau theta c,
 ///   d = c^2 theta_old^2 d + c^2 alpha q,  x += d,  s = c^2 theta^2 s + c^2 r,

@@ -36,8 +36,8 @@ void check_options(const BlockPartition& blocks, const BlockJacobiOptions& optio
 }
 
 /// Whether all blocks but the last have `largest` rows. For a given number of rows, the sum of
-/// squares is largest where at most one block is smaller: then the start of the last one decides.
-/// May wait.
+/// squares is largest if at most one block is smaller: then the start of the last one decides. May
+/// wait.
 bool have_one_size(const Context& context, const BlockPartition& blocks) {
     if (blocks.count == 0) return true;
     const Offset full = Offset(blocks.count - 1) * blocks.largest;
@@ -148,7 +148,7 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
     for_each_index(where, blocks.count,
                    ChooseFormat<T>{results(), formats.data(), &summary.data()->formats});
     fetch_summary(where);
-    bytes = Buffer<std::byte>();  // Its memory may be reused.
+    bytes = Buffer<std::byte>();  // Releases its memory for reuse.
     // Blocks of one format are packed without gaps, and faster to apply.
     mixed = std::popcount(fetched_summary.formats) > 1;
     if (!mixed) {
@@ -158,7 +158,7 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
     }
     TESSERA_RUN(format_starts, where, blocks.count, blocks.block_offsets.data(), formats.data(),
                 blocks_per_chunk(blocks.largest), starts.data());
-    Offset units[2];  // Of all blocks, and of a chunk.
+    Offset units[2];  // Units of all blocks, and of a chunk.
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 2),
                  std::span<Offset>(units));
     max_chunk_units = units[1];
@@ -178,13 +178,13 @@ void BlockJacobi<T>::State::fetch_summary(const Context& where) {
 
 template <class T>
 void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
-    // Without the stored entries of the blocks, whose number is not known.
+    // Excludes the stored entries of the blocks, whose number is unknown.
     const double moved = double(blocks.rows) * sizeof(Offset) +
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
-    // Most updates fit the current formats, so the kernels write these at once; not where blocks
-    // were singular the last time, since replacements start from inverses in working precision.
+    // Most updates fit the current formats, so the kernels write these at once; unless blocks were
+    // singular the last time, since replacements start from inverses in working precision.
     const bool has_formats = !in_place() && !(adaptive() && first);
     const bool direct = has_formats && where.on_gpu() && fetched_summary.singular == 0 &&
                         blocks.largest <= max_fused_rows;

@@ -83,7 +83,7 @@ BlockJacobiReport BlockJacobi<T>::report() const {
             continue;
         }
         report.near_singular += kappa > 1 / (10 * n * double(std::numeric_limits<T>::epsilon()));
-        // A condition number of 1 may come out as little less.
+        // A condition number of 1 may be computed as slightly less.
         const auto last = double(report.conditions.size() - 1);
         ++report.conditions[std::size_t(std::clamp(std::floor(std::log10(kappa)), 0.0, last))];
     }

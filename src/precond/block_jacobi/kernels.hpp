@@ -28,9 +28,9 @@ struct PackedBlocks {
 struct SetupSummary {
     Index singular = 0;          ///< Blocks whose info is not 0.
     Index misfits = 0;           ///< Blocks that do not fit the format that they are stored in.
-    Index overflow = 0;          ///< Not 0 where a finite value is infinite in its format.
-    unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity to the last.
-    unsigned formats = 0;        ///< Bit f: a block was given BlockPrecision(f).
+    Index overflow = 0;          ///< Not 0 if a finite value is infinite in its format.
+    unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity to the end.
+    unsigned formats = 0;        ///< Bit f: some block has BlockPrecision(f).
 
     void add(const SetupSummary& more) {
         singular += more.singular;
@@ -56,7 +56,7 @@ struct SetupResults {
 /// Destination of inverses in reduced precision.
 struct ReducedStore {
     StoredBlocks blocks;
-    std::byte* bytes = nullptr;       ///< Of the blocks, to be written; null: none.
+    std::byte* bytes = nullptr;       ///< Memory of the blocks, to be written; null: none.
     SetupSummary* summary = nullptr;  ///< Receives `overflow`.
 };
 
@@ -66,10 +66,10 @@ struct SetupJob {
     CsrView<T> matrix;
     PackedBlocks<T> blocks;
     T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
-    /// GPU, blocks of at most max_fused_rows rows: the destination instead, unless it is null.
+    /// GPU, blocks of at most max_fused_rows rows: destination instead of `inverses`, unless null.
     ReducedStore reduced;
     SetupResults<T> results;
-    /// GPU, larger blocks: the rows of each and their plan, null where all have `largest`; `count`
+    /// GPU, larger blocks: the rows of each and their plan, null if all have `largest`; `count`
     /// flags as workspace.
     const Index* sizes = nullptr;
     const batched::Plan* plan = nullptr;
@@ -98,8 +98,8 @@ struct ReplaceJob {
 /// ||X B - I|| is below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or on
 /// threads. Asynchronous on a GPU.
 ///
-/// replace_singular writes what the policy says (see SingularPolicy; a block with NaN or infinity
-/// stays NaN under every policy, a zero block counts as norm 1) and sets rows_from_end.
+/// replace_singular writes the replacement chosen by the SingularPolicy (a block with NaN or
+/// infinity stays NaN under every policy, a zero block counts as norm 1) and sets rows_from_end.
 ///
 /// format_starts writes the starts of blocks of these formats, in units of 8 bytes, count + 1 of
 /// them, and to starts[count + 1] the largest number of units of a chunk of `each` blocks.
@@ -123,8 +123,8 @@ TESSERA_BACKENDS(
     void clear(const Context& context, void* memory, Offset bytes);)
 
 namespace cuda {
-/// setup for blocks of at most max_fused_rows rows, of any sizes or, where Exact, all of
-/// `largest` rows, for which there is a kernel. Reduced: to job.reduced.
+/// setup for blocks of at most max_fused_rows rows, of any sizes or, if Exact, all of `largest`
+/// rows, a size with a kernel. Reduced: to job.reduced.
 template <class T, bool Exact, bool Reduced>
 void setup_fused(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda

@@ -9,10 +9,10 @@
 
 namespace tessera {
 
-/// inverse_i = 1 / a_ii and info_i = 0. Where a_ii is zero, missing or not finite, or has no finite
-/// reciprocal, info_i = 1 and the policy says what replaces the reciprocal: NaN (stop), 1
+/// inverse_i = 1 / a_ii and info_i = 0. If a_ii is zero, missing or not finite, or has no finite
+/// reciprocal, info_i = 1 and the policy gives the replacement of the reciprocal: NaN (stop), 1
 /// (identity), 0 (generalised), or 1 / (a_ii + sqrt(eps)) (shift: such a value counts as norm 1, so
-/// that k = 0 always does); NaN under every policy where a_ii itself is not finite.
+/// that k = 0 is always enough); NaN under every policy if a_ii itself is not finite.
 template <class T>
 struct InvertDiagonal {
     static constexpr int work = 8;

@@ -6,7 +6,7 @@ namespace tessera::test {
 
 namespace {
 
-/// A matrix with the given diagonal, some of it not stored, and entries on both sides of it.
+/// A matrix with the given diagonal, partly not stored, and entries on both sides of it.
 template <class T>
 CsrMatrix<T> matrix_with_diagonal(const std::vector<T>& diagonal) {
     const Index rows = Index(diagonal.size());
@@ -53,7 +53,7 @@ TEST(jacobi, divides_by_the_diagonal) {
     });
 }
 
-/// With its dot it is the same to the last bit.
+/// Application fused with a dot is bitwise equal.
 TEST(jacobi, applied_with_its_dot) {
     for_reals([](auto real) {
         using T = decltype(real);

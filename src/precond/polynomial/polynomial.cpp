@@ -15,17 +15,17 @@ namespace tessera {
 
 namespace {
 
-/// The upper end is multiplied by this when it was too low.
+/// Factor on the upper end when it was too low.
 constexpr double recovery_factor = 1.25;
 
-/// A matrix, with the values a_ij (s_i s_j) where there is a scaling.
+/// A matrix, with the values a_ij (s_i s_j) if there is a scaling.
 template <class S>
 struct ScaledMatrix {
     CsrView<S> matrix;
     std::span<const S> scaling;
 };
 
-/// The polynomial of a matrix in the type that it is applied in. With csr the source must stay.
+/// The polynomial of a matrix in the type of its application. With csr the source must outlive it.
 template <class C>
 class TypedPolynomial {
   public:
@@ -41,7 +41,7 @@ class TypedPolynomial {
         if (sliced_ != nullptr) sliced_->update(context, from.matrix, from.scaling);
     }
 
-    /// Sets the ends and the terms; waits.
+    /// Computes the ends of the spectrum and the terms; waits.
     template <class S>
     void prepare(const Context& context, const ScaledMatrix<S>& from,
                  const PolynomialOptions& options, PolynomialReport& report) {
@@ -89,12 +89,12 @@ class TypedPolynomial {
 
     void set_upper(const PolynomialOptions& options, double upper, PolynomialReport& report) {
         if (operator_->rows() == 0) upper = 1;
-        // A matrix that is not finite shows in the result.
+        // A matrix that is not finite leads to a result of NaN.
         if (std::isinf(upper)) upper = std::numeric_limits<double>::quiet_NaN();
         report.upper = upper;
         report.lower = 0;
         if (options.uses_lower) {
-            // A Ritz value may be the largest eigenvalue, too, or 0.
+            // A Ritz value may also be the largest eigenvalue, or 0.
             report.lower = options.lower == LowerBound::ratio ? upper / options.lower_value
                            : options.lower == LowerBound::ritz
                                ? std::clamp(smallest_ritz_, 1e-8 * upper, (1 - 1e-3) * upper)
@@ -104,7 +104,7 @@ class TypedPolynomial {
                                                options.alpha, options.beta));
     }
 
-    double gershgorin_ = 0;  ///< The bound of the largest eigenvalue.
+    double gershgorin_ = 0;  ///< Gershgorin bound of the largest eigenvalue.
     double smallest_ritz_ = 0;
     SlicedMatrix<C>* sliced_ = nullptr;  ///< Null with csr.
     std::unique_ptr<Operator<C>> operator_;
@@ -114,13 +114,13 @@ class TypedPolynomial {
 }  // namespace
 
 void check_options(const PolynomialOptions& options) {
-    // Throws for the degree and the weights.
+    // Checks the degree and the weights.
     polynomial_terms(options.kind, options.degree, 0.5, 1, options.alpha, options.beta);
     require(options.upper != UpperBound::given ||
                 (options.upper_value > 0 && std::isfinite(options.upper_value)),
             "polynomial: the upper end (bound) must be positive and finite");
     require(options.lanczos_steps >= 1 && options.lanczos_steps <= 1000,
-            "polynomial: Lanczos takes 1..1000 steps");
+            "polynomial: the number of Lanczos steps must be within 1..1000");
     if (!options.uses_lower) return;
     require(options.lower != LowerBound::ratio ||
                 (options.lower_value > 1 && std::isfinite(options.lower_value)),

@@ -6,9 +6,9 @@ namespace tessera::test {
 
 namespace {
 
-/// The median of the iterations for loads that differ in their last digits, an odd number of them.
-/// With a contrast of 1e6 conjugate gradients have lost their orthogonality, and single counts
-/// differ by 3 % either way.
+/// The median of an odd number of iteration counts, for loads that differ in their last digits.
+/// With a contrast of 1e6 conjugate gradients lose orthogonality, and single counts differ by 3 %
+/// either way.
 double median_iterations(const Context& device, const Case& system, const std::string& text,
                          double rtol, int loads) {
     auto random = generator();
@@ -60,11 +60,11 @@ TEST(polynomial_iterations, more_products_take_fewer_iterations) {
     }
 }
 
-/// With vectors in float the error of compact bodies falls as with double until it is some 1e-9 of
-/// its start in the norm of A, which is just below a residual of 1e-8; beyond that, on slender
+/// With vectors in float the error on compact bodies falls as with double until it is some 1e-9 of
+/// the initial one in the norm of A, slightly below a residual of 1e-8; beyond that, on slender
 /// bodies and with contrast, iterations are lost (docs/decisions/polynomial.md). The residual of CG
-/// goes up and down, so that one of two solvers may just meet a tolerance in a dip that the other
-/// just misses: the iterations that count are those to a residual a fifth lower.
+/// oscillates, so that one of two solvers may just meet a tolerance that the other just misses: the
+/// iterations that count are those to a residual a fifth lower.
 TEST(polynomial_iterations, single_precision_costs_two_percent_of_iterations_on_compact_bodies) {
     const Context device = context();
     for (const char* text :
@@ -82,7 +82,7 @@ TEST(polynomial_iterations, single_precision_costs_two_percent_of_iterations_on_
             }
         }
     }
-    // Rounded values are those of another matrix: no noise.
+    // Rounded values give another matrix, not noise.
     const Case slender_body = problem(device, "cantilever2d:8,element=t3");
     const SolveReport full = solve(device, slender_body, "least_squares:6");
     for (const auto& [values, most] : std::vector<std::pair<std::string, double>>{
@@ -119,7 +119,7 @@ TEST(polynomial_iterations, rounded_values_with_contrast_and_incompressibility) 
             elasticity::System assembled = elasticity::assemble(host(), model);
             const Case system{copy_to(device, assembled.matrix.view()), assembled.load};
             const int loads = contrast > 1e3 ? 9 : 1;
-            // With the stiff stripes rounding alone keeps the residual above 1e-8.
+            // With the stiff stripes rounding errors alone keep the residual above 1e-8.
             const double rtol = contrast > 1e3 ? 1e-5 : 1e-8;
             const double full = median_iterations(device, system, "least_squares:6", rtol, loads);
             for (const auto& [values, most] : std::vector<std::pair<std::string, double>>{
@@ -132,7 +132,7 @@ TEST(polynomial_iterations, rounded_values_with_contrast_and_incompressibility) 
     }
 }
 
-/// A load of any size: float has a range that a residual may leave.
+/// Loads of any magnitude: a residual may leave the range of float.
 TEST(polynomial_iterations, single_precision_takes_residuals_of_every_size) {
     const Context device = context();
     const Case system = problem(device, "elasticity2d:16");

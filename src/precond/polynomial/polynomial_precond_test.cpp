@@ -16,7 +16,7 @@ std::vector<double> applied(const Context& device, const Operator<T>& m, const s
 
 }  // namespace
 
-/// |x^T M y - y^T M x| is rounding, and x^T M x positive.
+/// |x^T M y - y^T M x| is of the size of rounding errors, and x^T M x positive.
 TEST(polynomial_precond, is_symmetric_and_positive) {
     const Context device = context();
     auto random = generator();
@@ -43,7 +43,7 @@ TEST(polynomial_precond, is_symmetric_and_positive) {
     }
 }
 
-/// With its dot the operator is the same to the last bit, and r^T z within its bound.
+/// The operator fused with a dot is bitwise equal, and r^T z within its bound.
 TEST(polynomial_precond, applied_with_its_dot) {
     const Context device = context();
     auto random = generator();
@@ -91,7 +91,7 @@ TEST(polynomial_precond, neither_allocates_nor_waits) {
     }
 }
 
-/// Sliced formats and CSR go through different kernels; the polynomial is one.
+/// Sliced formats and CSR use different kernels for one polynomial.
 TEST(polynomial_precond, formats_agree_in_all_degrees) {
     const Context device = context();
     auto random = generator();
@@ -102,7 +102,7 @@ TEST(polynomial_precond, formats_agree_in_all_degrees) {
          {"neumann", "least_squares", "chebyshev", "chebyshev4", "chebyshev4_optimal"}) {
         for (int degree = 1; degree <= 16; ++degree) {
             // s is between 1/5 and the square of degree + 1 on an interval to 3, and every step
-            // rounds what is at most a few times as large.
+            // rounds values that are at most a few times as large.
             const double size = double((degree + 1) * (degree + 1));
             const auto text = kind + (":" + std::to_string(degree)) + ",bound=3";
             const auto full =
@@ -175,7 +175,7 @@ TEST(polynomial_precond, texts) {
               "least_squares:2,bound=lanczos:20,format=sbell:2,values=f16,scaling=jacobi");
     EXPECT_EQ(describe("least_squares:2,alpha=1,beta=0,scaling=block_jacobi:3,bound=lanczos:30"),
               "least_squares:2,alpha=1,beta=0,bound=lanczos:30,scaling=block_jacobi:3");
-    // What it says makes the same again.
+    // The description read again gives the same description.
     for (const std::string& text : variants) EXPECT_EQ(describe(describe(text)), describe(text));
     for (const char* wrong :
          {"least_squares:0", "least_squares:17", "least_squares:6,bound=often",

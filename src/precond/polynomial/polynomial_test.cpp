@@ -84,7 +84,7 @@ std::vector<double> values_of(const std::vector<PolynomialTerm>& terms,
     return {host.begin(), host.end()};
 }
 
-/// The size of what is summed for s(t): every step rounds it.
+/// The size of the terms of s(t): every step rounds them.
 template <class T>
 double tolerance(const std::vector<PolynomialTerm>& terms, double largest) {
     double size = 0, direction = 0, residual = 1;
@@ -231,7 +231,7 @@ TEST(polynomial, extremes_are_equal) {
     }
 }
 
-/// Lottes' table, as others print it.
+/// Lottes' table of weights.
 TEST(polynomial, optimal_weights_are_the_known_ones) {
     const std::vector<std::vector<double>> known = {
         {1.02387287570313, 1.26408905371085},
@@ -263,8 +263,8 @@ TEST(polynomial, products_are_as_many_as_the_degree) {
     }
 }
 
-/// Even degrees stay positive where the bound is too low, odd ones do not: t s(t) = 1 - R(t), and R
-/// of odd degree m = degree + 1 goes to minus infinity beyond b.
+/// Even degrees stay positive if the bound is too low, odd ones do not: t s(t) = 1 - R(t), and R of
+/// odd degree m = degree + 1 tends to minus infinity beyond b.
 TEST(polynomial, even_degrees_stay_positive_beyond_the_bound) {
     const auto beyond = grid(1e-3, 1.25, 400);
     for (const PolynomialKind kind : kinds) {

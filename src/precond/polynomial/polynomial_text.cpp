@@ -80,7 +80,7 @@ void read_format(Spec& spec, FormatOptions& format) {
                {ValueFormat::working, ValueFormat::f32, ValueFormat::f16, ValueFormat::bf16});
     if (!name.empty() && format.format == MatrixFormat::csr &&
         format.values != ValueFormat::working) {
-        throw InvalidArgument("format=csr keeps values as they are; with values=" +
+        throw InvalidArgument("format=csr does not round values; with values=" +
                               std::string(to_string(format.values)) +
                               " leave format out, or name another, such as sbell");
     }

@@ -69,7 +69,7 @@ std::vector<double> factor_matrix(const Context& context, const SymmetricScaling
         for (Index i = 0; i < n; ++i) {
             s[std::size_t(i * n + j)] = double(column[std::size_t(i)]);
         }
-        // Column j of S^T is row j of S; what S^T did not fill yet is checked at the end.
+        // Column j of S^T is row j of S; entries not set by S^T are checked at the end.
         for (Index i = 0; i < j; ++i) {
             EXPECT_EQ(double(row[std::size_t(i)]), s[std::size_t(j * n + i)]);
         }
@@ -129,7 +129,7 @@ TEST(scaling, blocks_of_every_size) {
         std::vector<std::vector<double>> values(static_cast<std::size_t>(rows));
         const auto v = random_vector<double>(random, std::size_t(rows));
         for (Index i = 0; i < rows; ++i) {
-            // The first block stands alone, the others are coupled.
+            // The first block is isolated, the others are coupled.
             const Index first = i < size ? 0 : size, last = i < size ? size : rows;
             for (Index j = first; j < last; ++j) {
                 pattern[std::size_t(i)].push_back(j);
@@ -176,7 +176,7 @@ TEST(scaling, solutions_are_scaled_back) {
         Status::converged);
     scaling.apply_transposed(device, std::as_const(y).view(), x.view());
     const CsrOperator<double> original(device, matrix.view());
-    // Already solved: the scaled residual and the own one differ by the condition of S.
+    // Checks the solution: the scaled and the original residual differ by the condition of S.
     options.rtol = 1e-10;
     const SolveReport report = cg<double>(device, original, nullptr, b.view(), x.view(), options);
     EXPECT_EQ(report.iterations, 0);
@@ -199,12 +199,12 @@ TEST(scaling, matrices_that_are_not_positive) {
         EXPECT_EQ(blocks.not_positive(), 1);
         EXPECT_EQ(blocks.first_not_positive(), 2);
     }
-    // A block that is indefinite behind a positive diagonal.
+    // A block that is indefinite despite a positive diagonal.
     const CsrMatrix<double> matrix =
         copy_to(device, make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}}).view());
     const SymmetricScaling<double> block(device, matrix.view(), uniform_partition(device, 2, 2));
     EXPECT_EQ(block.first_not_positive(), 1);
-    // A diagonal entry that is missing.
+    // A missing diagonal entry.
     const CsrMatrix<double> missing =
         copy_to(device, make_csr<double>(2, 2, {{1}, {0, 1}}, {{1}, {1, 1}}).view());
     EXPECT_EQ(SymmetricScaling<double>(device, missing.view()).first_not_positive(), 0);
@@ -234,7 +234,7 @@ TEST(scaling, update_takes_new_values) {
         for (double& value : given.values().view()) value *= 4;
         const CsrMatrix<double> larger = copy_to(device, given.view());
         scaling.update(device, larger.view());
-        // Powers of four change nothing.
+        // Scaling by powers of four is exact.
         EXPECT_EQ(copy_to_host(host(), copy_to_host(device, scaling.matrix()).values()), before);
     }
 }

@@ -3,7 +3,7 @@
 #include "precond/polynomial/polynomial.hpp"
 #include "support/blocks.hpp"
 
-/// Systems and polynomials that are tested with.
+/// Systems and polynomials for tests.
 namespace tessera::test {
 
 struct Case {

@@ -6,7 +6,7 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Nodes assembled by a thread at a time.
+/// Number of nodes that a thread assembles at a time.
 constexpr Offset nodes_per_range = 256;
 
 /// The rows of one node before displacements are prescribed: a block of d x d, row by row, for each
@@ -26,8 +26,8 @@ struct NodeRows {
         neighbours.erase(std::ranges::unique(neighbours).begin(), neighbours.end());
     }
 
-    /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) takes the same
-    /// products in the same order as (b, j; a, i): bitwise symmetry.
+    /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) sums equal products
+    /// in the order of (b, j; a, i): bitwise symmetry.
     template <CellShape S>
     void add(const Mesh& mesh, std::span<const Index> nodes, int a, const Stiffness::Lame& lame,
              const Field& body_force, double thickness) {
@@ -40,7 +40,7 @@ struct NodeRows {
         Geometry geometry(reference, points);
         for (double& volume : geometry.volumes) volume *= thickness;
         for (int b = 0; b < corners; ++b) {
-            double integrals[d][d]{};  // of (dN_a / dx_i) (dN_b / dx_j)
+            double integrals[d][d]{};  // Integrals of (dN_a / dx_i) (dN_b / dx_j).
             for (int p = 0; p < count; ++p) {
                 for (int i = 0; i < d; ++i) {
                     for (int j = 0; j < d; ++j) {

@@ -8,7 +8,7 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Relative Jacobians below this are rounding errors: the cofactors and sums of three rows take
+/// Relative Jacobians below this are rounding errors: the cofactors and sums of three rows are
 /// about 20 operations on products of at most their lengths.
 constexpr double flat = 32 * std::numeric_limits<double>::epsilon();
 

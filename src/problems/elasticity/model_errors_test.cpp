@@ -30,7 +30,7 @@ TEST(model_errors, inverted_and_flat_elements_are_named) {
         model.mesh = test::unit_mesh(shape, 2, 0.5);
         std::vector<Index>& nodes = model.mesh.elements[0].nodes;
         const std::vector<Index> before = nodes;
-        for (const std::size_t element : {3u, 1u}) {  // later the first of two is named
+        for (const std::size_t element : {3u, 1u}) {  // The later element is the first one named.
             std::swap(nodes[element * n + 1], nodes[element * n + 2]);
             const std::string message = error_message(model);
             expect_contains(message,
@@ -71,7 +71,7 @@ TEST(model_errors, flat_is_measured_against_the_edges) {
 }
 
 /// The fourth corner of a square moves along its diagonal: a corner of 180 degrees is allowed, a
-/// concave one is not, though all Gauss points are still upright.
+/// concave one is not, even if the Jacobian is positive at all Gauss points.
 TEST(model_errors, quadrilaterals_are_convex) {
     const auto square = [](double x) {
         Model model;
@@ -103,7 +103,7 @@ TEST(model_errors, wrong_nodes_and_shapes_are_rejected) {
     model = good_model();
     model.mesh.elements[0].nodes.pop_back();
     expect_contains(error_message(model),
-                    "elements of shape quadrilateral name 15 nodes, no multiple of 4");
+                    "elements of shape quadrilateral name 15 nodes, not a multiple of 4");
     model = good_model();
     model.mesh.points.pop_back();
     expect_contains(error_message(model), "17 coordinates, not a multiple of 2");

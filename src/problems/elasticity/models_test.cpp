@@ -29,7 +29,7 @@ bool same_matrix(const CsrView<double>& a, const CsrView<double>& b) {
            same_bits(a.values_span(), b.values_span());
 }
 
-/// The sum of the load over the unknowns of each component, blocks being whole.
+/// The sum of the load over the unknowns of each component; all nodes have all components.
 std::vector<double> total_load(const Problem<double>& problem) {
     std::vector<double> total(problem.natural_block, 0);
     for (std::size_t k = 0; k < problem.load.size(); ++k) {
@@ -158,8 +158,8 @@ double compliance(const std::string& text) {
 }
 
 /// Timoshenko's beam of length L, height and width 1 under the force 1: L^3 / (3 E I) + L / (k G)
-/// with I = 1/12, k = 5/6, G = E / (2 (1 + nu)). The work of nested elements grows towards that
-/// of the body, whose clamped end differs from the beam's over a length of 1 of the 8.
+/// with I = 1/12, k = 5/6, G = E / (2 (1 + nu)). The work of nested elements grows towards that of
+/// the body, which differs from the beam near the clamped end, over a length of 1 of the 8.
 TEST(models, cantilevers_bend_as_beams) {
     const double length = 8;
     const double beam = 4 * length * length * length + length * 1.2 * 2.6;
@@ -173,7 +173,7 @@ TEST(models, cantilevers_bend_as_beams) {
         for (int k = 2; k < 4; ++k) {  // second order: gaps fall to a quarter, in the end
             EXPECT_LT(works[k] - works[k - 1], 0.4 * (works[k - 1] - works[k - 2]));
         }
-        // Extrapolated to cells of no size.
+        // Extrapolated to cells of size zero.
         EXPECT_NEAR(works[3] + (works[3] - works[2]) / 3, beam, beam / length / length) << element;
     }
     EXPECT_LT(compliance("cantilever3d:2,element=tet4"), compliance("cantilever3d:4,element=tet4"));

@@ -90,7 +90,7 @@ double strain_energy(const Context& cpu, const Model& model,
             strain_at(geometry, p, elements.nodes(element), displacements, strain);
             std::copy_n(strain, 6, stress);
             strain_to_stress(d, stiffness[element], stress);
-            double product = 0;  // each shear is two entries of the tensor
+            double product = 0;  // Each shear counts as two entries of the tensor.
             for (int k = 0; k < tensor_components(d); ++k) {
                 product += (k < d ? 1 : 2) * strain[k] * stress[k];
             }

@@ -45,7 +45,7 @@ class ConnectedParts {
 /// The rigid motions of a connected part that its prescribed displacements prevent.
 struct PartMotions {
     Vector low, high;
-    std::vector<std::array<double, 6>> prevented;  ///< Orthonormal.
+    std::vector<std::array<double, 6>> prevented;  ///< Orthonormal basis of these motions.
 
     explicit PartMotions(const Vector& point) : low(point), high(point) {}
 
@@ -115,7 +115,7 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
         require(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0, "cells of group '",
                 group.name, "' of shape ", to_string(cells.shape), " name ", cells.nodes.size(),
-                " nodes, no multiple of ", corners(cells.shape));
+                " nodes, not a multiple of ", corners(cells.shape));
         for (const Index node : cells.nodes) {
             require(node >= 0 && node < mesh.node_count(), "group '", group.name, "' names node ",
                     node, "; the mesh has ", mesh.node_count(), " nodes, counted from 0");
@@ -151,7 +151,7 @@ void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) 
     }
 }
 
-/// The same for all cells of a group.
+/// each_point_of_shape for all cells of a group.
 template <class Visit>
 void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
@@ -165,7 +165,7 @@ void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     }
 }
 
-/// Cells of `axes` dimensions, all of whose nodes have elements.
+/// Throws unless the cells have `axes` dimensions and nodes with elements only.
 void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
                       const NodeElements& node_elements) {
     check_nodes(mesh, group);
@@ -179,7 +179,8 @@ void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const 
     }
 }
 
-/// Adds a traction to the forces on the corners, in the order of the cells and corners.
+/// Adds a traction to the forces on the corners of its cells, in the order of the cells and
+/// corners.
 void add_traction(const Model& model, const MeshGroup& group, const Field& force,
                   std::span<double> forces) {
     const int d = model.mesh.dimensions;

@@ -15,8 +15,8 @@
 /// The generators of `generate`, and their common parts.
 namespace tessera::problems {
 
-/// Reads its options from `spec`, whose first value is `size`, calls Spec::finish before any work,
-/// and leaves Problem::name to `generate`, which also rounds to T.
+/// Reads its options from `spec`, whose first value is `size`, calls Spec::finish before any work;
+/// `generate` sets Problem::name and rounds to T.
 using Generator = Problem<double>(const Context& cpu, Spec& spec, Index size);
 
 Generator poisson, convection, helmholtz, shell, circuit, schroedinger;

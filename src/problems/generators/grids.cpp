@@ -94,7 +94,7 @@ class Crystal {
         return distance < radius ? std::exp(-distance) : 0;
     }
 
-    /// visit(point, weight) for the points of the projector of an atom.
+    /// visit(point, weight) for the points within the radius of an atom's projector.
     template <class Visit>
     void each_point(const Atom& atom, Visit&& visit) const {
         std::array<Offset, 3> low, high;
@@ -144,7 +144,7 @@ Problem<double> convection(const Context& cpu, Spec& spec, Index size) {
     return assemble_stencil(cpu, spec, {size, 3}, -1 - upwind, 6 + 3 * upwind, -1);
 }
 
-/// poisson2d less kh^2 I: waves with 2 pi / kh points a wave length.
+/// poisson2d minus kh^2 I: waves with 2 pi / kh points per wavelength.
 Problem<double> helmholtz(const Context& cpu, Spec& spec, Index size) {
     const double kh = spec.real("kh", 0.6, 0, 1e9);
     return assemble_stencil(cpu, spec, {size, 2}, -1, 4 - kh * kh, -1);

@@ -10,7 +10,7 @@ namespace {
 
 struct NamedGenerator {
     const char* name;
-    const char* example;  ///< Of values, for messages.
+    const char* example;  ///< Example of values, for messages.
     Generator* build;
 };
 
@@ -65,7 +65,7 @@ Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
 
 Index checked_unknown_count(const Spec& spec, double unknowns) {
     require(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
-            " has more than 2^31 - 1 unknowns; take a smaller size");
+            " has more than 2^31 - 1 unknowns; use a smaller size");
     return Index(unknowns);
 }
 

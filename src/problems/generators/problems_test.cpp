@@ -39,7 +39,7 @@ bool same_bits(std::span<const T> a, std::span<const T> b) {
            (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
-/// Row-major.
+/// Dense copy, row-major.
 template <class T>
 std::vector<T> dense(const CsrView<T>& matrix) {
     std::vector<T> full(std::size_t(matrix.rows) * matrix.columns, T(0));
@@ -144,7 +144,7 @@ TEST(problems, equal_for_every_number_of_threads) {
     }
 }
 
-/// Entry (i, j) of the stencil on `size` points an axis, from the points' coordinates.
+/// Entry (i, j) of the stencil on `size` points per axis, from the points' coordinates.
 double stencil_entry(int dimensions, Index size, Index i, Index j, double diagonal, double lower) {
     int steps = 0;
     bool below = false;

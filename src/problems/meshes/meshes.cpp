@@ -56,7 +56,7 @@ void validate(const Mesh& mesh) {
         require(dimensions(cells.shape) == d, "a mesh of ", d,
                 " dimensions has no elements of shape ", to_string(cells.shape));
         require(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
-                " name ", cells.nodes.size(), " nodes, no multiple of ", size);
+                " name ", cells.nodes.size(), " nodes, not a multiple of ", size);
         for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
             check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
                           cells.shape);
@@ -73,7 +73,7 @@ namespace tessera::meshes {
 
 namespace {
 
-using GridIndex = std::array<Index, 3>;  ///< Of a node or cell, by axis.
+using GridIndex = std::array<Index, 3>;  ///< Index of a node or cell by axis.
 
 /// The corners of the faces of tetrahedra and hexahedra, seen from outside counterclockwise.
 constexpr int tetrahedron_faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
@@ -112,7 +112,7 @@ class GridTopology {
         if (shape == CellShape::triangle) count *= 2;
         if (shape == CellShape::tetrahedron) count *= 6;
         require(std::max(nodes, count) <= double(std::numeric_limits<Index>::max()),
-                "the mesh has more than 2^31 - 1 nodes or elements; take a smaller size");
+                "the mesh has more than 2^31 - 1 nodes or elements; use a smaller size");
     }
 
     Index node(const GridIndex& index) const {
@@ -234,7 +234,7 @@ std::vector<double> graded_axis(Index n, double length, double grading) {
 /// Graded coordinates, jittered by at most b = jitter / (2 d) of the shorter neighbouring cell:
 /// then every Jacobian is, in units of the cells' lengths and up to permutation, I + F with |F_ij|
 /// <= 2 b, which is diagonally dominant for b < 1 / (2 d). Kuhn's simplices have edges of the
-/// cells, so the same holds for them.
+/// cells, so this holds for them, too.
 void set_points(const GridTopology& topology, const std::array<std::vector<double>, 3>& axes,
                 const GridOptions& options, Mesh& mesh) {
     require(options.jitter >= 0 && options.jitter < 1, "the jitter of a mesh is in [0, 1)");
@@ -282,9 +282,9 @@ Mesh grid_mesh(CellShape element, int dimensions, const GridIndex& cells,
     return mesh;
 }
 
-/// The grading g > 1 that makes the first of n cells from hole to rim as long as those of the arc,
-/// pi radius / (4 n), for large n: n cells have n (g - 1) / log(g) times its length. 1 where equal
-/// cells are shorter.
+/// The grading g > 1 for which the first of n cells from hole to rim is as long as those of the
+/// arc, pi radius / (4 n), for large n: n cells have n (g - 1) / log(g) times its length. 1 where
+/// equal cells are shorter.
 double square_grading(double radius, double half_width) {
     const double ratio = (half_width - radius) / (std::atan(1.) * radius);
     if (ratio <= 1) return 1;

@@ -266,7 +266,7 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
 /// Largest n of invert_registers.
 inline constexpr Index max_register_rows = 6;
 
-/// The same for n = 1..max_register_rows, known at run time.
+/// invert_registers for n = 1..max_register_rows, known at run time.
 template <Index rows = 1, class D, class T = hn::TFromD<D>,
           class TI = hn::TFromD<hn::RebindToSigned<D>>>
 HWY_INLINE void invert_registers(D d, Index n, T* a, TI* info, T* max_u) {

@@ -11,10 +11,10 @@ struct NextStart {
     static constexpr int staged_words = chunk_items / 32 + 3;
 
     StartMask mask;
-    const std::uint8_t* periods;  ///< As in Marks.
+    const std::uint8_t* periods;  ///< Periods of the groups; see Marks.
     int bound;
     bool agglomerate;
-    Index first = 0;  ///< Row that the mask begins with.
+    Index first = 0;  ///< First row of the mask.
 
     /// Loads the words of the mask that a chunk needs into shared memory. Returns the rows of a
     /// block if all supervariables are known to have equally many (the last block may have fewer),
@@ -50,7 +50,7 @@ struct NextStart {
         const unsigned word = row <= rows ? mask.words[row / 32] : 0;
         const Index byte = groups / 4 * 4 + t;
         const int last = byte < groups ? periods[byte] : 0;
-        unsigned most = 0;  // Bits of any, and of all.
+        unsigned most = 0;  // Bits of any period, and of all.
         unsigned least = ~0u;
 #pragma unroll 1
         for (Index first = t; first < groups / 4; first += in_flight * segmentation_threads) {
@@ -105,7 +105,7 @@ struct NextGroup {
 Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
                          Blocking blocking) {
     const Index rows = pattern.rows;
-    // Every thread block reads all periods: only for matrices of up to so many rows.
+    // Every thread block reads all periods: only worthwhile up to this many rows.
     constexpr Index max_rows = Index(1) << 22;
     const Offset scratch_size = scratch_bytes(rows, int(bound));
     // One allocation for marks and segmentation: each takes time on the host.

@@ -5,8 +5,8 @@ namespace tessera::test {
 
 namespace {
 
-/// Supervariables of 1..longest rows with up to three columns, drawn from few so that neighbours
-/// are equal by chance too; some are empty rows.
+/// Supervariables of 1..longest rows with up to three columns from a small range, so that
+/// neighbours are sometimes equal by chance; some are empty rows.
 Pattern random_pattern(std::mt19937_64& random, Index rows, Index longest) {
     Pattern pattern;
     while (Index(pattern.size()) < rows) {
@@ -68,7 +68,7 @@ TEST(find_blocks, random_patterns_over_many_chunks) {
     expect_references(fewer_run() ? 3 : 60, 900, 40000);
 }
 
-/// More than a GPU composes at once.
+/// More chunks than a GPU composes at once.
 TEST(find_blocks, random_patterns_over_very_many_chunks) {
     if (fewer_run()) GTEST_SKIP() << "fewer matrices were asked for";
     auto random = generator();
@@ -115,8 +115,8 @@ TEST(find_blocks, independent_of_threads) {
 }
 
 TEST(find_blocks, rows_of_many_lengths) {
-    // Of 0 to 20,000 nonzeros in one matrix, equal to the row before more often than not, or
-    // different from it in one column, which may be the last one.
+    // Rows of 0 to 20,000 nonzeros in one matrix, mostly equal to the previous row, or different
+    // from it in one column, which may be the last one.
     auto random = generator();
     const Index rows = 24000;
     for (const Index longest : {5, 40, 300, 3000, 20000}) {
@@ -144,8 +144,8 @@ TEST(find_blocks, rows_of_many_lengths) {
     }
 }
 
-/// Where all supervariables have as many rows, the GPU need not follow the segmentation; nearly all
-/// must not be taken for all.
+/// If all supervariables have one size, the GPU need not follow the segmentation; one exception
+/// must be detected.
 TEST(find_blocks, supervariables_of_one_size) {
     auto random = generator();
     const auto expect = [&](const Pattern& pattern, Index size) {
@@ -189,8 +189,8 @@ TEST(find_blocks, supervariables_of_one_size) {
     }
 }
 
-/// Where nonzeros are a multiple of the rows, the GPU expects all rows to have as many; some warps'
-/// rows may, and others' not.
+/// If the number of nonzeros is a multiple of the rows, the GPU expects equal row lengths; this may
+/// hold for some warps' rows only.
 TEST(find_blocks, rows_of_a_whole_mean_length) {
     auto random = generator();
     const Index rows = 700;

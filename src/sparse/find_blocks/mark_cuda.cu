@@ -11,7 +11,7 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr Offset long_row = 1 << 14;  ///< Compared by the whole thread block.
+constexpr Offset long_row = 1 << 14;  ///< Rows this long are compared by the whole thread block.
 
 /// Whether `count` columns from `begin` on differ from the `count` before them, as far as thread
 /// `thread` of `threads` sees: it compares every threads-th and stops at a difference.
@@ -34,14 +34,15 @@ __device__ bool long_rows_differ(const Index* columns, Offset begin, Offset coun
 /// A row of a lane; offsets count from the first column in shared memory.
 struct StagedRow {
     int begin;
-    int before;  ///< Begin of the row before.
+    int before;  ///< Begin of the previous row.
     int length;
     bool compared;  ///< No difference to the row before was found yet.
 };
 
-/// Compares columns first .. first + Depth * Lanes - 1 of rows with those of the row before.
-/// `Lanes` adjacent lanes take `Lanes` adjacent rows, the rows of these lanes, one after the other,
-/// and keep the columns of the row before in registers. True in the lanes of rows that differ.
+/// Compares columns first .. first + Depth * Lanes - 1 of rows with those of the previous row.
+/// `Lanes` adjacent lanes read `Lanes` adjacent columns of the rows of these lanes, one row after
+/// the other, and hold the columns of the previous row in registers. True in the lanes of rows that
+/// differ.
 template <int Lanes, int Depth>
 __device__ bool segments_differ(const Index* columns, const StagedRow& row, int first) {
     const int lane = int(threadIdx.x) % 32;
@@ -61,7 +62,7 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     Index before[Depth];
     read(__shfl_sync(full_warp, row.before, group),
          __shfl_sync(full_warp, row.compared ? row.length : 0, group), before);
-    unsigned different = 0;  // Bit t: this lane sees a difference in the group's row t.
+    unsigned different = 0;  // Bit t: this lane found a difference in the group's row t.
 #pragma unroll 4
     for (int t = 0; t < Lanes; ++t) {
         Index current[Depth];
@@ -82,7 +83,7 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     return (different >> (lane % Lanes) & 1u) != 0;
 }
 
-/// True in the lanes of rows that are to be compared and differ from the row before.
+/// True in the lanes of rows that are to be compared and differ from the previous row.
 template <int Lanes>
 __device__ bool rows_differ(const Index* columns, StagedRow row) {
     const bool compared = row.compared;
@@ -99,11 +100,12 @@ __device__ bool rows_differ(const Index* columns, StagedRow row) {
     return compared && !row.compared;
 }
 
-constexpr int max_quads = 32;  ///< Of columns, in a row that quads_differ compares.
+constexpr int max_quads = 32;  ///< Quads of columns of the longest row for quads_differ.
 
-/// True in the lanes first .. first + rows - 1 of rows that differ from the row before, as all have
-/// `length` columns, a multiple of 4 up to 4 * max_quads, and `columns`, aligned to 16 bytes,
-/// those of lane `first` - 1 on: each of four columns is compared with what is `length` before it.
+/// True in the lanes first .. first + rows - 1 of rows that differ from the previous row, where all
+/// have `length` columns, a multiple of 4 up to 4 * max_quads, and `columns`, aligned to 16 bytes,
+/// begins with those of lane `first` - 1: each quad of columns is compared with that `length`
+/// before it.
 __device__ bool quads_differ(const Index* columns, int first, int rows, int length) {
     const int lane = int(threadIdx.x) % 32;
     const int stride = length / 4;
@@ -130,16 +132,16 @@ __device__ bool quads_differ(const Index* columns, int first, int rows, int leng
     return row >= 0 && row < rows && mine != 0;
 }
 
-/// Copies columns from `from` to `to` to shared memory; returns where the first one is. A warp;
-/// `copies` is waited for by its phase, if there was something to wait for.
+/// Copies columns from `from` to `to` to shared memory; returns the address of the first one.
+/// Called by a warp; `copies` is waited for, if bulk copies were started.
 __device__ const Index* stage_columns(const Index* from, const Index* to, unsigned char* stage,
                                       const CopyBarrier& copies, int& phase) {
     const int lane = int(threadIdx.x) % 32;
     const auto address = reinterpret_cast<unsigned long long>(from);
-    // The same place in a line of 128 bytes on both sides.
+    // At equal offsets in a line of 128 bytes on both sides.
     Index* const staged = reinterpret_cast<Index*>(stage + address % 128);
     const int count = int(to - from);
-    const int head = min(int(-address % 16 / 4), count);  // Not in whole 16 bytes.
+    const int head = min(int(-address % 16 / 4), count);  // Up to a multiple of 16 bytes.
     const int middle = (count - head) / 4 * 4;
     copies.fence_async_copies();
     __syncwarp();  // All lanes have read the previous columns.
@@ -158,7 +160,7 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
 }
 
 /// Marks::periods of a group that starts with row `first`, from its marks 0 .. 63 and 64 .. 127.
-/// Short, since the resources of the thread block are occupied by one warp meanwhile.
+/// Short, since one warp occupies the resources of the thread block meanwhile.
 __device__ int period_of(unsigned long long low, unsigned long long high, unsigned first) {
     const int one = __ffsll(static_cast<long long>(low)) - 1;
     const unsigned long long others = low & (low - 1);
@@ -280,8 +282,8 @@ SupervariableMarks mark_supervariables(const Context& context, const CsrPattern&
     std::uint8_t* const periods = with_periods && pattern.rows >= period_rows
                                       ? reinterpret_cast<std::uint8_t*>(memory + words)
                                       : nullptr;
-    // A warp's rows and the row before fit, if they are not much longer than most; two rows always
-    // do, or are compared in global memory.
+    // A warp's rows and the previous one fit, if they are not much longer than average; two rows
+    // always fit, or are compared in global memory.
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
     const int capacity =
         supports_bulk_copies() ? int(std::clamp(33 * 1.125 * mean, 128.0, 4096.0)) / 32 * 32 : 0;

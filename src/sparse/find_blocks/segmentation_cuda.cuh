@@ -23,10 +23,10 @@ inline constexpr int chunk_items = segment_items * chunk_segments;
 inline constexpr int thread_items = chunk_items / segmentation_threads;  ///< Eight, a byte each.
 inline constexpr int no_entry = 255;                                     ///< Past the last item.
 
-/// From an item along its successors.
+/// Result of following the successors of an item.
 struct Transition {
     std::uint16_t to;              ///< The item reached, counted from the first item of the chunk.
-    std::uint16_t count;           ///< Steps.
+    std::uint16_t count;           ///< Number of steps.
     unsigned squares_and_largest;  ///< 256 times the sum of squares, plus the largest step.
 
     __device__ void append(const Transition& more) {
@@ -60,7 +60,7 @@ struct SegmentationScratch {
     std::uint8_t* exits;
     Transition* transitions;  ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;    ///< [chunk]
-    Index* bases;             ///< [chunk]: starts before it; after the last: all starts.
+    Index* bases;             ///< [chunk]: starts before the chunk; last: all starts.
     int* uniform_step;  ///< Distance of all starts, if known: then all are written already; else 0.
     std::uint64_t* words;  ///< Mailbox of the totals.
 };
@@ -84,7 +84,7 @@ __device__ inline Transition follow_steps(int end, int item, const std::uint8_t*
     return {std::uint16_t(item), std::uint16_t(steps_taken), squares * 256 + largest};
 }
 
-/// The starts 0, step, 2 step, .. inside a chunk, and the totals. One thread block.
+/// Writes the starts 0, step, 2 step, .. inside a chunk, and the totals. One thread block.
 __device__ inline void write_uniform_starts(Index count, int step, Index first, int length,
                                             std::uint64_t* words, Index* starts) {
     if (first == 0 && threadIdx.x == 0) {
@@ -309,7 +309,7 @@ inline SegmentationScratch carve_scratch(Index count, int max_distance, std::uin
             nullptr};
 }
 
-/// Its bytes, a multiple of 256.
+/// Bytes of the scratch, a multiple of 256.
 inline Offset scratch_bytes(Index count, int max_distance) {
     Offset bytes = 0;
     carve_scratch(count, max_distance, nullptr, bytes);

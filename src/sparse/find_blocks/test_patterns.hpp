@@ -6,9 +6,9 @@
 
 namespace tessera::reference {
 
-/// Supervariable blocking as it is defined: rows with equal patterns, one after the other, form a
-/// supervariable; each is cut every `bound` rows; the pieces are joined, first come first served,
-/// while their rows stay within `bound`. Returns the block offsets.
+/// Supervariable blocking by its definition: adjacent rows with equal patterns form a
+/// supervariable; each is cut every `bound` rows; the pieces are merged greedily while their rows
+/// stay within `bound`. Returns the block offsets.
 inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
                                       const Index* column_indices, Index bound, bool agglomerate) {
     const auto equal_patterns = [&](Index i, Index j) {
@@ -23,7 +23,7 @@ inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
         }
     }
     std::vector<Index> offsets{0};
-    Index size = 0;  // Rows of the block that is still open.
+    Index size = 0;  // Number of rows of the open block.
     for (const Index piece : pieces) {
         if (size > 0 && (!agglomerate || size + piece > bound)) {
             offsets.push_back(offsets.back() + size);
@@ -35,8 +35,8 @@ inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
     return offsets;
 }
 
-/// Groups of consecutive blocks of at most `rows` rows together, first come first served; a larger
-/// block is a group of its own. Returns the first block of each group, and the number of blocks.
+/// Groups of consecutive blocks of at most `rows` rows together, merged greedily; a larger block is
+/// a group of its own. Returns the first block of each group, and the number of blocks.
 inline std::vector<Index> group_blocks(const std::vector<Index>& block_offsets, Index rows) {
     const Index count = Index(block_offsets.size()) - 1;
     std::vector<Index> groups{0};

@@ -19,7 +19,7 @@ double scaled(const CsrView<T>& matrix, std::span<const double> scaling, Index i
 template <class T>
 double log_determinant(const CsrView<T>& matrix, std::span<const double> scaling, Index i,
                        Index j) {
-    constexpr double least = 1e-300;  // For singular pairs, which must not outweigh all others.
+    constexpr double least = 1e-300;  // Lower bound: singular pairs must not outweigh all others.
     const double off = scaled(matrix, scaling, i, j);
     const double size =
         std::abs(scaled(matrix, scaling, i, i) * scaled(matrix, scaling, j, j) - off * off);

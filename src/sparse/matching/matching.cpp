@@ -36,7 +36,7 @@ Assignment solve_assignment(const Context& cpu, const CsrView<T>& matrix) {
 
 double clamped_power(double exponent) { return std::exp2(std::clamp(exponent, -1000., 1000.)); }
 
-/// s_i = 1 / max_k |a_ik| s_k over the rows k that are matched, for the others.
+/// Unmatched rows: s_i = 1 / max_k |a_ik| s_k over the matched rows k.
 template <class T>
 void scale_unmatched(const CsrView<T>& matrix, const std::vector<Index>& column_of_row,
                      std::vector<double>& scaling) {

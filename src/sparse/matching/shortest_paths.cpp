@@ -113,7 +113,7 @@ Index ShortestPaths::next_column() {
 
 /// Dijkstra's search over alternating paths from a free row to the nearest free column.
 void ShortestPaths::augment(Index root) {
-    double best = infinite;  // To the nearest free column so far.
+    double best = infinite;  // Distance to the nearest free column so far.
     Index end = -1;
     touched_.clear();
     scanned_.clear();

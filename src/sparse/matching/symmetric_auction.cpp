@@ -10,7 +10,7 @@ namespace tessera::matching {
 
 namespace {
 
-/// Bids of a row; more of them mean an odd cycle.
+/// Bids of a row; more of them indicate an odd cycle.
 constexpr Index max_bids = 32;
 /// Work budget of the auction phase: max average reads per entry.
 constexpr Offset max_scans = 8;
@@ -111,7 +111,7 @@ void SymmetricAuction::choose_initial_duals() {
     choose_in_order(order[1]);
 }
 
-/// Prefetches what the next stage of a bid of this row reads.
+/// Prefetches the data of the next stage of a bid of this row.
 void SymmetricAuction::prefetch(Index i, int stage) const {
     if (stage == 0) {
         __builtin_prefetch(costs_.row_offsets + i);
@@ -189,8 +189,8 @@ Index SymmetricAuction::match(Index i, Index j) {
     return before == j ? -1 : before;
 }
 
-/// A free row is matched with its nearest one, whose dual is lowered until the second nearest is as
-/// near. Returns the row that bids next, -1: none; rows that are given up are added to `left`.
+/// Matches a free row with its nearest row, whose dual is lowered until the second nearest is as
+/// near. Returns the row that bids next, -1: none; abandoned rows are added to `left`.
 Index SymmetricAuction::bid(Index i, std::vector<Index>& left) {
     if (vertices_[i].partner >= 0) return -1;
     budget_ -= costs_.row_offsets[i + 1] - costs_.row_offsets[i];

@@ -39,7 +39,7 @@ void expect_packed(const std::vector<Index>& row_of_slot, Index block, Index row
     }
 }
 
-/// The factor's entries below the diagonal when rows are eliminated in this order.
+/// Number of entries of the factor below the diagonal when rows are eliminated in this order.
 Offset fill_in(const CsrView<double>& matrix, const std::vector<Index>& order) {
     std::vector<Index> position(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) position[order[k]] = Index(k);
@@ -55,7 +55,7 @@ Offset fill_in(const CsrView<double>& matrix, const std::vector<Index>& order) {
         std::ranges::sort(column);
         column.erase(std::unique(column.begin(), column.end()), column.end());
         entries += Offset(column.size());
-        if (column.size() > 1) {  // The first of them takes over the others.
+        if (column.size() > 1) {  // The first one inherits the others.
             auto& parent = below[column.front()];
             parent.insert(parent.end(), column.begin() + 1, column.end());
         }
@@ -106,7 +106,7 @@ TEST(ordering, empty_slots_only_where_no_single_row_is_near) {
     EXPECT_EQ(std::vector<Index>(near.begin(), near.begin() + 12),
               (std::vector<Index>{0, 1, 8, 2, 3, 9, 4, 5, 10, 6, 7, 11}));
     EXPECT_EQ(padding_of(near), 1);
-    // With 64 further pairs in between there is none in the window.
+    // With 64 further pairs in between there is no single row in the window.
     for (Index i = 2; i < 2 + 2 * 66; i += 2) pair_up(i);
     const std::vector<Index> far =
         order_blocks<double>(test::host(), matrix.view(), partner, 3, OrderingMethod::natural);

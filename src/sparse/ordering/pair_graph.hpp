@@ -11,7 +11,7 @@ namespace tessera::ordering {
 /// their first rows; neighbours are ascending and without the vertex itself.
 struct PairGraph {
     std::vector<Index> first_row;
-    std::vector<Index> second_row;  ///< -1: the vertex is a single row.
+    std::vector<Index> second_row;  ///< Second row of the pair; -1: a single row.
     std::vector<Offset> offsets;
     std::vector<Index> neighbours;
 

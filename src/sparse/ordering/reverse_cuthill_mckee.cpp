@@ -29,7 +29,7 @@ class BreadthFirstSearch {
 
     struct Levels {
         Index count;
-        std::size_t last_level;  ///< Where it starts in `order`.
+        std::size_t last_level;  ///< Position in `order` of the last level.
     };
 
     /// Appends the component of `start` to `order`: each vertex is followed by its neighbours that
@@ -57,11 +57,11 @@ class BreadthFirstSearch {
   private:
     struct Vertex {
         Index degree;    ///< -1: excluded.
-        Index seen = 0;  ///< The last search that visited it.
+        Index seen = 0;  ///< Number of the last search that visited it.
     };
 
-    /// Prefetches for the vertices that follow in `order`: three reads, each of which depends on
-    /// the one before. Inlined, as compilers drop calls that only prefetch.
+    /// Prefetches for the vertices that follow in `order`: three dependent reads each. Inlined, as
+    /// compilers drop calls that only prefetch.
     [[gnu::always_inline]] void prefetch(const std::vector<Index>& order, std::size_t at) const {
         constexpr std::size_t step = 8;
         if (at + 3 * step >= order.size()) return;

@@ -100,7 +100,7 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
             const double unknown = std::numeric_limits<double>::quiet_NaN();
             return {unknown, unknown, unknown, j + 1};
         }
-        // The rest is rounding: the space is invariant.
+        // The rest is rounding error: the space is invariant.
         const bool exhausted = beta <= 4 * epsilon * std::sqrt(double(n)) * scale || j + 1 == n;
         off_diagonal.push_back(exhausted ? 0 : beta);
         if (exhausted) break;

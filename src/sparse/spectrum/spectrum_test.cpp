@@ -21,7 +21,7 @@ CsrMatrix<T> diagonal_matrix(const std::vector<double>& eigenvalues) {
     return make_csr(Index(eigenvalues.size()), Index(eigenvalues.size()), pattern, values);
 }
 
-/// H diag(eigenvalues) H with a random reflection H: dense, symmetric in every bit.
+/// H diag(eigenvalues) H with a random reflection H: dense, bitwise symmetric.
 template <class T>
 CsrMatrix<T> dense_matrix(std::mt19937_64& random, const std::vector<double>& eigenvalues) {
     const std::size_t n = eigenvalues.size();
@@ -45,7 +45,7 @@ CsrMatrix<T> dense_matrix(std::mt19937_64& random, const std::vector<double>& ei
     return make_csr(Index(n), Index(n), pattern, values);
 }
 
-/// Eigenvalues in (0, 1], or with a few above.
+/// Eigenvalues in (0, 1], or with a few larger ones.
 std::vector<double> spectrum(std::mt19937_64& random, int kind, std::size_t n) {
     std::uniform_real_distribution<double> uniform(0, 1);
     std::vector<double> values(n);
@@ -140,7 +140,7 @@ TEST(spectrum, upper_bounds_are_below_the_truth_in_two_of_a_hundred_at_most) {
     for (int kind = 0; kind < 10; ++kind) {
         int low = 0;
         for (int k = 0; k < each; ++k) {
-            // Large ones stay diagonal: the process sees the spectrum and the start alone.
+            // Large ones stay diagonal: only the spectrum and the start matter to the process.
             const std::size_t n =
                 k % 2 == 0 ? std::size_t(11 + k) : std::size_t(100) << (k / 2 % 7);
             const auto eigenvalues = spectrum(random, kind, n);
@@ -180,7 +180,7 @@ TEST(spectrum, bounds_tighten_with_the_steps) {
         }
         EXPECT_LE(last, 1.01 * truth);
         EXPECT_LE(lanczos(device, a, 300).upper, 1.001 * truth);
-        // The caller's memory gives the same.
+        // Work memory of the caller gives equal results.
         Buffer<T> work(device, 9000);
         EXPECT_EQ(lanczos(device, a, 10, 1, work.view()).upper, lanczos(device, a, 10).upper);
     });

@@ -24,7 +24,7 @@ static HWY_INLINE void prefetch_ahead(const T* values, const Index* columns, Off
     for (Offset k = 0; k < n; k += Offset(64 / sizeof(Index))) hwy::Prefetch(columns + ahead + k);
 }
 
-/// Sum of values[k] x[columns[k]] over k < n, in an order that n alone fixes.
+/// Sum of values[k] x[columns[k]] over k < n, in an order that depends on n only.
 template <class T>
 static HWY_INLINE T row_product(const T* values, const Index* columns, Offset n, const T* x) {
     prefetch_ahead(values, columns, n);

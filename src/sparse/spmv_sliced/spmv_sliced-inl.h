@@ -18,7 +18,7 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Numbers of T in a cache line: lanes of a slice that are walked together.
+/// Numbers of T in a cache line: lanes of a slice that are processed together.
 template <class T>
 inline constexpr Index line_lanes = Index(64 / sizeof(T));
 
@@ -103,8 +103,8 @@ static HWY_INLINE bool is_consecutive(D d, const Column* columns) {
     }
 }
 
-/// Entry c of each block of x that `columns` name, in to[c], c < B; of a column past `last`, that
-/// of the last one.
+/// to[c], c < B: entry c of each block of x that `columns` name; for a column past `last`, that of
+/// the last one.
 template <int B, class D, class Column, class T = hn::TFromD<D>>
 static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, const T* x,
                                      hn::Vec<D>* to) {
@@ -140,8 +140,8 @@ static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, con
     }
 }
 
-/// The same. Blocks that follow each other are read in one piece, which takes the least time.
-/// Columns past the matrix have zero values; so they may read the last one.
+/// As gather_blocks. Consecutive blocks are read contiguously, which is fastest. Columns past the
+/// matrix have zero values; so they may read the last one.
 template <int B, class D, class Column, class T = hn::TFromD<D>>
 static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const T* x,
                                    hn::Vec<D>* to) {
@@ -187,8 +187,8 @@ static HWY_INLINE Offset first_column(const SlicedPattern& a, Index slice) {
     return a.first_columns == nullptr ? 0 : Offset(a.first_columns[slice]) * a.block;
 }
 
-/// The block rows in a cache line of lanes of a slice, side by side in vectors. Whole: that is all
-/// of the slice, so that steps are known to the compiler.
+/// The block rows in a cache line of lanes of a slice, side by side in vectors. Whole: that is the
+/// whole slice, so that strides are known at compile time.
 template <int B, bool Whole, class Column, class Stored, class T>
 static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
                                      const Stored* all_values, const T* x,
@@ -242,7 +242,7 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
     }
 }
 
-/// One block row by itself, where slices are no whole cache lines of lanes.
+/// One block row, in slices that are no whole cache lines of lanes.
 template <int B, class Stored, class T>
 static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index lane,
                                      const Stored* all_values, const T* x,
@@ -272,7 +272,7 @@ static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void*
         return;
     }
     Index lane = chunk.first;
-    if constexpr (std::is_same_v<Stored, T>) {  // Others only in slices as they are chosen here.
+    if constexpr (std::is_same_v<Stored, T>) {  // Other formats use the chosen slice heights only.
         for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
             multiply_line<B, false, Column>(a, chunk.slice, lane, values, x, epilogue);
         }

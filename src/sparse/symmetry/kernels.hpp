@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// Whether entry k of row i is finite and as large as its mirror image up to rounding; `largest`:
-/// max |a_ij| of the rows.
+/// Whether entry k of row i is finite and equal to its mirror image up to rounding; `largest`: max
+/// |a_ij| per row.
 template <class T>
 TESSERA_HOST_DEVICE bool has_mirror_image(const CsrView<T>& matrix, const T* largest, Index i,
                                           Offset k) {

@@ -9,7 +9,7 @@ namespace tessera {
 
 namespace {
 
-/// What a check says of a matrix in host memory; "accepted" where it throws nothing.
+/// Error message of a check of a matrix in host memory; "accepted" if it does not throw.
 template <class T>
 std::string outcome_of(const CsrMatrix<T>& matrix) {
     const Context device = test::context();
@@ -17,7 +17,7 @@ std::string outcome_of(const CsrMatrix<T>& matrix) {
     return test::message_of([&] { check_symmetry(device, std::as_const(placed).view(), "test"); });
 }
 
-/// Where an entry is stored.
+/// Position of a stored entry.
 template <class T>
 Offset place_of(const CsrView<T>& matrix, Index row, Index column) {
     Offset k = matrix.row_offsets[row];

@@ -16,7 +16,7 @@ __device__ T value_of(const Scalar<T>& scalar) {
     return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
 }
 
-/// Reductions with one result end here: *result = the sum over all thread blocks.
+/// Ends a reduction with one result: *result = the sum over all thread blocks.
 template <class T>
 __device__ void finish_sum(T sum, T* partial, unsigned* counter, T* result) {
     __shared__ T shared[block_threads / 32];
@@ -57,6 +57,8 @@ __global__ void __launch_bounds__(block_threads)
     finish_sums(counters + blockIdx.y, group_partial, vectors, chunks, results + first, shared);
 }
 
+/// Elementwise z = alpha x + beta y + gamma z; four elements per thread; vectors with coefficient 0
+/// are not read.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     axpbypcz_kernel(Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y, Scalar<T> gamma, T* z,
@@ -71,6 +73,7 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
+/// Elementwise linear combination of y and up to eight vectors; four elements per thread.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     combine_kernel(int count, const T* __restrict__ x, const T* __restrict__ coefficients,
@@ -88,6 +91,8 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
+/// Elementwise updates of conjugate gradients fused with r^T r; one thread block per chunk, sums in
+/// the order of dots_kernel.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     axpy_pair_dot_kernel(Scalar<T> alpha, const T* __restrict__ p, const T* __restrict__ q,
@@ -111,7 +116,8 @@ __global__ void __launch_bounds__(block_threads)
     finish_sum(sum, partial, counter, rr);
 }
 
-/// Sums in the order of dots_kernel.
+/// Elementwise product fused with an inner product; one thread block per chunk, sums in the order
+/// of dots_kernel.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     multiply_dot_kernel(const T* __restrict__ d, const T* __restrict__ x, T* __restrict__ y,
@@ -130,7 +136,7 @@ __global__ void __launch_bounds__(block_threads)
     finish_sum(sum, partial, counter, xy);
 }
 
-/// `next` may be any of the vectors.
+/// Elementwise three-term recurrence; four elements per thread. `next` may be any of the vectors.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     recurrence_kernel(RecurrenceStep<T> step, const T* q, const T* x, const T* y, const T* r,
@@ -144,6 +150,7 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
+/// Elementwise y_i = f(i); four elements per thread.
 template <class T, class F>
 __global__ void __launch_bounds__(block_threads) map_kernel(T* y, F f, Offset n) {
     for_elements<4>(n, [&](Offset i) { y[i] = f(i); });

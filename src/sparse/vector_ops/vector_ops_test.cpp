@@ -219,7 +219,7 @@ void check_recurrence_step() {
         {1, T(0.5), T(-2), 1}, {T(0.7), 0, 3, T(0.2)}, {T(-3), T(-0.3), 0, 0}, {T(2), 0, 0, 1}};
     for (const std::size_t n : sizes) {
         for (const RecurrenceStep<T>& step : steps) {
-            // What is not read holds NaN.
+            // Vectors that must not be read hold NaN.
             const auto vector = [&](T coefficient) {
                 return coefficient == T(0) ? std::vector<T>(n, T(NAN))
                                            : test::random_vector<T>(random, n);
@@ -251,7 +251,7 @@ TEST(vector_ops, recurrence_step) {
     check_recurrence_step<float>();
 }
 
-/// What is one pass equals two to the last bit.
+/// One fused pass is bitwise equal to two.
 template <class T>
 void check_multiply_dot() {
     const Context context = test::context();

@@ -8,22 +8,22 @@
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
 /// Per-warp pipeline of bulk copies (TMA) that streams stored blocks into shared memory. A warp
-/// takes every `step`-th chunk: some groups of whole blocks with at most 32 rows each, contiguous
-/// in memory. While it computes on one stage, the others are filled. A lane computes one row of
-/// each group.
+/// processes every `step`-th chunk: some groups of whole blocks with at most 32 rows each,
+/// contiguous in memory. While it computes on one stage, the others are filled. A lane computes one
+/// row of each group.
 namespace tessera::cuda {
 
 /// The row of a lane.
 struct LaneRow {
-    const std::byte* block;  ///< The values of its block.
-    int n;                   ///< Rows of the block; 0 where the lane has none.
+    const std::byte* block;  ///< Values of its block.
+    int n;                   ///< Rows of the block; 0: the lane has no row.
     BlockPrecision format;
     int in_block;  ///< The row in the block.
     int factor;    ///< Offset of the elements of r for its block, in the stage.
-    Index row;     ///< Of the matrix.
+    Index row;     ///< Row of the matrix.
 };
 
-/// Column with which the sum of a row of a transposed block begins, against bank conflicts.
+/// First column of the sum of a row of a transposed block; avoids bank conflicts.
 __device__ __forceinline__ int first_column(int n, int in_block) {
     return n % 2 == 0 ? in_block : 0;
 }
@@ -40,7 +40,7 @@ struct ChunkShape {
     static constexpr int rows = 32 * groups;
     static constexpr int pack_width = 16 / int(sizeof(T));  ///< Elements of r read at once.
     /// With several vectors, blocks of one size and more than pack_width rows have their elements
-    /// of r aligned to pack_width. That takes 42 (T of 8 bytes) or 48 values a group.
+    /// of r aligned to pack_width. That needs 42 (T of 8 bytes) or 48 values per group.
     static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
     static constexpr int padded_from = padded ? pack_width + 1 : 33;
     /// Distance of the vectors in a stage.
@@ -74,7 +74,7 @@ __device__ __forceinline__ void wait_for_value_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// The stages of a warp: each has stored values, elements of r, and a table of rows.
+/// The stages of a warp: each holds stored values, elements of r, and a table of rows.
 template <class Shape>
 class PipelineStages {
   public:
@@ -127,7 +127,7 @@ class GroupChunks : public PipelineStages<Shape> {
     static constexpr int groups = Shape::groups;
 
   public:
-    /// Where formats differ, blocks of an odd number of floats end with an unused one.
+    /// If formats differ, blocks of an odd number of floats end with an unused one.
     static int value_bytes(const StoredBlocks& blocks) {
         const bool mixed = blocks.formats != nullptr;
         const int each = mixed ? int(sizeof(typename Shape::Real)) : bytes_of(blocks.format);
@@ -198,7 +198,7 @@ class GroupChunks : public PipelineStages<Shape> {
   private:
     static constexpr int size_at = 15, format_at = 21, in_block_at = 24;
 
-    /// In lane q the first block of group q.
+    /// Returns the first block of group q in lane q.
     __device__ __forceinline__ Index group_bounds(Index chunk) const {
         return __ldg(blocks_.groups +
                      min(chunk * groups + min(lane_, groups), blocks_.group_count));
@@ -238,12 +238,12 @@ class GroupChunks : public PipelineStages<Shape> {
             make_int2(int(packed), inside ? first_row + lane_ : -1);
     }
 
-    /// In each lane one block of each group.
+    /// One block of each group per lane.
     struct NextChunk {
         Index row[groups];
         Offset start[groups];
         BlockPrecision format[groups];
-        Index end_row;  ///< Of the chunk.
+        Index end_row;  ///< End row of the chunk.
         Offset end;
     };
     const StoredBlocks& blocks_;

@@ -158,16 +158,16 @@ class OneSizeChunks : public PipelineStages<Shape> {
 
     const StoredBlocks& blocks_;
     int n_;
-    Index each_;                ///< Blocks of a chunk.
-    int block_[Shape::groups];  ///< Of a chunk, of this lane.
-    int factors_each_;          ///< Elements of r of a block, with padding.
+    Index each_;                ///< Blocks per chunk.
+    int block_[Shape::groups];  ///< Block of this lane in its chunk, per group.
+    int factors_each_;          ///< Elements of r per block, with padding.
     Index step_, next_, chunks_;
-    // Uniform:
+    // For uniform blocks:
     int block_bytes_;
     Index rows_each_;
     unsigned chunk_bytes_;
     Offset end_;
-    // Otherwise, the block of this lane in the next chunk:
+    // For other blocks, that of this lane in the next chunk:
     Offset start_;
     BlockPrecision format_;
 };

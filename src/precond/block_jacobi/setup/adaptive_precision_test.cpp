@@ -33,7 +33,7 @@ double largest_of(const std::vector<T>& values) {
     return largest;
 }
 
-/// Whether the definition lets a block be kept in `format`, or -1 at a tie.
+/// Whether the definition allows a block to keep `format`; -1 at a tie.
 int fits(BlockPrecision format, double kappa, double largest, double accuracy) {
     const double error = unit_roundoff(format) * kappa;
     if (std::abs(error - accuracy) < 1e-3 * accuracy) return -1;
@@ -47,7 +47,7 @@ std::vector<BlockPrecision> candidates() {
     return {BlockPrecision::f16, BlockPrecision::bf16, BlockPrecision::f32, BlockPrecision::f64};
 }
 
-/// That updates store the working inverses of `count` blocks, of size(b) rows, rounded.
+/// Checks that updates store the working inverses of `count` blocks, of size(b) rows, rounded.
 template <class T, class Size>
 void expect_updates_rounded(Index count, Size&& size) {
     auto random = generator();
@@ -106,7 +106,7 @@ void expect_updates_rounded(Index count, Size&& size) {
 
 }  // namespace
 
-// Each block has the first format that does, by the condition number and the range of its working
+// Each block has the first format that fits, by the condition number and the range of its working
 // inverse, and its values are those of the working inverse, rounded.
 TEST(adaptive_precision, formats_as_defined) {
     for_reals([](auto real) {
@@ -160,7 +160,7 @@ TEST(adaptive_precision, formats_as_defined) {
                 EXPECT_EQ(report.stored_bytes, one_format ? packed_bytes : expected.stored_bytes);
                 EXPECT_EQ(report.rebuilds, 0);
                 EXPECT_FALSE(report.overflow);
-                // All formats are met, and so tested.
+                // All formats occur, and so are tested.
                 if (accuracy == 0.1 && high == 16) {
                     for (const BlockPrecision format : candidates<T>()) {
                         EXPECT_GT(report.formats[std::size_t(format)], 0) << to_string(format);
@@ -208,7 +208,7 @@ TEST(adaptive_precision, update_keeps_formats_until_a_block_no_longer_fits) {
                                                    {.precision = BlockPrecision::adaptive}));
         const auto rebuilt = inverses(device, jacobi);
         for (std::size_t b = 0; b < fresh.size(); ++b) EXPECT_TRUE(same_bits(rebuilt[b], fresh[b]));
-        update(blocks);  // bf16 holds 1 as well.
+        update(blocks);  // bf16 represents 1 as well.
         EXPECT_EQ(jacobi.report().rebuilds, 1);
         EXPECT_EQ(to_host(device, jacobi.details().formats)[100], BlockPrecision::bf16);
         auto singular = blocks;
@@ -290,9 +290,9 @@ TEST(adaptive_precision, one_format_for_all) {
     });
 }
 
-// Where nothing forces new formats, an update writes them without keeping the inverses as computed;
-// behind one with a singular block it does not. Either way what is stored is the working inverse,
-// rounded.
+// If the formats stay, an update writes them directly, without storing the computed inverses; after
+// an update with a singular block it does not. In both cases the stored values are those of the
+// working inverse, rounded.
 TEST(adaptive_precision, updates_round_the_working_inverses) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -326,7 +326,7 @@ TEST(adaptive_precision, report) {
     EXPECT_EQ(report.near_singular, 1);
     EXPECT_EQ(report.first_non_finite_row, 7);
     EXPECT_EQ(report.conditions[0], 1);
-    EXPECT_EQ(report.conditions[1] + report.conditions[2], 1);  // 100, or a little less.
+    EXPECT_EQ(report.conditions[1] + report.conditions[2], 1);  // 100, or slightly less.
     EXPECT_EQ(report.conditions[15], 1);
     EXPECT_EQ(report.stored_bytes, 17 * 8);
     const auto worst = worst_blocks(report);

@@ -169,8 +169,7 @@ TEST(block_jacobi, apply_is_bounded) {
     });
 }
 
-// Of every precision: the inverses as stored, applied as they are and transposed to several
-// vectors.
+// Every precision: the inverses as stored, and transposed, applied to several vectors.
 TEST(block_jacobi, applies_what_is_kept) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -188,7 +187,7 @@ TEST(block_jacobi, applies_what_is_kept) {
             const auto x = inverses(device, jacobi);
             for (const bool transposed : {false, true}) {
                 Buffer<T> device_z(device, Offset(r.size()));
-                fill(device, T(0), device_z.view());  // What lies between vectors is copied, too.
+                fill(device, T(0), device_z.view());  // The gaps between vectors are copied, too.
                 jacobi.apply(device, transposed ? batched::Transpose::yes : batched::Transpose::no,
                              vectors, device_r.view(), Offset(leading), device_z.view(),
                              Offset(leading));
@@ -216,7 +215,8 @@ TEST(block_jacobi, applies_what_is_kept) {
     });
 }
 
-// All but one of one size: the same bits as of each block alone, wherever the smaller one is.
+// All blocks but one have one size: bitwise equal to each block alone, for each position of the
+// smaller one.
 TEST(block_jacobi, applies_with_one_smaller_block) {
     for_reals([](auto real) {
         using T = decltype(real);

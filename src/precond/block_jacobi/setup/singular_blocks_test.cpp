@@ -2,7 +2,7 @@
 
 namespace tessera::test {
 
-// A bad block anywhere in a group is told apart, and its neighbours keep their bits.
+// A bad block anywhere in a group is detected, and the other blocks keep their bits.
 TEST(singular_blocks, singular_blocks_leave_their_neighbours_alone) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -109,7 +109,7 @@ TEST(singular_blocks, policies) {
     });
 }
 
-// Equal rows and columns cancel exactly, whatever the value: the quotient is 1, not nearly 1.
+// Equal rows and columns cancel exactly for all values: the quotient is 1, not nearly 1.
 TEST(singular_blocks, equal_rows_are_singular) {
     for_reals([](auto real) {
         using T = decltype(real);

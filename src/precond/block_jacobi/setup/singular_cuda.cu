@@ -4,7 +4,8 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 
-/// Replacements of the inverses of singular blocks by principal pivot transforms, one warp a block.
+/// Replacements of the inverses of singular blocks by principal pivot transforms, one warp per
+/// block.
 namespace tessera::cuda {
 
 namespace {
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(singular_threads) replace_kernel(ReplaceJob<T>
     if (own < count) job.shift_exponents[own] = -1;
     unsigned singular = __ballot_sync(full_warp, own < count && job.info[min(own, count - 1)] != 0);
     for (; singular != 0; singular &= singular - 1) {
-        __syncwarp();  // The shifts are written, and shared memory is free again.
+        __syncwarp();  // The shifts are written, and shared memory may be reused.
         replace_block(WholeWarp(), job, Index(first + __ffs(int(singular)) - 1),
                       reinterpret_cast<T*>(replace_memory));
     }

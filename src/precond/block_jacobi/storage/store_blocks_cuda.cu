@@ -6,14 +6,14 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/storage/format_steps.hpp"
 
-/// Conversion of inverses to their storage formats, and the setup summary's way to the host.
+/// Conversion of inverses to their storage formats, and transfer of the setup summary to the host.
 namespace tessera::cuda {
 
 namespace {
 
 constexpr int threads = store_threads;
 
-/// Writes the blocks in their formats, a warp a block, and reports whether a value overflows.
+/// Conversion of blocks to their formats, one warp per block; reports whether a value overflows.
 template <class T>
 __global__ void __launch_bounds__(threads)
     store_kernel(PackedBlocks<T> blocks, const T* inverses, StoredBlocks stored, std::byte* bytes,
@@ -44,6 +44,7 @@ struct StoredUnits {
     }
 };
 
+/// Maximum of the units of chunks of `each` blocks; one chunk per thread, one atomic per warp.
 __global__ void __launch_bounds__(threads)
     chunk_units_kernel(Index count, Index each, const Offset* starts, int* most) {
     const Offset first = (Offset(blockIdx.x) * threads + threadIdx.x) * each;
@@ -53,8 +54,8 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x % 32 == 0) atomicMax(most, largest);
 }
 
-/// One thread writes the summary to the mailbox in pinned host memory, which the host sees some
-/// microseconds before the stream is idle, and clears the one in device memory.
+/// Transfer of the summary to the mailbox in pinned host memory, by one thread; the host sees it
+/// some microseconds before the stream is idle. Clears the summary in device memory.
 __global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbox) {
     begin_dependent();
     const SetupSummary totals{__ldcg(&summary->singular), __ldcg(&summary->misfits),
@@ -74,7 +75,7 @@ void format_starts(const Context& context, Index count, const Index* block_offse
     exclusive_scan(context, count, StoredUnits{block_offsets, formats}, starts);
     clear(context, starts + count + 1, sizeof(Offset));
     if (count == 0) return;
-    // In the low word: a chunk has less than 2^31 units.
+    // Only the low word is set: a chunk has less than 2^31 units.
     chunk_units_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
                          stream_of(context)>>>(count, each, starts,
                                                reinterpret_cast<int*>(starts + count + 1));

@@ -24,12 +24,12 @@ __device__ __forceinline__ void load_adjacent(const T* from, T (&to)[count]) {
     }
 }
 
-/// Positions in a list: of the block rows of a column, of the blocks of a row, or of pieces.
+/// Positions in a list: block rows of a column, blocks of a row, or pieces.
 struct ListRange {
     Offset begin = 0, end = 0;
 };
 
-/// The pieces of an item whose list is split.
+/// The range of pieces of an item whose list is split.
 template <class T>
 __device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Offset item) {
     Index before = 0, after = sums.count;
@@ -40,7 +40,7 @@ __device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Off
     return {sums.first_piece[before], sums.first_piece[before + 1]};
 }
 
-/// A block as rectangles of rows x columns values, one a lane.
+/// A block as rectangles of rows x columns values, one per lane.
 template <class T, int k>
 class LaneRectangles {
   public:

@@ -39,8 +39,8 @@ TESSERA_BACKENDS(template <class T>
                                    T* w_out);)
 
 namespace cuda {
-/// The levels first .. last - 1 of the factor by one thread block, with complete pivoting; none may
-/// have a list that is split. Same bits as schur_diagonals, batched::ldlt,
+/// Factors the levels first .. last - 1 by one thread block, with complete pivoting; none may have
+/// a list that is split. Bitwise equal to schur_diagonals, batched::ldlt,
 /// batched::inverse_from_factors and schur_blocks level by level.
 template <class T>
 void factor_levels(const Context& context, const PatternView<T>& a, const LevelFactor<T>& factor,

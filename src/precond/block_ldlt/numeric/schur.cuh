@@ -25,7 +25,7 @@ __device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset it
     __syncwarp();
 }
 
-/// The lanes that share a block, a team: their number, the team's number, and its item.
+/// The lanes that share a block, a team: their number, the team's index, and its item.
 template <class T, int k>
 struct SchurTeam {
     using Tile = BlockTile<T, k>;
@@ -65,7 +65,7 @@ __device__ __forceinline__ void subtract_products(const ProductLists<T>& lists, 
 }
 
 /// Partial sums of -V W^T over pieces of long lists, of the items first .. last - 1; one team of
-/// lanes a piece.
+/// lanes per piece.
 template <int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_pieces_kernel(const __grid_constant__ PatternView<T> a, bool diagonal, Offset first,
@@ -143,9 +143,9 @@ __device__ __forceinline__ void divide_block(Offset block, bool active, int lane
     store_block<k, Tile::lanes>(block, active, lane, staged, v_out);
 }
 
-/// Schur complements of diagonal blocks (to `v_out`, made symmetric), or W and V = W F^-1 of blocks
-/// off the diagonal; one team of lanes a block, accumulated in register tiles or, FP64 with 8 rows
-/// and more, by tensor cores, staged in shared memory.
+/// Schur complements of diagonal blocks (to `v_out`, made symmetric), or W and V = W F^-1 of
+/// off-diagonal blocks; one team of lanes per block, accumulated in register tiles or, FP64 with 8
+/// rows and more, by tensor cores, staged in shared memory.
 template <bool diagonal, int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_kernel(const __grid_constant__ PatternView<T> a, Offset first, Offset last, const T* v,

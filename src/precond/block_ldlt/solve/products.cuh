@@ -8,8 +8,8 @@ namespace tessera::block_ldlt::cuda {
 
 using namespace tessera::cuda;
 
-/// The lanes of a block row, a warp for 8 rows and more. A step takes `width` adjacent values of a
-/// block a lane; a lane has the same rows in all steps, and columns `step_columns` apart.
+/// The lanes of a block row, a warp for 8 rows and more. Each step reads `width` adjacent values of
+/// a block per lane; a lane has equal rows in all steps, and columns `step_columns` apart.
 template <class T, int k>
 struct ProductTeam {
     static constexpr int width = product_width<T>(k);
@@ -26,15 +26,15 @@ struct ProductTeam {
     int row = lane % row_lanes * width;
     int column = lane / row_lanes;
 
-    /// How many vector elements belong to this lane, one for each of its block columns (or rows),
-    /// and the offset of the i-th.
+    /// Number of vector elements of this lane, one for each of its block columns (or rows), and the
+    /// offset of the i-th.
     template <bool by_columns>
     static constexpr int elements = by_columns ? steps : width;
     template <bool by_columns>
     __device__ __forceinline__ int element(int i) const {
         return by_columns ? column + i * step_columns : row + i;
     }
-    /// The lanes with the same elements: this one's number among them, and how many.
+    /// The rank of this lane among the lanes with equal elements, and their number.
     template <bool by_columns>
     __device__ __forceinline__ int rank() const {
         return by_columns ? row / width : column;
@@ -111,11 +111,11 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& team,
     add_lanes<true, Team>(sums);
 }
 
-/// sum_j V_ij x_j over a range of block row i, in the lanes of each row; or, `upper`,
-/// sum_i V_ij^T x_i over a range of block column j, in the lanes of each column, from the last
-/// block to the first, as a transposed solve computes the first rows last. One team of lanes a
-/// range; the team reads 32 list entries at once, prefetches their blocks to L2, and keeps
-/// `in_flight` blocks in registers. All lanes of the warp take chunk.
+/// sum_j V_ij x_j over a range of block row i, in the lanes of each row; or, `upper`, sum_i V_ij^T
+/// x_i over a range of block column j, in the lanes of each column, from the last block to the
+/// first, as a transposed solve computes the first rows last. One team of lanes per range; the team
+/// reads 32 list entries at once, prefetches their blocks to L2, and holds `in_flight` blocks in
+/// registers. All lanes of the warp take part.
 template <bool upper, class Element, int k, class T, int count_of_sums>
 __device__ __forceinline__ void list_sums(const PatternView<T>& a, const ProductTeam<T, k>& team,
                                           ListRange range, const T* v, const T* x,
@@ -123,7 +123,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
     using Team = ProductTeam<T, k>;
     constexpr int factors_per_block = Team::template elements<!upper>;
     constexpr int stride = upper ? 1 : Team::step_columns;
-    const Index* const block_rows = upper ? a.rows : a.columns;  // Where in x.
+    const Index* const block_rows = upper ? a.rows : a.columns;  // Block rows in x.
     for (Offset chunk = range.begin; chunk < range.end; chunk += Team::list_chunk) {
         const int count = int(min(range.end - chunk, Offset(Team::list_chunk)));
         const auto block_at = [&](int e) {
@@ -184,7 +184,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
 }
 
 /// Partial sums of a product over pieces of long rows (columns), of the block rows first .. last -
-/// 1; one team of lanes a piece.
+/// 1; one team of lanes per piece.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_pieces_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* x) {
@@ -207,8 +207,8 @@ __global__ void __launch_bounds__(product_threads)
     }
 }
 
-/// Sparse block product y = b + alpha V x or, `upper`, b + alpha V^T x, in the block rows
-/// first .. last - 1; one team of lanes a block row, entry adds up the partial sums of a long row.
+/// Sparse block product y = b + alpha V x or, `upper`, b + alpha V^T x, in the block rows first ..
+/// last - 1; one team of lanes per block row, which also adds up the partial sums of a long row.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_kernel(PatternView<T> a, Index first, Index last, const T* v, T alpha, const T* x,
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(product_threads)
     }
 }
 
-/// Block diagonal product y = X x; one team of lanes a block row.
+/// Block-diagonal product y = X x; one team of lanes per block row.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)
     diagonal_product_kernel(Index block_rows, const T* inverses, const T* x, T* y) {
@@ -291,7 +291,7 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
     });
 }
 
-/// Block diagonal product y = F x, F = P^T L D L^T P with D tridiagonal; one lane a row, entry
+/// Block-diagonal product y = F x, F = P^T L D L^T P with D tridiagonal; one lane per row, which
 /// reads the elements of the other rows by shuffle.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)

@@ -11,8 +11,8 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// Stable counting sort of the positions 0 .. keys.size() - 1 by key < `end`; `offsets`: where each
-/// key starts.
+/// Stable counting sort of the positions 0 .. keys.size() - 1 by key < `end`; `offsets`: start of
+/// each key.
 template <class Offsets>
 void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>& offsets,
                  std::vector<Index>& positions) {
@@ -41,7 +41,7 @@ void visit_entries(const Grid& grid, const CsrView<T>& matrix, Index i, F&& f) {
 }
 
 /// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j); each block
-/// row i in one thread. One part a thread, as each part has a marker array.
+/// row i in one thread. One part per thread, as each part has a marker array.
 template <class F>
 void visit_updates(const BlockPattern& pattern, int threads, F&& f) {
     const auto row = [&](Offset i) {
@@ -92,7 +92,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         if (blocks <= max_blocks) return;
         throw OutOfMemory("block_ldlt: fill=" + std::to_string(fill) + " needs more than " +
                           std::to_string(max_blocks) + " blocks of " + std::to_string(k) + " x " +
-                          std::to_string(k) + "; take a smaller fill");
+                          std::to_string(k) + "; use a smaller fill");
     };
     GatheredRows blocks{{0}, {}};
     if (fill == 0) {
@@ -108,9 +108,9 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         Index row;
         int level;
     };
-    // The blocks so far by columns, those that can cause fill.
+    // The previous blocks by columns: those that can cause fill.
     std::vector<std::vector<FilledBlock>> below(static_cast<std::size_t>(grid.block_rows));
-    std::vector<int> levels(below.size(), -1);  // By columns of the row under construction.
+    std::vector<int> levels(below.size(), -1);  // Levels by columns of the row under construction.
     std::priority_queue<Index, std::vector<Index>, std::greater<>> waiting;
     const auto add = [&](Index column, int level) {
         int& known = levels[column];
@@ -121,7 +121,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         visit_entries(grid, matrix, i, [&](Index, Index other, Offset) {
             if (other / k < i) add(other / k, 0);
         });
-        // Columns are taken in ascending order and add larger ones only: their levels are final.
+        // Columns are visited in ascending order and add larger ones only: their levels are final.
         while (!waiting.empty()) {
             const Index column = waiting.top();
             waiting.pop();
@@ -154,7 +154,7 @@ BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     std::vector<Index> order;
     sort_by_key(level, levels, pattern.level_offsets, order);
 
-    // Sorts the blocks by new rows, then, stable, by columns.
+    // Sorts the blocks by new rows, then, stably, by columns.
     std::vector<Index> new_number(m), slots, rows, columns, by_columns;
     for (std::size_t i = 0; i < m; ++i) {
         new_number[order[i]] = Index(i);
@@ -204,7 +204,7 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     const Index k = grid.k;
     BlockEntries entries;
     entries.offsets.assign(std::size_t(pattern.blocks() + pattern.block_rows) + 1, 0);
-    // f(item, row slot, column slot, source); all of an item is in one block row.
+    // f(item, row slot, column slot, source); each item is visited within one block row.
     const auto visit_all = [&](auto&& f) {
         parallel_parts(
             threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {

@@ -8,17 +8,17 @@
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// Bodies of for_each_index: one thread an entry, slot or block row of a matrix in its grid.
+// Loop bodies of for_each_index: one thread per entry, slot or block row of a matrix in its grid.
 
 namespace tessera::block_ldlt {
 
 /// Pivots of all diagonal blocks.
 struct PivotSummary {
-    double smallest = std::numeric_limits<double>::infinity();  ///< In magnitude.
-    Offset perturbed = 0;                                       ///< Raised pivots.
+    double smallest = std::numeric_limits<double>::infinity();  ///< Smallest magnitude.
+    Offset perturbed = 0;                                       ///< Number of raised pivots.
 };
 
-/// Sets *fault where the source of an entry is not in its row, or not in its column.
+/// Sets *fault if the source of an entry is not in its row, or not in its column.
 template <class T>
 struct CheckSource {
     static constexpr int work = 4;
@@ -54,8 +54,8 @@ struct LoadValue {
     }
 };
 
-/// x_s = scale_r r_r for the row r of slot s; w_s in padding (a unit row of the padded matrix), or
-/// 0 where w is null.
+/// x_s = scale_r r_r for the row r of slot s; in padding (a unit row of the padded matrix) w_s, or
+/// 0 if w is null.
 template <class T>
 struct Gather {
     static constexpr int work = 1;
@@ -107,7 +107,7 @@ struct RowNorm {
     }
 };
 
-/// max |a_e| over e = first, first + step, ... below `end`; 0 of none, NaN do not count.
+/// max |a_e| over e = first, first + step, ... below `end`; 0 if there are none; NaN is ignored.
 template <class T>
 TESSERA_HOST_DEVICE T largest_entry(const T* a, Offset first, Offset end, Offset step) {
     T largest = T(0);
@@ -131,8 +131,8 @@ struct LargestOfRows {
     }
 };
 
-/// max |a_e|: part i of `parts` takes e = i, i + parts, ... below `count`. Bits of doubles that are
-/// not negative are in the order of the doubles.
+/// max |a_e| over all parts: part i of `parts` has e = i, i + parts, ... below `count`. Nonnegative
+/// doubles are ordered as their bits.
 template <class T>
 struct LargestEntry {
     static constexpr int work = 128;
@@ -146,7 +146,7 @@ struct LargestEntry {
     }
 };
 
-/// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN do not count.
+/// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN is ignored.
 template <class T>
 struct SummarisePivots {
     static constexpr int work = 128;
@@ -165,7 +165,7 @@ struct SummarisePivots {
     }
 };
 
-/// threshold_i = epsilon u_i, u = of_block, or where that is 0 or null, `unit`.
+/// threshold_i = epsilon u_i, u = of_block; `unit` instead where that is 0 or null.
 template <class T>
 struct SetThreshold {
     static constexpr int work = 1;
