@@ -195,7 +195,7 @@ struct GmresConfig {
     /// A restart longer than the system is cut; the triangle is stored full.
     Offset numbers(Offset rows) const {
         const Offset m = std::min<Offset>(restart, rows);
-        return rows * (5 + m) + m * m;
+        return rows * (2 + m) + m * m;
     }
 };
 
