@@ -44,7 +44,8 @@ TESSERA_API void combine(const Context& context, int count, Input<T> x,
                          const std::type_identity_t<T>* coefficients,
                          Scalar<std::type_identity_t<T>> beta, std::span<T> y);
 
-/// x += alpha p, r -= alpha q, *rr = r^T r: the update of conjugate gradients in one pass.
+/// x += alpha p, r -= alpha q, *rr = r^T r: the update of conjugate gradients in one pass. The
+/// vectors must not overlap.
 template <class T>
 TESSERA_API void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha,
                                Input<T> p, Input<T> q, std::span<std::type_identity_t<T>> x,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -18,9 +19,13 @@ inline std::vector<std::string> krylov_solvers() {
     return all;
 }
 
+/// Those above and every other registered solver.
 inline std::vector<std::string> all_solvers() {
     std::vector<std::string> all = krylov_solvers();
-    all.emplace_back("richardson");
+    for (const std::string& name : solver_names()) {
+        const auto is_variant = [&](const std::string& one) { return Spec(one).name() == name; };
+        if (std::ranges::none_of(all, is_variant)) all.push_back(name);
+    }
     return all;
 }
 

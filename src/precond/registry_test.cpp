@@ -45,11 +45,12 @@ std::string message(const std::string& text) {
 }  // namespace
 
 TEST(registry, names) {
-    EXPECT_EQ(preconditioner_names(),
-              (std::vector<std::string>{"none", "jacobi", "block_jacobi", "block_ldlt", "neumann",
-                                        "least_squares", "chebyshev", "chebyshev4",
-                                        "chebyshev4_optimal"}));
     EXPECT_EQ(make("none"), nullptr);
+    for (const std::string& name : preconditioner_names()) {
+        if (name == "none") continue;
+        const std::string described = make(name)->describe();
+        EXPECT_TRUE(described.starts_with(name)) << described << ", not " << name;
+    }
     EXPECT_EQ(make("jacobi")->describe(), "jacobi,singular=stop");
     EXPECT_EQ(make("jacobi:singular=shift")->describe(), "jacobi,singular=shift");
     EXPECT_EQ(make("block_jacobi")->describe(), "block_jacobi:32,singular=stop");

@@ -106,7 +106,7 @@ struct FlexibleConjugateGradients final : ConjugateGradients<T> {
         : ConjugateGradients<T>(system, true) {}
 };
 
-using CgConfig = PlainConfig<ConjugateGradients, 7, false>;
-using FcgConfig = PlainConfig<FlexibleConjugateGradients, 7, false>;
+using CgConfig = PlainConfig<ConjugateGradients, 4, false>;
+using FcgConfig = PlainConfig<FlexibleConjugateGradients, 4, false>;
 
 }  // namespace tessera

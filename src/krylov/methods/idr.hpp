@@ -29,8 +29,8 @@ struct IdrConfig {
     auto method(const System<T>& system) const {
         return std::make_unique<Idr<T>>(system, *this);
     }
-    /// P, G and U have s vectors each; r, v, t, z and the smoothed pair follow.
-    Offset numbers(Offset rows) const { return rows * (8 + 3 * s); }
+    /// P, G and U of s vectors each, r, t, v, M^-1 v and with smoothing three more.
+    Offset numbers(Offset rows) const { return rows * (4 + 3 * s + (smoothing ? 3 : 0)); }
 };
 
 template <class T>

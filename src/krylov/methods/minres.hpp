@@ -158,6 +158,6 @@ class MinimalResiduals final : public Method<T> {
     Buffer<State> state_;
 };
 
-using MinresConfig = PlainConfig<MinimalResiduals, 11, false>;
+using MinresConfig = PlainConfig<MinimalResiduals, 8, false>;
 
 }  // namespace tessera

@@ -158,6 +158,6 @@ class SymmetricQmr final : public Method<T> {
     Buffer<State> state_;
 };
 
-using SqmrConfig = PlainConfig<SymmetricQmr, 9, false>;
+using SqmrConfig = PlainConfig<SymmetricQmr, 6, false>;
 
 }  // namespace tessera
