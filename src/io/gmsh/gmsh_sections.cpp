@@ -97,13 +97,12 @@ class GmshInput {
         return number;
     }
 
-    /// The size_t that gives the number of items, checked as below.
+    /// Reads a count, a size_t, and checks it as below.
     Offset item_count(const char* what, Offset ints, Offset others) {
         return checked(size(concat("the number of ", what).c_str()), what, ints, others);
     }
 
-    /// A number of items, each of `ints` 4-byte and `others` 8-byte numbers, that fits the rest of
-    /// the file.
+    /// The count of items of `ints` 4-byte and `others` 8-byte numbers, if the file has room.
     Offset checked(Offset count, const char* what, Offset ints, Offset others) const {
         // A number in a text needs at least two bytes, a digit and a blank.
         const Offset bytes = binary ? 4 * ints + 8 * others : 2 * (ints + others);
