@@ -62,12 +62,12 @@ TESSERA_API std::vector<std::string> format_names();
 /// Sizes of a matrix in a format.
 struct FormatStatistics {
     Index block = 1;
-    Index slice_height = 0;    ///< 0 for csr.
-    int index_bits = 32;       ///< Bits of the column index of a block.
-    Offset nonzeros = 0;       ///< Entries of the matrix.
-    Offset blocks = 0;         ///< Blocks that hold an entry.
-    Offset stored_blocks = 0;  ///< Blocks with an entry, and pads.
-    Offset bytes = 0;          ///< Bytes of all arrays.
+    Index slice_height = 0;               ///< 0 for csr.
+    int index_bits = 32;                  ///< Bits of the column index of a block.
+    Offset nonzeros = 0;                  ///< Entries of the matrix.
+    Offset blocks = 0;                    ///< Blocks that hold an entry.
+    Offset stored_blocks = 0;             ///< Blocks with an entry, and pads.
+    Offset bytes = 0;                     ///< Bytes of all arrays.
     Offset matrix_bytes_per_product = 0;  ///< Bytes of them that a product reads: no pads.
     /// Stored values (with fill of blocks and pads) over entries of the matrix.
     double padding() const {

@@ -127,7 +127,8 @@ HostFactors<T> factored(const Context& context, const Method& method, const Host
     Buffer<T> values(context, Offset(batch.values.size()));
     auto f = device.view();
     if (!in_place) f.values = values.data();
-    factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(), options);
+    factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(),
+              options);
     HostFactors<T> host;
     host.values = copy_to_host(context, in_place ? device.values : values);
     factors.copy_outputs(context, host);

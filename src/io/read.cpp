@@ -167,7 +167,7 @@ Mesh read_mesh(const Context& cpu, const std::string& path) {
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                  \
+#define TESSERA_INSTANTIATE(T)                                                                   \
     template CsrMatrix<T> read_matrix<T>(const Context&, const std::string&, FileHeader*, bool); \
     template std::vector<T> read_vector<T>(const Context&, const std::string&);
 TESSERA_INSTANTIATE(float)

@@ -21,10 +21,10 @@ class Monitor {
     void print_row(const Progress& progress);
 
     Kind kind_ = Kind::none;
-    double initial_ = -1;    ///< First residual.
+    double initial_ = -1;     ///< First residual.
     double last_drawn_ = -1;  ///< Seconds into the solve.
-    std::size_t width_ = 0;  ///< Characters of the bar on the screen.
-    Offset next_row_ = 0;    ///< Next iteration with a row of the table.
+    std::size_t width_ = 0;   ///< Characters of the bar on the screen.
+    Offset next_row_ = 0;     ///< Next iteration with a row of the table.
     Progress last_;
     bool last_printed_ = true;
 };

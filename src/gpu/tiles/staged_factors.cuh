@@ -93,10 +93,10 @@ class StagedFactors {
     const Team& team_;
     const TeamMemory<T> memory_;
     int n_;
-    T reciprocal_ = T(1);           ///< Reciprocal of the diagonal of llt.
-    bool pair_ = false;             ///< This thread has a row of a 2 x 2 pivot.
-    bool second_ = false;           ///< This thread has the second row of it.
-    T f1_ = T(1), f2_ = T(2);       ///< Its diagonal elements over e21.
+    T reciprocal_ = T(1);              ///< Reciprocal of the diagonal of llt.
+    bool pair_ = false;                ///< This thread has a row of a 2 x 2 pivot.
+    bool second_ = false;              ///< This thread has the second row of it.
+    T f1_ = T(1), f2_ = T(2);          ///< Its diagonal elements over e21.
     CheckedDivisor<T> divisor_{T(1)};  ///< Division by the diagonal, or by e21.
     CheckedDivisor<T> last_{T(1)};     ///< Division by f1 f2 - 1.
 };

@@ -138,7 +138,8 @@ constexpr UnrolledTuning unrolled_tuning(batched::Factorisation kind, batched::P
         return is_double ? UnrolledTuning{4, 2, 3} : UnrolledTuning{2, 6, 3};
     }
     if (is_double) return {8, 2, 4};
-    return pivoting == batched::Pivoting::partial ? UnrolledTuning{4, 4, 4} : UnrolledTuning{2, 4, 3};
+    return pivoting == batched::Pivoting::partial ? UnrolledTuning{4, 4, 4}
+                                                  : UnrolledTuning{2, 4, 3};
 }
 
 inline constexpr int compaction_warps = 2;  ///< Warps of factor_compact_kernel.

@@ -7,7 +7,8 @@ namespace tessera::io {
 namespace {
 
 std::string mesh_file(const std::string& name) {
-    return (std::filesystem::path(__FILE__).parent_path() / "../../../tests/meshes" / name).string();
+    return (std::filesystem::path(__FILE__).parent_path() / "../../../tests/meshes" / name)
+        .string();
 }
 
 /// Files that gmsh made of tests/meshes/NAME.geo.

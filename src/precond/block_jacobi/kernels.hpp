@@ -106,21 +106,22 @@ struct ReplaceJob {
 /// store_blocks writes the blocks to `bytes` in the formats of `stored`; sets `overflow`.
 /// fetch_setup_summary returns the summary since its last call; waits for all work before.
 /// clear writes zeros.
-TESSERA_BACKENDS(
-    template <class T> void setup(const Context& context, const SetupJob<T>& job);
+TESSERA_BACKENDS(template <class T> void setup(const Context& context, const SetupJob<T>& job);
 
-    template <class T> void replace_singular(const Context& context, const ReplaceJob<T>& job);
+                 template <class T>
+                 void replace_singular(const Context& context, const ReplaceJob<T>& job);
 
-    void format_starts(const Context& context, Index count, const Index* block_offsets,
-                       const BlockPrecision* formats, Index each, Offset* starts);
+                 void format_starts(const Context& context, Index count, const Index* block_offsets,
+                                    const BlockPrecision* formats, Index each, Offset* starts);
 
-    template <class T> void store_blocks(const Context& context, const PackedBlocks<T>& blocks,
-                                         const T* inverses, const StoredBlocks& stored,
-                                         std::byte* bytes, SetupSummary* summary);
+                 template <class T>
+                 void store_blocks(const Context& context, const PackedBlocks<T>& blocks,
+                                   const T* inverses, const StoredBlocks& stored, std::byte* bytes,
+                                   SetupSummary* summary);
 
-    SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);
+                 SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);
 
-    void clear(const Context& context, void* memory, Offset bytes);)
+                 void clear(const Context& context, void* memory, Offset bytes);)
 
 namespace cuda {
 /// setup for blocks of at most max_fused_rows rows, of any sizes or, if Exact, all of `largest`
