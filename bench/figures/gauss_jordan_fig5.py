@@ -12,7 +12,7 @@ figure = Figure(__file__, __doc__)
 figure.expected()
 ways = {
     "Tessera": "tessera",
-    "paper, several a warp": "paper_multiple",
+    "paper, several per warp": "paper_multiple",
     "paper, one per warp": "paper_single",
     "getrf + getri": "cublas_getrf_getri",
     "matinv": "cublas_matinv",

@@ -12,7 +12,7 @@ figure = Figure(__file__, __doc__)
 figure.expected()
 ways = {
     "Tessera": "tessera",
-    "paper, several a warp": "paper_multiple",
+    "paper, several per warp": "paper_multiple",
     "paper, one per warp": "paper_single",
     "getrf + getri": "cublas_getrf_getri",
     "matinv": "cublas_matinv",
@@ -30,13 +30,13 @@ for n in sizes:
     print(f"  {n:3}  " + "  ".join(f"{curve[n]:8.0f}" for curve in curves.values()))
 for peak in (8, 16):
     figure.claim(
-        f"several a warp have a peak at n = {peak}",
+        f"several per warp have a peak at n = {peak}",
         several[peak] > several[peak + 1],
         f"{several[peak]:.0f}, then {several[peak + 1]:.0f}",
     )
 slower = [n for n in sizes if n <= 16 and several[n] < one[n]]
 figure.claim(
-    "several a warp are not slower than one for n <= 16", not slower, f"slower at {slower}"
+    "several per warp are not slower than one for n <= 16", not slower, f"slower at {slower}"
 )
 for n in (32, 16, 8):
     figure.claim(
