@@ -5,15 +5,11 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using test::Outcome;
-using test::program;
-using test::Words;
-
 /// Ctrl-C while the program waits for input from a pipe that nobody writes to.
-class cli_interrupt : public test::CommandLineTest {
+class cli_interrupt : public CommandLineTest {
   protected:
     void SetUp() override {
         CommandLineTest::SetUp();
@@ -115,7 +111,7 @@ TEST_F(cli_interrupt, of_writing_leaves_what_was_there_and_nothing_else) {
         EXPECT_EQ(outcome.out, "") << words[0];
         EXPECT_EQ(outcome.err,
                   "tessera: interrupted while writing out.mtx, which was not touched\n");
-        EXPECT_EQ(test::text_of(path("out.mtx")), before) << words[0];
+        EXPECT_EQ(text_of(path("out.mtx")), before) << words[0];
         EXPECT_FALSE(std::filesystem::exists(path("out.mtx.part"))) << words[0];
     }
 }
@@ -129,8 +125,8 @@ TEST_F(cli_interrupt, of_writing_in_place_says_so_and_leaves_a_file_beside_it_al
     ::close(end);
     EXPECT_EQ(outcome.code, 130);
     EXPECT_EQ(outcome.err, "tessera: interrupted while writing out.mtx\n");
-    EXPECT_EQ(test::text_of(other), "of somebody else\n");
+    EXPECT_EQ(text_of(other), "of somebody else\n");
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

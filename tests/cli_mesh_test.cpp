@@ -3,14 +3,8 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
-
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-using test::text_of;
-using test::Words;
 
 /// A bar of 4 x 1 in nx x ny squares, as a Gmsh file: the half with x < 2 is "soft", the other
 /// "stiff"; left, right and bottom are curves, "tip" is the upper corner on the right.
@@ -45,7 +39,7 @@ std::string bar_file(int nx = 8, int ny = 2) {
     return text + "$EndElements\n";
 }
 
-class cli_mesh : public test::CommandLineTest {
+class cli_mesh : public CommandLineTest {
   protected:
     void SetUp() override {
         CommandLineTest::SetUp();
@@ -168,7 +162,7 @@ TEST_F(cli_mesh, fields_are_written) {
     for (const char* name : {"\"displacement\"", "\"stress\"", "\"von_mises\"", "\"region\""}) {
         expect_contains(file, name);
     }
-    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 48u);
+    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")).size(), 48u);
 }
 
 TEST_F(cli_mesh, single_precision_and_tune) {
@@ -278,4 +272,4 @@ TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

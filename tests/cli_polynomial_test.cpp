@@ -1,13 +1,9 @@
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-
-using cli_polynomial = test::CommandLineTest;
+using cli_polynomial = CommandLineTest;
 
 TEST_F(cli_polynomial, tables_tell_of_the_interval) {
     const Outcome outcome = solve({"elasticity2d:12", "--precond", "chebyshev:4,bound=3"});
@@ -26,7 +22,7 @@ TEST_F(cli_polynomial, json_has_the_interval) {
     EXPECT_EQ(json["polynomial"]["recoveries"], 0);
 }
 
-TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_told) {
+TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_reported) {
     const Outcome outcome = solve({"elasticity2d:12", "--precond", "least_squares:5,bound=1.2"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expect_contains(outcome.out, "; its bound was raised ");
@@ -44,4 +40,4 @@ TEST_F(cli_polynomial, matrices_that_are_not_positive_definite_are_rejected) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

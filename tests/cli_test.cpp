@@ -2,17 +2,10 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-using test::program;
-using test::text_of;
-using test::Words;
-
-class cli : public test::CommandLineTest {
+class cli : public CommandLineTest {
   protected:
     /// The command that `info` ends with, without its first word.
     std::string suggested(const std::string& matrix) const {
@@ -72,7 +65,7 @@ TEST_F(cli, help_and_version) {
                                "--vtu"}) {
         expect_contains(help.out, option);
     }
-    for (const std::string& name : problems::names()) {
+    for (const std::string& name : problems::generator_names()) {
         expect_contains(help.out, name + ":");
         expect_contains(run({"info", "--help"}).out, name + ":");
     }
@@ -292,12 +285,11 @@ TEST_F(cli, info_does_not_take_an_empty_row_for_an_indefinite_matrix) {
 }
 
 TEST_F(cli, convert_keeps_every_bit) {
-    const Context host = test::host();
-    const auto original = problems::generate<double>(host, "elasticity2d:5");
+    const auto original = problems::generate<double>(host(), "elasticity2d:5");
     for (const char* name : {"a.mtx", "a.mtx.gz", "a.petsc"}) {
         ASSERT_EQ(run({"convert", "elasticity2d:5", name}).code, 0) << name;
-        io::FileFacts facts;
-        const auto back = io::read_matrix<double>(host, path(name), {}, &facts);
+        io::FileHeader header;
+        const auto back = io::read_matrix<double>(host(), path(name), &header);
         const auto a = original.matrix.view();
         const auto b = back.view();
         ASSERT_EQ(a.nonzeros, b.nonzeros);
@@ -323,4 +315,4 @@ TEST_F(cli, devices_pass_their_test) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

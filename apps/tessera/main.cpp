@@ -45,11 +45,11 @@ std::vector<std::string> option_names(const CLI::App& command) {
 }
 
 /// The sentence for a first word that is not a command, or empty.
-std::string wrong_command(const CLI::App& app, const std::vector<std::string>& words) {
+std::string unknown_command_message(const CLI::App& app, const std::vector<std::string>& words) {
     if (words.size() < 2 || words[1].starts_with("-")) return {};
     const std::vector<std::string> names = command_names(app);
     if (std::find(names.begin(), names.end(), words[1]) != names.end()) return {};
-    const std::vector<std::string> problems = problems::names();
+    const std::vector<std::string> problems = problems::generator_names();
     const std::string problem = words[1].substr(0, words[1].find_first_of(":,"));
     std::error_code error;
     if (std::filesystem::exists(words[1], error) ||
@@ -123,7 +123,7 @@ int fail(ExitCode code, const std::string& message, const std::string& json) {
     return code;
 }
 
-int guarded(const CLI::App& app, const Arguments& arguments) {
+int run_reporting_errors(const CLI::App& app, const Arguments& arguments) {
     const std::string& json =
         arguments.solve.json.empty() ? arguments.tune.solve.json : arguments.solve.json;
     try {
@@ -157,12 +157,13 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     app.option_defaults()->always_capture_default();
     add_commands(app, arguments);
-    if (const std::string message = wrong_command(app, arguments.solve.command_line);
+    if (const std::string message = unknown_command_message(app, arguments.solve.command_line);
         !message.empty()) {
         return fail(exit_usage, message, {});
     }
     // The words after it are for the other program.
-    if (argc > 1 && std::string_view(argv[1]) == "bench") return guarded(app, arguments);
+    if (argc > 1 && std::string_view(argv[1]) == "bench")
+        return run_reporting_errors(app, arguments);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) {
@@ -170,7 +171,7 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return fail(exit_usage, parse_message(app, error), {});
     }
-    return guarded(app, arguments);
+    return run_reporting_errors(app, arguments);
 }
 
 }  // namespace

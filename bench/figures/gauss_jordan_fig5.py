@@ -6,17 +6,10 @@ getri, matinv) and Tessera. Asserted: every rate grows with the number of matric
 the paper beat both ways of cuBLAS at n = 32; at n = 16 several problems per warp are at least twice
 as fast as one; Tessera is not slower than the paper's kernels.
 """
-from measured_results import Figure, common, grows, last
+from measured_results import Figure, common, grows, inversions, last
 
 figure = Figure(__file__, __doc__)
 figure.expected()
-ways = {
-    "Tessera": "tessera",
-    "paper, several per warp": "paper_multiple",
-    "paper, one per warp": "paper_single",
-    "getrf + getri": "cublas_getrf_getri",
-    "matinv": "cublas_matinv",
-}
 panels = []
 for n in (32, 16):
     curves = {
@@ -27,7 +20,7 @@ for n in (32, 16):
             ).items()
             if batch <= 50000
         }
-        for label, way in ways.items()
+        for label, way in inversions.items()
     }
     figure.needs(**curves)
     panels.append((f"{n} x {n}, FP64", curves))

@@ -6,22 +6,15 @@ and are never slower than one problem per warp for n <= 16; one problem per warp
 towards small n (half the n, less than half the rate); from n = 8 on the paper's kernel beats
 cuBLAS; Tessera is nowhere more than 3 % below the paper's kernels.
 """
-from measured_results import Figure, common
+from measured_results import Figure, common, inversions
 
 figure = Figure(__file__, __doc__)
 figure.expected()
-ways = {
-    "Tessera": "tessera",
-    "paper, several per warp": "paper_multiple",
-    "paper, one per warp": "paper_single",
-    "getrf + getri": "cublas_getrf_getri",
-    "matinv": "cublas_matinv",
-}
 curves = {
     label: figure.series(
         "n", op="invert", implementation=way, type="f64", batch=500000, layout="uniform"
     )
-    for label, way in ways.items()
+    for label, way in inversions.items()
 }
 figure.needs(**curves)
 ours, several, one, getri, matinv = curves.values()

@@ -199,3 +199,24 @@ def grows(series):
 
 def common(*series):
     return sorted(set.intersection(*(set(s) for s in series)))
+
+
+# The implementations of the figures of the Gauss-Jordan paper.
+inversions = {
+    "Tessera": "tessera",
+    "paper, several per warp": "paper_multiple",
+    "paper, one per warp": "paper_single",
+    "getrf + getri": "cublas_getrf_getri",
+    "matinv": "cublas_matinv",
+}
+
+
+def condition_curves(rates):
+    """Those of the condition-number paper; rates(op, implementation) is a series."""
+    getri, matinv = rates("invert", "cublas_getrf_getri"), rates("invert", "cublas_matinv")
+    return {
+        "Tessera, inversion": rates("invert", "tessera"),
+        "Tessera, inversion + condition": rates("condition", "fused"),
+        "cuBLAS": {key: max(getri.get(key, 0), rate) for key, rate in matinv.items()},
+        "paper's kernel, inversion": rates("invert", "paper_multiple"),
+    }

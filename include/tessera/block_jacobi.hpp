@@ -39,21 +39,13 @@ struct BlockJacobiOptions {
     double accuracy = 0.1;
 };
 
-/// Results of a block Jacobi setup; the base class lists them as named values, too.
+/// Results of a block Jacobi setup; `statistics` also lists the ten largest condition numbers.
 struct BlockJacobiReport : PreconditionerReport {
     /// Number of blocks stored as f64, f32, bf16, f16.
     std::array<Index, 4> formats{};
     /// conditions[d]: number of blocks with 10^d <= ||B|| ||B^-1|| < 10^(d+1) in the infinity norm
     /// (the last: all above 10^19), without the blocks that are singular as given.
     std::array<Index, 20> conditions{};
-    struct Block {
-        Index block = 0;
-        Index first_row = 0;
-        Index rows = 0;
-        double condition = 0;  ///< Infinity if singular.
-        BlockPrecision format = BlockPrecision::f64;
-    };
-    std::vector<Block> worst;  ///< The ten largest condition numbers, in descending order.
     Offset stored_bytes = 0;   ///< Bytes of the inverses as stored.
     Offset working_bytes = 0;  ///< Bytes of the inverses in the type of the matrix.
     Index near_singular = 0;   ///< Nonsingular blocks with a condition number above 1 / (10 n eps).

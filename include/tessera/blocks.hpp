@@ -43,7 +43,7 @@ BlockPartition find_blocks(const Context& context, const CsrMatrix<T>& matrix, I
 }
 
 /// Blocks of `size` rows (1..64); the last one is smaller when size does not divide rows.
-TESSERA_API BlockPartition uniform_blocks(const Context& context, Index rows, Index size);
+TESSERA_API BlockPartition uniform_partition(const Context& context, Index rows, Index size);
 
 /// Blocks from the caller's offsets (host memory): ascending from 0 to rows, none empty, none above
 /// 64 rows. Throws InvalidArgument that names the first block at fault.

@@ -35,17 +35,6 @@ struct FixedSupport {
     Field displacement = constant({0, 0, 0});          ///< Prescribed values, lengths.
 };
 
-/// A force per area (of length times thickness in two dimensions) on a group's edges or faces.
-struct Traction {
-    std::string group;
-    Field force;
-};
-/// A force on a group as a whole: a uniform traction, or equal forces on its points.
-struct Force {
-    std::string group;
-    Vector total{};
-};
-
 /// -div stress(u) = body_force, u given on the fixed supports, stress . normal given on the
 /// tractions and 0 on the rest of the surface.
 struct Model {
@@ -53,8 +42,11 @@ struct Model {
     Material material;                          ///< Material of regions not in `materials`.
     std::map<std::string, Material> materials;  ///< Materials by names of regions of the mesh.
     std::vector<FixedSupport> fixed_supports;   ///< At a node of two the later one is used.
-    std::vector<Traction> tractions;
-    std::vector<Force> forces;
+    /// Forces per area (of length times thickness in two dimensions) on the edges or faces of the
+    /// groups named.
+    std::vector<std::pair<std::string, Field>> tractions;
+    /// Forces on groups as a whole: uniform tractions, or equal forces on their points.
+    std::vector<std::pair<std::string, Vector>> forces;
     Field body_force;      ///< A force per volume; empty: none.
     double thickness = 1;  ///< In two dimensions, a length.
 };

@@ -68,7 +68,7 @@ struct FormatStatistics {
     Offset blocks = 0;         ///< Blocks that hold an entry.
     Offset stored_blocks = 0;  ///< Blocks with an entry, and pads.
     Offset bytes = 0;          ///< Bytes of all arrays.
-    Offset read_bytes = 0;     ///< Bytes of them that a product reads: no pads.
+    Offset matrix_bytes_per_product = 0;  ///< Bytes of them that a product reads: no pads.
     /// Stored values (with fill of blocks and pads) over entries of the matrix.
     double padding() const {
         return nonzeros > 0 ? double(stored_blocks) * block * block / double(nonzeros) : 1;

@@ -8,15 +8,10 @@
 
 namespace tessera::io {
 
-struct ReadOptions {
-    bool allow_empty_rows = false;  ///< Accept more than max(2^20, 16 x file bytes) rows or
-                                    ///< columns.
-};
-
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
 
-/// The header of a file, and the number of duplicates.
-struct FileFacts {
+/// The header of a matrix file, and the number of duplicates.
+struct FileHeader {
     std::string format;  ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
     std::string field;   ///< "real", "integer", "pattern".
     Symmetry symmetry = Symmetry::general;
@@ -30,10 +25,11 @@ struct FileFacts {
 /// content. Symmetric files are expanded (either triangle may hold an entry), duplicates summed in
 /// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
 /// on the threads. The file must not shrink meanwhile: it is mapped into memory. Throws ParseError
-/// with the first bad line, also for values not finite in T and sizes the file is too short for.
+/// with the first bad line, also for values not finite in T and sizes the file is too short for:
+/// more than max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
-                                     const ReadOptions& options = {}, FileFacts* facts = nullptr);
+                                     FileHeader* header = nullptr, bool allow_empty_rows = false);
 
 /// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector.
 template <class T>

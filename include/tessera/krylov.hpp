@@ -89,26 +89,9 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 /// computed; when only the recursive one met the tolerance, the method restarts from the true one,
 /// and ends as accuracy_lost if such restarts do not help. NaN and breakdown end with a status. x
 /// is never worse than at the last restart, whatever the status.
-///   cg          preconditioned conjugate gradients: A and M symmetric positive definite
-///   fcg         flexible cg with the beta of Polak and Ribiere: M may change a little from one
-///               application to the next
-///   minres      minimal residuals (Paige and Saunders 1975): A symmetric, also indefinite or
-///               singular and consistent, M symmetric positive definite. Minimises the norm of the
-///               residual in M^-1 (without M the 2-norm), which never grows
-///   sqmr        symmetric quasi-minimal residuals (Freund and Nachtigal 1994, without look-ahead):
-///               A and M symmetric, both may be indefinite. May break down where gmres does not
-///   richardson  x += M^-1 (b - A x): with block Jacobi x = D^-1 b + (I - D^-1 A) x
-///   bicgstab    van der Vorst 1992; two products per iteration
-///   gmres[:RESTART]  restarted GMRES (30): classical Gram-Schmidt, twice; Givens rotations
-///   idr[:S][,seed=1][,angle=0.7][,smoothing]  IDR(s), biorthogonal variant (van Gijzen and
-///               Sonneveld, ACM TOMS 38, 2011, Algorithm 913), S = 1..16 (4) shadow vectors, which
-///               are orthonormalised Philox normals of `seed`. angle: of "maintaining the
-///               convergence", 0: off. smoothing: returns the smoothed x, and the angle uses the
-///               smoothed norm, which does not change the steps during a residual spike. After a
-///               residual so large that its rounding errors would hide the target, the residual is
-///               computed anew from x (one more product, two with smoothing) once it is back below
-///               the initial one
-/// Left preconditioning throws InvalidArgument with cg, fcg, minres and sqmr.
+/// docs/guide/options.md has the solvers, what they are for and where they come from; solver_help
+/// lists their options. Throws InvalidArgument for left preconditioning with a solver that does not
+/// support it (cg, fcg, minres, sqmr).
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                   PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
@@ -130,7 +113,7 @@ TESSERA_API std::string solver_help();
 
 struct RefinementOptions {
     /// Solver in single precision; null: cg.
-    std::shared_ptr<const SolverConfig> inner;
+    std::shared_ptr<const SolverConfig> inner = nullptr;
     double inner_rtol = 1e-3;  ///< Relative tolerance of the inner solve of each correction.
 };
 

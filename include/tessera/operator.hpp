@@ -56,9 +56,9 @@ template <class T>
 using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
 
 /// One named value of a report: a text, a number, or nested values (a list, if they have no names).
-struct Fact {
+struct Statistic {
     std::string name;
-    std::variant<std::string, Offset, double, std::vector<Fact>> value;
+    std::variant<std::string, Offset, double, std::vector<Statistic>> value;
 };
 
 /// One block that was singular as given.
@@ -78,11 +78,11 @@ struct PreconditionerReport {
     Offset largest_block = 0;                   ///< and rows of the largest one.
     const BlockPartition* partition = nullptr;  ///< Partition into these blocks; null: none.
     std::vector<SingularBlock> first_singular;  ///< The first ten at most.
-    Index first_non_finite_row = -1;            ///< First row of the matrix with a NaN or infinity;
-                                                ///< -1: none.
-    bool overflow = false;    ///< A finite value is infinite in the precision requested.
-    std::string unusable;     ///< Why a solve must not start; empty: it may.
-    std::vector<Fact> facts;  ///< Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
+    Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
+    bool overflow = false;  ///< A finite value is infinite in the precision requested.
+    std::string unusable;   ///< Why a solve must not start; empty: it may.
+    /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
+    std::vector<Statistic> statistics;
 };
 
 /// An approximate inverse of a matrix, z = M^-1 r.

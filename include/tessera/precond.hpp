@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// A preconditioner and its options, read once from a text: none, jacobi, block_jacobi, block_ldlt
-/// or a polynomial; preconditioner_help lists the options.
+/// A preconditioner and its options, read once from a text; preconditioner_help lists them,
+/// docs/guide/options.md says what each is for.
 class TESSERA_API PreconditionerConfig {
   public:
     virtual ~PreconditionerConfig() = default;

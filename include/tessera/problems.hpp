@@ -40,6 +40,6 @@ template <class T>
 TESSERA_API Problem<T> generate(const Context& cpu, Spec problem);
 
 /// The names that `generate` knows.
-TESSERA_API std::vector<std::string> names();
+TESSERA_API std::vector<std::string> generator_names();
 
 }  // namespace tessera::problems

@@ -78,7 +78,7 @@ void* ContextState::allocate(Offset bytes) {
             if (poison) {
                 std::memset(begin + first, 0xff, std::size_t(last - first));
             } else {
-                for (Offset at = first; at < last; at += 4096) begin[at] = 0;
+                for (Offset offset = first; offset < last; offset += 4096) begin[offset] = 0;
             }
         },
         Offset(1) << 22);

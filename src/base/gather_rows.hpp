@@ -21,9 +21,9 @@ GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     GatheredRows result;
     result.offsets.assign(std::size_t(rows) + 1, 0);
     const Offset parts = std::clamp<Offset>(rows / 1024, 1, threads);
-    std::vector<std::vector<Index>> found(static_cast<std::size_t>(parts));
+    std::vector<std::vector<Index>> lists(static_cast<std::size_t>(parts));
     parallel_parts(threads, rows, parts, [&](Offset part, Offset first, Offset last) {
-        std::vector<Index>& list = found[std::size_t(part)];
+        std::vector<Index>& list = lists[std::size_t(part)];
         for (Offset i = first; i < last; ++i) {
             const Offset before = Offset(list.size());
             gather(i, list);
@@ -35,7 +35,7 @@ GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     std::partial_sum(result.offsets.begin(), result.offsets.end(), result.offsets.begin());
     result.items.resize(std::size_t(result.offsets.back()));
     parallel_parts(threads, rows, parts, [&](Offset part, Offset first, Offset) {
-        std::ranges::copy(found[std::size_t(part)],
+        std::ranges::copy(lists[std::size_t(part)],
                           result.items.begin() + result.offsets[std::size_t(first)]);
     });
     return result;

@@ -1,16 +1,9 @@
-#include "support/test.hpp"
+#include "support/messages.hpp"
 
 namespace tessera {
 namespace {
 
-std::string message_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const InvalidArgument& error) {
-        return error.what();
-    }
-    return "";
-}
+using test::message_of;
 
 TEST(spec, parses_values_flags_and_keys) {
     Spec spec = "random_blocks:1000,8,sizes=1-32,free";

@@ -56,8 +56,8 @@ void expect_runs(const Method& method) {
             const auto expected = factored(where, method, batch, options);
             for (const bool in_place : {false, true}) {
                 if (fewer_run() && in_place != (threshold > T(0))) continue;
-                ThereBatch<T> device(where, batch);
-                ThereFactors<T> factors(where, batch.sizes);
+                DeviceBatch<T> device(where, batch);
+                DeviceFactors<T> factors(where, batch.sizes);
                 Buffer<T> out(where, Offset(batch.values.size()));
                 auto given = device.view();
                 auto permutations = factors.permutations();
@@ -70,7 +70,7 @@ void expect_runs(const Method& method) {
                 factor<T>(where, method, given, f, permutations, {factors.info.data()}, options);
                 HostFactors<T> found;
                 found.values = copy_to_host(where, in_place ? device.values : out);
-                factors.take_permutations(where, found);
+                factors.copy_permutations(where, found);
                 found.info = copy_to_host(where, factors.info);
                 EXPECT_EQ(found.info, expected.info) << method.name() << ", n = " << n;
                 for (Index b = 0; b < count; ++b) {

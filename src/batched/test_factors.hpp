@@ -65,23 +65,16 @@ void factor(const Context& context, const Method& method, const batched::BatchVi
             const batched::BatchView<T>& f, const batched::PermutationsView<Index>& permutations,
             const batched::FactorResults<T>& results = {},
             const batched::FactorOptions<T>& options = {}, const batched::Plan* plan = nullptr) {
-    const auto call = [&](auto&& operation) {
-        operation(context, method.pivoting, a, f, permutations, results, options, plan);
-    };
-    switch (method.factorisation) {
-        case Factorisation::ldu:
-            return call(batched::ldu<T>);
-        case Factorisation::llt:
-            return call(batched::llt<T>);
-        case Factorisation::ldlt:
-            return call(batched::ldlt<T>);
-    }
+    const auto factorise = method.factorisation == Factorisation::ldu   ? batched::ldu<T>
+                           : method.factorisation == Factorisation::llt ? batched::llt<T>
+                                                                        : batched::ldlt<T>;
+    factorise(context, method.pivoting, a, f, permutations, results, options, plan);
 }
 
 /// The permutations and results of `count` matrices in the memory of a Context.
 template <class T>
-struct ThereFactors {
-    ThereFactors(const Context& context, const std::vector<Index>& sizes)
+struct DeviceFactors {
+    DeviceFactors(const Context& context, const std::vector<Index>& sizes)
         : info(context, Offset(sizes.size())),
           perturbed(context, Offset(sizes.size())),
           inertia(context, 3 * Offset(sizes.size())),
@@ -102,14 +95,14 @@ struct ThereFactors {
         return {info.data(),    perturbed.data(),       perturbation.data(), smallest.data(),
                 inertia.data(), log_determinant.data(), sign.data()};
     }
-    void take_permutations(const Context& context, HostFactors<T>& host) const {
+    void copy_permutations(const Context& context, HostFactors<T>& host) const {
         host.starts = starts;
         host.rows = copy_to_host(context, rows);
         host.columns = copy_to_host(context, columns);
     }
     /// For a factorisation with results() requested.
-    void take(const Context& context, HostFactors<T>& host) const {
-        take_permutations(context, host);
+    void copy_outputs(const Context& context, HostFactors<T>& host) const {
+        copy_permutations(context, host);
         host.info = copy_to_host(context, info);
         host.perturbed = copy_to_host(context, perturbed);
         host.inertia = copy_to_host(context, inertia);
@@ -129,15 +122,15 @@ struct ThereFactors {
 template <class T>
 HostFactors<T> factored(const Context& context, const Method& method, const HostBatch<T>& batch,
                         const batched::FactorOptions<T>& options = {}, bool in_place = false) {
-    ThereBatch<T> device(context, batch);
-    ThereFactors<T> factors(context, batch.sizes);
+    DeviceBatch<T> device(context, batch);
+    DeviceFactors<T> factors(context, batch.sizes);
     Buffer<T> values(context, Offset(batch.values.size()));
     auto f = device.view();
     if (!in_place) f.values = values.data();
     factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(), options);
     HostFactors<T> host;
     host.values = copy_to_host(context, in_place ? device.values : values);
-    factors.take(context, host);
+    factors.copy_outputs(context, host);
     return host;
 }
 

@@ -22,4 +22,9 @@ void for_each_index(const Context& context, Offset count, const F& f) {
                      f);
 }
 
+/// Instantiates for_each_index for F<float> and F<double>.
+#define TESSERA_FOR_EACH_REAL(F)                                           \
+    template void for_each_index(const Context&, Offset, const F<float>&); \
+    template void for_each_index(const Context&, Offset, const F<double>&);
+
 }  // namespace tessera::cuda

@@ -16,11 +16,12 @@
 /// pipeline of stages in its shared memory; bulk copies of the next tiles are always in flight.
 namespace tessera::cuda {
 
-/// Bytes that an array of `bytes` occupies in a stage. Copies are faster if source and destination
-/// have equal offsets within a line of 128 bytes.
-constexpr bool is_shifted(int bytes) { return bytes % 128 != 0; }
+/// Whether a tile of `bytes` needs 128 more bytes in a stage: tiles then begin at different offsets
+/// within a line of 128 bytes, and copies are faster if source and destination have equal ones.
+constexpr bool needs_offset_slack(int bytes) { return bytes % 128 != 0; }
+/// Bytes that a tile of `bytes` occupies in a stage.
 constexpr int staged_bytes(int bytes) {
-    return (bytes + 127) / 128 * 128 + (is_shifted(bytes) ? 128 : 0);
+    return (bytes + 127) / 128 * 128 + (needs_offset_slack(bytes) ? 128 : 0);
 }
 
 /// Shape of the pipeline for matrices of N rows with up to `Vectors` vectors of N values each.
@@ -92,7 +93,7 @@ class TileArray {
   public:
     static constexpr int bytes = Matrices * Each * int(sizeof(T));
     static_assert(bytes % 16 == 0, "all tiles are aligned like the first");
-    static constexpr bool shifted = is_shifted(bytes);
+    static constexpr bool shifted = needs_offset_slack(bytes);
 
     /// `values` is aligned to 16 bytes, or null: not read. Tiles begin `offset` bytes into a stage.
     __device__ __forceinline__ TileArray(const T* values, int offset)
@@ -254,13 +255,13 @@ bool fits_pipeline(const batched::BatchView<T>& a) {
 /// launch(std::integral_constant<int, n>()) for 1 <= n <= 32; false where n is not compiled.
 template <class Launch>
 bool with_compiled_size(int n, Launch&& launch) {
-    bool found = false;
+    bool launched = false;
     for_compiled_sizes<1, 32>([&](auto size) {
         if (n != size()) return;
         launch(size);
-        found = true;
+        launched = true;
     });
-    return found;
+    return launched;
 }
 
 /// Launches a kernel made of for_tiles with `vectors` of the `Vectors` vectors per matrix, in as

@@ -82,13 +82,13 @@ StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* 
         const int matrices = matrices_of(n);
         classes.matrices[n] = std::uint8_t(matrices);
         classes.first_block[n] = launch.blocks;
-        Offset here = n == a.size ? a.count : 0;
+        Offset size_count = n == a.size ? a.count : 0;
         if (plan != nullptr) {
             classes.begin[n] = plan->begin(n);
-            here = plan->begin(n + 1) - plan->begin(n);
+            size_count = plan->begin(n + 1) - plan->begin(n);
         }
-        if (n < from || n > to || here == 0) continue;
-        launch.blocks += blocks_for(here, teams * matrices);
+        if (n < from || n > to || size_count == 0) continue;
+        launch.blocks += blocks_for(size_count, teams * matrices);
         launch.team_bytes = std::max(launch.team_bytes, bytes_of(n));
     }
     if (plan != nullptr) classes.begin[batched::largest_size + 1] = plan->count();

@@ -16,8 +16,8 @@ struct InputFile {
     const Context& cpu;  ///< Context whose threads parse.
     std::string_view bytes;
     std::string name;  ///< Name for messages.
-    ReadOptions options = {};
-    FileFacts* facts = nullptr;
+    FileHeader* header = nullptr;
+    bool allow_empty_rows = false;
 };
 
 bool is_matrix_market(std::string_view text);

@@ -153,7 +153,7 @@ std::optional<Status> Driver<T>::status_at_start(const Norms& norms) {
         return Status::non_finite;
     if (norms.true_norm <= target_) return Status::converged;
     if (norms.method_norm == 0) {
-        state_.cause = Cause::singular_preconditioner;
+        state_.cause = BreakdownCause::singular_preconditioner;
         return Status::breakdown;
     }
     if (options_.max_iterations == 0) return Status::max_iterations;
@@ -163,7 +163,7 @@ std::optional<Status> Driver<T>::status_at_start(const Norms& norms) {
 /// Whether the preconditioner, found not to be positive definite, has changed itself.
 template <class T>
 bool Driver<T>::recovered() {
-    if (state_.cause != Cause::indefinite_preconditioner) return false;
+    if (state_.cause != BreakdownCause::indefinite_preconditioner) return false;
     if (!preconditioner_->recover(context_)) return false;
     ++report_.recoveries;
     for (Batch& batch : batches_) batch.captured = false;
@@ -191,8 +191,8 @@ std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Nor
             return Status::max_iterations;
         case Outcome::breakdown: {
             if (recovered()) break;
-            const bool is_final = state_.cause == Cause::indefinite_matrix ||
-                                  state_.cause == Cause::indefinite_preconditioner;
+            const bool is_final = state_.cause == BreakdownCause::indefinite_matrix ||
+                                  state_.cause == BreakdownCause::indefinite_preconditioner;
             if (!gained || is_final) return drifted ? Status::accuracy_lost : Status::breakdown;
             break;
         }
@@ -315,7 +315,7 @@ void Driver<T>::run() {
 
 template <class T>
 SolveReport Driver<T>::make_report(Status status, const Norms& norms) {
-    scaling_.undo(x_);
+    scaling_.unscale(x_);
     context_.synchronize();
     report_.status = status;
     report_.iterations = state_.iterations;

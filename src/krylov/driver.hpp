@@ -20,7 +20,8 @@ SolveReport drive(const Context& context, const Operator<T>& matrix,
                   const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const MethodFactory<T>& factory);
 
-/// A solver without options, as registered; `vectors`: number of stored vectors, b and x included.
+/// A solver without options, as registered. `vectors`: those that the method allocates for a solve
+/// with a preconditioner.
 template <template <class> class Solver, int vectors, bool takes_left>
 struct PlainConfig {
     static constexpr bool left = takes_left;

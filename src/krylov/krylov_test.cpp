@@ -227,7 +227,7 @@ TEST(krylov, allocates_nothing_inside_iterations) {
     }
 }
 
-TEST(krylov, refuses_what_makes_no_sense) {
+TEST(krylov, rejects_what_makes_no_sense) {
     const Context where = context();
     const CsrMatrix<double> matrix = easy<double>(5);
     const std::vector<double> b(5, 1.0);

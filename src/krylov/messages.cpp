@@ -15,31 +15,31 @@ std::string number(double value) {
     return text;
 }
 
-std::string breakdown_message(Cause cause) {
+std::string breakdown_message(BreakdownCause cause) {
     switch (cause) {
-        case Cause::indefinite_matrix:
+        case BreakdownCause::indefinite_matrix:
             return "The matrix is not positive definite; use minres, sqmr, idr, gmres or "
                    "bicgstab.";
-        case Cause::indefinite_preconditioner:
+        case BreakdownCause::indefinite_preconditioner:
             return "The preconditioner is not positive definite; use another one (of a polynomial "
                    "an even degree, or bound=gershgorin; block_ldlt with the option "
                    "positive_definite), or "
                    "sqmr, idr, gmres or bicgstab.";
-        case Cause::shadow_orthogonal:
+        case BreakdownCause::shadow_orthogonal:
             return "The residual became orthogonal to the shadow space; use gmres, or idr with "
                    "another s or seed.";
-        case Cause::no_descent:
+        case BreakdownCause::no_descent:
             return "The stabilising step vanished (the matrix may be singular or close to skew); "
                    "use gmres, or idr with an angle.";
-        case Cause::singular_projection:
+        case BreakdownCause::singular_projection:
             return "The matrix projected on the Krylov space is singular, and so may be the "
                    "matrix; check it for empty rows and for a right-hand side outside its range.";
-        case Cause::symmetric_breakdown:
+        case BreakdownCause::symmetric_breakdown:
             return "p^T A p or r^T M^-1 r vanished, as indefinite matrices and preconditioners "
                    "allow; use gmres, or minres with a positive definite preconditioner.";
-        case Cause::singular_preconditioner:
+        case BreakdownCause::singular_preconditioner:
             return "The preconditioner maps a residual that is not zero to zero; use another one.";
-        case Cause::none:
+        case BreakdownCause::none:
             break;
     }
     return "The method broke down; use another one.";
@@ -54,7 +54,7 @@ const char* to_string(Status status) {
     return names[int(status)];
 }
 
-std::string status_message(const SolveReport& report, Cause cause, double target,
+std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks) {
     const std::string reached = "the relative residual is " +
                                 number(report.true_relative_residual) + ", the target " +

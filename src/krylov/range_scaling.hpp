@@ -52,7 +52,7 @@ class RangeScaling {
         return length;
     }
 
-    void undo(std::span<T> x) const {
+    void unscale(std::span<T> x) const {
         const T back = T(1) / factor_;
         for (int k = 0; k < rounds_; ++k) axpby<T>(context_, back, x, T(0), x);
     }

@@ -12,7 +12,7 @@ namespace tessera {
 enum class Outcome : int { running, converged, max_iterations, stagnated, breakdown, non_finite };
 
 /// Why a recursion broke down; selects the message of the report.
-enum class Cause : int {
+enum class BreakdownCause : int {
     none,
     indefinite_matrix,          ///< p^T A p <= 0.
     indefinite_preconditioner,  ///< r^T M^-1 r <= 0.
@@ -32,7 +32,7 @@ struct Recurrence {
     static constexpr int history_size = 256;
 
     Outcome outcome;
-    Cause cause;
+    BreakdownCause cause;
     int counting;  ///< The current iteration began in state `running`.
     Offset iterations;
     Offset max_iterations;
@@ -55,7 +55,7 @@ struct Recurrence {
         return running();
     }
 
-    TESSERA_HOST_DEVICE void stop(Outcome how, Cause why = Cause::none) {
+    TESSERA_HOST_DEVICE void stop(Outcome how, BreakdownCause why = BreakdownCause::none) {
         if (!running()) return;
         outcome = how;
         cause = why;
@@ -98,7 +98,7 @@ struct Recurrence {
 
 /// Whether a computed inner product is zero up to rounding: |inner| <= u ||x|| ||y||.
 template <class T>
-TESSERA_HOST_DEVICE bool vanishes(T inner, T norm_x, T norm_y) {
+TESSERA_HOST_DEVICE bool is_negligible(T inner, T norm_x, T norm_y) {
     return std::abs(inner) <= std::numeric_limits<T>::epsilon() * norm_x * norm_y;
 }
 

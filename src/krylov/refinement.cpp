@@ -44,7 +44,7 @@ std::string message(const SolveReport& report, const SolveReport& inner, double 
         return "Corrections in single precision no longer reduce the residual: the matrix is too "
                "ill-conditioned for them; use another solver in double precision.";
     }
-    return status_message(report, Cause::none, target, singular_blocks);
+    return status_message(report, BreakdownCause::none, target, singular_blocks);
 }
 
 /// The vectors of iterative refinement.

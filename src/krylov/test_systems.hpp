@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -18,9 +19,13 @@ inline std::vector<std::string> krylov_solvers() {
     return all;
 }
 
+/// Those above and every other registered solver.
 inline std::vector<std::string> all_solvers() {
     std::vector<std::string> all = krylov_solvers();
-    all.emplace_back("richardson");
+    for (const std::string& name : solver_names()) {
+        const auto is_variant = [&](const std::string& one) { return Spec(one).name() == name; };
+        if (std::ranges::none_of(all, is_variant)) all.push_back(name);
+    }
     return all;
 }
 
@@ -182,8 +187,8 @@ template <class T>
 Solved<T> run(const Context& context, const std::string& solver, const CsrMatrix<T>& matrix,
               const std::vector<T>& b, const SolveOptions& options = {},
               const std::vector<T>& start = {}, const std::vector<T>& preconditioner = {}) {
-    const CsrMatrix<T> there = copy_to(context, matrix.view());
-    const CsrOperator<T> a(context, there.view());
+    const CsrMatrix<T> device_matrix = copy_to(context, matrix.view());
+    const CsrOperator<T> a(context, device_matrix.view());
     const Diagonal<T> m(context, preconditioner);
     const Buffer<T> right = copy_to_buffer(context, b);
     Buffer<T> x = copy_to_buffer(context, start.empty() ? std::vector<T>(b.size()) : start);

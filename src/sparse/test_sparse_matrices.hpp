@@ -67,16 +67,6 @@ std::vector<CsrMatrix<T>> format_matrices(std::mt19937_64& random) {
     return all;
 }
 
-template <class T>
-CsrMatrix<T> to_host_csr(const Context& context, const CsrMatrix<T>& matrix) {
-    const CsrView<T> a = matrix.view();
-    CsrMatrix<T> to(host(), a.rows, a.columns, a.nonzeros);
-    copy_to_host(context, a.row_offsets_span(), to.row_offsets().view());
-    copy_to_host(context, a.column_indices_span(), to.column_indices().view());
-    copy_to_host(context, a.values_span(), to.values().view());
-    return to;
-}
-
 /// The pattern and the bits of all values.
 template <class T>
 void expect_same_bits(const CsrView<T>& found, const CsrView<T>& expected,

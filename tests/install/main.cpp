@@ -11,7 +11,7 @@ int main() {
     const auto a = problem.matrix.view();
     const tessera::CsrOperator<double> matrix(context, a);
     const tessera::BlockJacobi<double> jacobi(context, a,
-                                              tessera::uniform_blocks(context, a.rows, 4));
+                                              tessera::uniform_partition(context, a.rows, 4));
     const std::vector<double> b(std::size_t(a.rows), 1.0);
     std::vector<double> x(b.size(), 0.0);
     const auto report = tessera::cg<double>(context, matrix, &jacobi, b, x);

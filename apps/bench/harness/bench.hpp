@@ -32,7 +32,7 @@ Timing measure(const Context& context, const std::function<void()>& work, double
                const std::function<void()>& restore, Offset runs);
 
 /// Bytes per second of one pass over a large array on a GPU; 0 on the CPU.
-double read_rate(const Context& context);
+double measure_read_bandwidth(const Context& context);
 
 /// Adds milliseconds, spread, bytes and fraction_of_copy to a row.
 void add_timing(Json& row, const Context& context, const Timing& timing, double bytes);

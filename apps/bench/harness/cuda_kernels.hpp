@@ -40,16 +40,16 @@ void paper_block_jacobi_setup(const Context& context, PaperExtraction extraction
                               std::span<const Offset> entry_offsets, T* inverses);
 
 /// Resources of a kernel on a multiprocessor.
-struct KernelUse {
+struct KernelResources {
     int registers = 0;    ///< Per thread.
     int local_bytes = 0;  ///< Per thread: spilled registers and arrays that are indexed.
     int threads = 0;      ///< Per thread block.
     int blocks = 0;       ///< Active thread blocks per multiprocessor.
 };
 template <class T>
-KernelUse paper_single_use();
+KernelResources paper_single_use();
 template <class T>
-KernelUse paper_multiple_use(int n);
+KernelResources paper_multiple_use(int n);
 
 /// The workspace in which a matrix of up to 32 rows is factored.
 enum class Workspace : std::uint8_t { registers, shared_memory };
@@ -67,11 +67,11 @@ namespace paper {
 /// batched::ldu and the like for uniform batches of at most 32 rows in the given workspace; false,
 /// without work, if the library uses that workspace.
 template <batched::Pivoting pivoting, class T>
-bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 template <batched::Pivoting pivoting, class T>
-bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 template <batched::Pivoting pivoting, class T>
-bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of);
+bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 
 }  // namespace paper
 

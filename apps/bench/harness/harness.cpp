@@ -64,7 +64,7 @@ Timing measure(const Context& context, const std::function<void()>& work, double
     return {1e3 * median, range / median, 1e3 * samples.front()};
 }
 
-double read_rate([[maybe_unused]] const Context& context) {
+double measure_read_bandwidth([[maybe_unused]] const Context& context) {
 #if TESSERA_WITH_CUDA
     if (context.on_gpu()) {
         const Offset count = Offset(1) << 27;

@@ -13,18 +13,18 @@ namespace tessera::bench {
 namespace {
 
 /// File and document that the handler of SIGALRM writes: it must not allocate.
-struct Pending {
+struct PendingWrite {
     std::string file, temporary, text;
 };
 
-Pending& pending() {
-    static Pending at_alarm;
-    return at_alarm;
+PendingWrite& pending() {
+    static PendingWrite write_at_alarm;
+    return write_at_alarm;
 }
 
 /// The handler is reset before it runs, so that the signal ends the program.
 void save_pending(int signal) {
-    const Pending& now = pending();
+    const PendingWrite& now = pending();
     const int file = open(now.temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     std::size_t done = 0;
     while (file >= 0 && done < now.text.size()) {

@@ -15,8 +15,8 @@ struct Shape {
     std::string layout;        ///< uniform, strided, variable or pointers.
     std::vector<Index> sizes;  ///< Size of every matrix; empty unless they vary.
 
-    bool varies() const { return !sizes.empty(); }
-    Index size(Index b) const { return varies() ? sizes[std::size_t(b)] : n; }
+    bool has_varying_sizes() const { return !sizes.empty(); }
+    Index size(Index b) const { return has_varying_sizes() ? sizes[std::size_t(b)] : n; }
     Offset leading_dimension() const { return layout == "strided" ? n + 1 : n; }
     /// The sum of n_b^power.
     double sum(int power) const;

@@ -67,7 +67,7 @@ BlockPrecision precision_of(const std::string& word) {
 
 template <class T>
 BlockPartition partition_of(const Context& context, const CsrView<T>& a, int bound, bool uniform) {
-    return uniform ? uniform_blocks(context, a.rows, Index(bound))
+    return uniform ? uniform_partition(context, a.rows, Index(bound))
                    : find_blocks(context, a, Index(bound));
 }
 
@@ -246,14 +246,15 @@ Json block_jacobi(const Context& context, const Context& cpu, const std::string&
     static constexpr std::string_view place = "{n}";
     Json result = document(context, "block_jacobi");
     for (const std::string& name : matrices) {
-        const auto at = name.find(place);
-        if (at == std::string::npos) {
+        const auto position = name.find(place);
+        if (position == std::string::npos) {
             add_matrix(result["rows"], context, load(cpu, name, folder), cpu, bench.bounds, bench);
             continue;
         }
         for (const int bound : bench.bounds) {
-            NamedMatrix named = load(
-                cpu, std::string(name).replace(at, place.size(), std::to_string(bound)), folder);
+            NamedMatrix named =
+                load(cpu, std::string(name).replace(position, place.size(), std::to_string(bound)),
+                     folder);
             named.name = name;
             add_matrix(result["rows"], context, named, cpu, {bound}, bench);
         }

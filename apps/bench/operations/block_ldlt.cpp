@@ -61,7 +61,7 @@ void add_report(Json& row, const BlockLdlt<double>& ldlt) {
     row["best_sweep"] = report.best_sweep;
     row["restarts"] = report.restarts;
     row["perturbed"] = report.perturbed;
-    row["pushed"] = report.delayed;
+    row["delayed"] = report.delayed;
     row["estimated_error"] = Json::array();
     for (const double error : report.reconstruction)
         row["estimated_error"].push_back(finite(error));
@@ -153,9 +153,9 @@ class Rows {
         row["limit"] = limit_;
         begin(place, row);
         row = key;
-        const bool found = measure(row);
+        const bool finished = measure(row);
         ResultFile::cancel_time_limit();
-        if (found) {
+        if (finished) {
             rows_[place] = row;
             std::fprintf(stderr, "%s\n", row.dump().c_str());
         } else {
@@ -245,10 +245,10 @@ Json add_configuration(Rows& rows, const Context& context, const LinearSystem& s
 void add_fills(Rows& rows, const Context& context, const LinearSystem& system,
                const std::string& configuration, const BlockLdltBench& bench) {
     const std::string mark = "{fill}";
-    const auto at = configuration.find(mark);
+    const auto position = configuration.find(mark);
     for (int level = 0; level <= bench.max_fill; ++level) {
         std::string with = configuration;
-        with.replace(at, mark.size(), std::to_string(level));
+        with.replace(position, mark.size(), std::to_string(level));
         const Json row = add_configuration(rows, context, system, with, bench);
         const std::string status = row.value("status", "");
         const bool reached =

@@ -45,7 +45,7 @@ std::string with_block(std::string text, Index block) {
 }
 
 /// The largest row sum of absolute values, and the largest number of entries of a row.
-std::pair<double, Offset> row_facts(const CsrView<double>& a) {
+std::pair<double, Offset> row_sum_and_length(const CsrView<double>& a) {
     double largest = 0;
     Offset longest = 0;
     for (Index i = 0; i < a.rows; ++i) {
@@ -79,7 +79,7 @@ class MatrixRows {
           y_(context, host.rows()),
           expected_(context, host.rows()),
           blocks_(format_statistics(context, matrix_.view(), {})),
-          row_(row_facts(named.matrix.view())) {
+          row_(row_sum_and_length(named.matrix.view())) {
         fill_uniform(context, 1, x_.view());
         const CsrView<T> a = matrix_.view();
         multiply(context, a, plan_spmv(context, a), T(1), x(), T(0), expected_.view());
@@ -101,7 +101,7 @@ class MatrixRows {
 #if TESSERA_WITH_CUDA
         for (const SpmvPeer& peer :
              cusparse_products<T>(context_, matrix_.view(), blocks_.block, x_.data(), y_.data())) {
-            spoil();
+            fill_with_nan();
             Json line = header(peer.name);
             add_timing(line, context_, measure(context_, peer.run, bench_.seconds),
                        roofline(sizeof(T), 32));
@@ -112,7 +112,7 @@ class MatrixRows {
 
   private:
     std::span<const T> x() const { return x_.view(); }
-    void spoil() { fill(context_, std::numeric_limits<T>::quiet_NaN(), y_.view()); }
+    void fill_with_nan() { fill(context_, std::numeric_limits<T>::quiet_NaN(), y_.view()); }
 
     /// Bytes of the values, one index per block, x and y, each once.
     double roofline(double value_bytes, int index_bits) const {
@@ -158,19 +158,19 @@ class MatrixRows {
         const CsrView<T> a = matrix_.view();
         const FormatOptions& options = configuration.options;
         const auto product = product_of(configuration);
-        const FormatStatistics facts = format_statistics(context_, a, options);
-        spoil();
+        const FormatStatistics statistics = format_statistics(context_, a, options);
+        fill_with_nan();
         Json line = header(text);
-        line["padding"] = facts.padding();
-        line["index_bits"] = facts.index_bits;
+        line["padding"] = statistics.padding();
+        line["index_bits"] = statistics.index_bits;
         if (options.format == MatrixFormat::csr) {
             line["implementation"] = "csr";
             line["lanes"] = configuration.lanes;
             line["chosen"] = configuration.lanes == plan_spmv(context_, a).lanes_per_row;
         }
         add_timing(line, context_, measure(context_, product, bench_.seconds),
-                   double(facts.read_bytes) + vector_bytes());
-        finish(result, line, options.values, facts.index_bits);
+                   double(statistics.matrix_bytes_per_product) + vector_bytes());
+        finish(result, line, options.values, statistics.index_bits);
     }
 
     /// Times the conversion from CSR, and an update of values; bytes are those of both sides, each
@@ -196,11 +196,11 @@ class MatrixRows {
 
     /// The result is compared with the product of the CSR matrix.
     void finish(Json& result, Json& line, ValueFormat values, int index_bits) {
-        const auto found = copy_to_host(context_, y_);
+        const auto computed = copy_to_host(context_, y_);
         const auto expected = copy_to_host(context_, expected_);
         double error = 0;
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            const double difference = std::abs(double(found[i]) - double(expected[i]));
+        for (std::size_t i = 0; i < computed.size(); ++i) {
+            const double difference = std::abs(double(computed[i]) - double(expected[i]));
             error = difference <= error ? error : difference;  // NaN propagates.
         }
         const double bound =

@@ -6,7 +6,7 @@ namespace tessera::bench {
 
 namespace {
 
-constexpr int warps = paper::threads_a_block / 32;
+constexpr int warps = paper::threads_per_block / 32;
 
 /// Extracts one row of the matrix, read by a warp from its start to the last column of the block;
 /// the entries in its n columns from `first` on go to values[column - first].
@@ -28,15 +28,15 @@ __device__ void sweep_row(const CsrView<T>& matrix, Index row, Index first, int 
 ///   shared_full  one block per warp, which reads its rows; the whole block lies in shared memory;
 ///   shared       as shared_full with one row in shared memory; threads hold columns.
 template <class T, int N, PaperExtraction way>
-__global__ void __launch_bounds__(paper::threads_a_block)
+__global__ void __launch_bounds__(paper::threads_per_block)
     setup_kernel(CsrView<T> matrix, Index count, const Index* block_offsets,
                  const Offset* entry_offsets, T* inverses) {
     constexpr int lanes = way == PaperExtraction::cached ? N : 32;
     constexpr int values = way == PaperExtraction::shared ? N : N * (N + 1);  // Values per block.
-    __shared__ T memory[paper::threads_a_block / lanes][values];
+    __shared__ T memory[paper::threads_per_block / lanes][values];
     T* const shared = memory[threadIdx.x / lanes];
     const int lane = int(threadIdx.x) % lanes;
-    const Offset b = (Offset(blockIdx.x) * paper::threads_a_block + threadIdx.x) / lanes;
+    const Offset b = (Offset(blockIdx.x) * paper::threads_per_block + threadIdx.x) / lanes;
     const Index first = b < count ? block_offsets[b] : 0;
     const int n = b < count ? block_offsets[b + 1] - first : 0;
     T row[N];
@@ -93,8 +93,8 @@ template <PaperExtraction way, int N, class T>
 void launch(const Context& context, const CsrView<T>& matrix, const BlockPartition& blocks,
             std::span<const Offset> entry_offsets, T* inverses) {
     constexpr int each = way == PaperExtraction::cached ? warps * (32 / N) : warps;
-    setup_kernel<T, N, way><<<unsigned((blocks.count + each - 1) / each), paper::threads_a_block, 0,
-                              static_cast<cudaStream_t>(context.stream())>>>(
+    setup_kernel<T, N, way><<<unsigned((blocks.count + each - 1) / each), paper::threads_per_block,
+                              0, static_cast<cudaStream_t>(context.stream())>>>(
         matrix, blocks.count, blocks.block_offsets.data(), entry_offsets.data(), inverses);
     const cudaError_t status = cudaGetLastError();
     if (status != cudaSuccess) throw DeviceError(cudaGetErrorString(status));

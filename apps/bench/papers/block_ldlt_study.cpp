@@ -85,7 +85,7 @@ class BlockRow {
         add_terms(i, lists_.factor.f.data() + i * square);
     }
     /// The largest row sum of magnitudes; sets the row to zero.
-    double take_norm() {
+    double norm_and_clear() {
         const std::size_t k = lists_.k;
         std::vector<double> sums(k, 0);
         for (const std::size_t j : touched_) {
@@ -137,10 +137,10 @@ double reconstruction_error(const CsrView<double>& a, const BlockLdltFactor<doub
 #pragma omp for schedule(static, 1)
         for (std::size_t i = 0; i < errors.size(); ++i) {
             row.add_matrix(i, 1);
-            sizes[i] = row.take_norm();
+            sizes[i] = row.norm_and_clear();
             row.add_factor(i);
             row.add_matrix(i, -1);
-            errors[i] = row.take_norm();
+            errors[i] = row.norm_and_clear();
         }
     }
     double error = 0, size = 0;

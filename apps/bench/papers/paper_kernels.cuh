@@ -4,7 +4,7 @@
 
 namespace tessera::bench::paper {
 
-constexpr int threads_a_block = 128;
+constexpr int threads_per_block = 128;
 
 /// The smallest power of two that is not below n.
 constexpr int lanes_of(int n) {
@@ -62,7 +62,7 @@ __device__ void eliminate(int n, T (&row)[N], int& step, int& chosen) {
 template <class T, int N, int Lanes>
 __device__ void invert(int n, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
     const int lane = int(threadIdx.x) % Lanes;
-    const Offset problem = (Offset(blockIdx.x) * threads_a_block + threadIdx.x) / Lanes;
+    const Offset problem = (Offset(blockIdx.x) * threads_per_block + threadIdx.x) / Lanes;
     const T* const from = in + min(problem, batch - 1) * n * n;
     const bool mine = lane < n;
     T row[N];
@@ -81,14 +81,14 @@ __device__ void invert(int n, Offset batch, const T* __restrict__ in, T* __restr
 
 /// Gauss-Jordan elimination of Fig. 2; several matrices per warp, n is N.
 template <class T, int N>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(threads_per_block)
     multiple(int, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
     invert<T, N, lanes_of(N)>(N, batch, in, out);
 }
 
 /// Gauss-Jordan elimination of Fig. 2; one matrix per warp, padded.
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(threads_per_block)
     single(int n, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
     invert<T, 32, 32>(n, batch, in, out);
 }

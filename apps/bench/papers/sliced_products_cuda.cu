@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(block_threads)
     bcsr_kernel(SlicedPattern a, const T* values, int lanes, const T* x, T* y) {
     const Offset p = (Offset(blockIdx.x) * block_threads + threadIdx.x) / lanes;
     const int lane = int(threadIdx.x) % lanes;
-    const bool here = p < a.block_rows();
-    const Offset start = here ? a.slice_offsets[p] : 0;
-    const Offset end = here ? a.slice_offsets[p + 1] : 0;
+    const bool active = p < a.block_rows();
+    const Offset start = active ? a.slice_offsets[p] : 0;
+    const Offset end = active ? a.slice_offsets[p + 1] : 0;
     T sums[B] = {};
 #pragma unroll 2
     for (Offset j = start * B + lane; j < end * B; j += lanes) {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
         for (int r = 0; r < B; ++r) sums[r] += __shfl_xor_sync(~0u, sums[r], distance);
     }
-    if (here && lane == 0) store(a, p, sums, y);
+    if (active && lane == 0) store(a, p, sums, y);
 }
 
 unsigned blocks_for(Offset threads) {

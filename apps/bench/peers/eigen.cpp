@@ -17,9 +17,9 @@ namespace tessera::bench {
 namespace {
 
 void say_left_out(const char* reason) {
-    static bool said = false;
-    if (!said) std::fprintf(stderr, "tessera-bench: Eigen is left out: %s\n", reason);
-    said = true;
+    static bool reported = false;
+    if (!reported) std::fprintf(stderr, "tessera-bench: Eigen is left out: %s\n", reason);
+    reported = true;
 }
 
 }  // namespace
@@ -28,8 +28,9 @@ void say_left_out(const char* reason) {
 template <class T>
 Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
     const Shape& shape = work.shape();
-    const Index largest =
-        shape.varies() ? *std::max_element(shape.sizes.begin(), shape.sizes.end()) : shape.n;
+    const Index largest = shape.has_varying_sizes()
+                              ? *std::max_element(shape.sizes.begin(), shape.sizes.end())
+                              : shape.n;
     if ((op != "invert" && op != "multiply") || work.context().on_gpu() || largest > 32) return {};
     Implementations<T> implementations;
     const auto add = [&](const char* variant, auto invert, auto multiply) {

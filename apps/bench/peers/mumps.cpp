@@ -14,12 +14,12 @@ namespace tessera::bench {
 
 namespace {
 
-constexpr double most_operations = 2e12;
+constexpr double max_operations = 2e12;
 
 const SharedLibrary& library() {
-    static const SharedLibrary found("MUMPS", {"libdmumps_seq-5.8.so", "libdmumps_seq-5.7.so",
-                                               "libdmumps_seq-5.6.so", "libdmumps_seq-5.5.so"});
-    return found;
+    static const SharedLibrary library("MUMPS", {"libdmumps_seq-5.8.so", "libdmumps_seq-5.7.so",
+                                                 "libdmumps_seq-5.6.so", "libdmumps_seq-5.5.so"});
+    return library;
 }
 
 /// An instance of the sequential library for symmetric indefinite matrices.
@@ -36,7 +36,7 @@ class Mumps {
         }
         data_.sym = 2;
         data_.par = 1;
-        data_.comm_fortran = world;
+        data_.comm_fortran = comm_world;
         run(initialise);
         for (const int unit : {0, 1, 2}) data_.icntl[unit] = -1;
         data_.icntl[3] = 0;    // No messages.
@@ -85,7 +85,7 @@ class Mumps {
     }
 
   private:
-    static constexpr MUMPS_INT world = -987654;
+    static constexpr MUMPS_INT comm_world = -987654;
     DMUMPS_STRUC_C data_{};
     std::vector<MUMPS_INT> rows_, columns_;
     std::vector<double> values_;
@@ -101,7 +101,7 @@ bool add_mumps(Json& row, const HostSystem& system) {
     row["symbolic_seconds"] = analysis;
     row["operations"] = mumps.estimated_operations();
     row["stored_share"] = mumps.factor_entries(true) / square;
-    if (mumps.error() >= 0 && mumps.estimated_operations() > most_operations) {
+    if (mumps.error() >= 0 && mumps.estimated_operations() > max_operations) {
         row["status"] = "not_tried";
         return true;
     }

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "report/text.hpp"
+#include "run/interrupt.hpp"
 
 namespace tessera::cli {
 
@@ -88,6 +89,18 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
     }
     check_files(arguments, Spec(arguments.preconditioner).word("blocks", ""));
     return parsed;
+}
+
+SolveOptions solve_options(const SolveArguments& arguments) {
+    SolveOptions options;
+    options.rtol = arguments.rtol;
+    options.atol = arguments.atol;
+    options.max_iterations = arguments.max_iterations;
+    options.max_seconds = arguments.max_seconds;
+    options.stagnation_window = arguments.stagnation_window;
+    options.left_preconditioning = arguments.side == "left";
+    options.observer = [](const Progress&) { return !interrupted(); };
+    return options;
 }
 
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {

@@ -27,7 +27,8 @@ Histogram histogram(const BlockPartition& blocks) {
     return sizes;
 }
 
-struct BoundFacts {
+/// The diagonal blocks that a bound on their rows leads to.
+struct BoundStatistics {
     Index bound = 0;
     Histogram sizes;
     Offset inverse_bytes = 0;
@@ -37,7 +38,7 @@ struct BoundFacts {
 /// A matrix format for products.
 struct NamedFormat {
     std::string name;
-    FormatStatistics facts;
+    FormatStatistics statistics;
 };
 
 /// The output of `tessera info` for a matrix.
@@ -51,32 +52,32 @@ struct MatrixInfo {
     bool symmetric = false;  ///< Symmetric up to rounding.
     DiagonalStatistics diagonal;
     Histogram natural;
-    std::vector<BoundFacts> agglomerated;
+    std::vector<BoundStatistics> agglomerated;
     std::vector<NamedFormat> formats;
     bool positive_definite = false;  ///< Symmetric with a positive diagonal.
     bool known_singular = false;
     std::string suggestion;
 };
 
-BoundFacts find_bound(const Context& host, const CsrView<double>& matrix, Index bound) {
+BoundStatistics find_bound(const Context& host, const CsrView<double>& matrix, Index bound) {
     BlockPartition blocks = find_blocks(host, matrix, bound);
-    BoundFacts facts{bound, histogram(blocks), blocks.entries * Offset(sizeof(double)), 0};
-    facts.singular = BlockJacobi<double>(host, matrix, std::move(blocks)).singular_blocks();
-    return facts;
+    BoundStatistics result{bound, histogram(blocks), blocks.entries * Offset(sizeof(double)), 0};
+    result.singular = BlockJacobi<double>(host, matrix, std::move(blocks)).singular_blocks();
+    return result;
 }
 
 /// One format of each kind, with the natural block of the matrix and slices for a GPU.
 std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>& matrix) {
-    const auto facts = [&](const std::string& name) {
+    const auto statistics_of = [&](const std::string& name) {
         return format_statistics(host, matrix, parse_format(Spec(name)));
     };
-    const std::string block = std::to_string(facts("sbell,slice=32").block);
+    const std::string block = std::to_string(statistics_of("sbell,slice=32").block);
     std::vector<NamedFormat> formats;
     for (const std::string& name :
          {std::string("csr"), std::string("ell"), std::string("sell:32,sort_window=1"),
           "bell:" + block, "bcsr:" + block, "sbell:" + block + ",slice=32,sort_window=1",
           "sbell:" + block + ",slice=32,sort_window=all"}) {
-        formats.push_back({name, facts(name)});
+        formats.push_back({name, statistics_of(name)});
     }
     return formats;
 }
@@ -166,9 +167,10 @@ std::string formats_table(const std::vector<NamedFormat>& formats) {
     std::string table = format("\n  %-30s %8s %6s %14s %14s\n", "format", "padding", "index",
                                "memory", "product reads");
     for (const NamedFormat& one : formats) {
-        table += format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.facts.padding(),
-                        one.facts.index_bits, format_bytes(double(one.facts.bytes)).c_str(),
-                        format_bytes(double(one.facts.read_bytes)).c_str());
+        table +=
+            format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.statistics.padding(),
+                   one.statistics.index_bits, format_bytes(double(one.statistics.bytes)).c_str(),
+                   format_bytes(double(one.statistics.matrix_bytes_per_product)).c_str());
     }
     return table;
 }
@@ -210,11 +212,12 @@ std::string to_table(const MatrixInfo& info) {
     line("natural blocks", number(block_count(info.natural)) + ": " + histogram_text(info.natural));
     table += format("\n  %-16s %10s %8s %14s %10s\n", "block_jacobi", "blocks", "largest",
                     "inverses", "singular");
-    for (const BoundFacts& facts : info.agglomerated) {
-        table += format("  bound %-10d %10lld %8d %14s %10d\n", facts.bound,
-                        static_cast<long long>(block_count(facts.sizes)),
-                        facts.sizes.empty() ? 0 : facts.sizes.rbegin()->first,
-                        format_bytes(double(facts.inverse_bytes)).c_str(), facts.singular);
+    for (const BoundStatistics& statistics : info.agglomerated) {
+        table +=
+            format("  bound %-10d %10lld %8d %14s %10d\n", statistics.bound,
+                   static_cast<long long>(block_count(statistics.sizes)),
+                   statistics.sizes.empty() ? 0 : statistics.sizes.rbegin()->first,
+                   format_bytes(double(statistics.inverse_bytes)).c_str(), statistics.singular);
     }
     return table + formats_table(info.formats) + "\nTry: " + info.suggestion + "\n";
 }
@@ -227,22 +230,22 @@ JsonObject histogram_json(const Histogram& sizes) {
 
 std::string to_json(const MatrixInfo& info) {
     std::vector<JsonObject> agglomerated;
-    for (const BoundFacts& facts : info.agglomerated) {
+    for (const BoundStatistics& statistics : info.agglomerated) {
         agglomerated.push_back(JsonObject()
-                                   .add("bound", Offset(facts.bound))
-                                   .add("count", block_count(facts.sizes))
-                                   .add("sizes", histogram_json(facts.sizes))
-                                   .add("inverse_bytes", facts.inverse_bytes)
-                                   .add("singular", Offset(facts.singular)));
+                                   .add("bound", Offset(statistics.bound))
+                                   .add("count", block_count(statistics.sizes))
+                                   .add("sizes", histogram_json(statistics.sizes))
+                                   .add("inverse_bytes", statistics.inverse_bytes)
+                                   .add("singular", Offset(statistics.singular)));
     }
     std::vector<JsonObject> formats;
     for (const NamedFormat& one : info.formats) {
         formats.push_back(JsonObject()
                               .add("format", one.name)
-                              .add("padding", one.facts.padding())
-                              .add("index_bits", Offset(one.facts.index_bits))
-                              .add("bytes", one.facts.bytes)
-                              .add("read_bytes", one.facts.read_bytes));
+                              .add("padding", one.statistics.padding())
+                              .add("index_bits", Offset(one.statistics.index_bits))
+                              .add("bytes", one.statistics.bytes)
+                              .add("read_bytes", one.statistics.matrix_bytes_per_product));
     }
     JsonObject json;
     json.add("schema", "tessera-info/1").add("version", version()).add("commit", commit());
@@ -289,9 +292,9 @@ int info(const InfoArguments& arguments) {
         std::filesystem::is_regular_file(arguments.matrix, error)) {
         return mesh_info(arguments);
     }
-    const MatrixInfo found = gather(arguments);
-    if (!arguments.json.empty()) write_text(arguments.json, to_json(found));
-    if (arguments.json != "-") write_text("-", to_table(found));
+    const MatrixInfo info = gather(arguments);
+    if (!arguments.json.empty()) write_text(arguments.json, to_json(info));
+    if (arguments.json != "-") write_text("-", to_table(info));
     return exit_converged;
 }
 

@@ -1,18 +1,18 @@
 #include <cmath>
 #include <functional>
 
-#include "report/facts.hpp"
 #include "report/report.hpp"
+#include "report/statistics.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
-Json value_of(const Fact& fact) {
-    if (const auto* text = std::get_if<std::string>(&fact.value)) return *text;
-    if (const auto* whole = std::get_if<Offset>(&fact.value)) return *whole;
-    if (const auto* real = std::get_if<double>(&fact.value)) return number(*real);
-    return to_json(std::get<std::vector<Fact>>(fact.value));
+Json value_of(const Statistic& statistic) {
+    if (const auto* text = std::get_if<std::string>(&statistic.value)) return *text;
+    if (const auto* whole = std::get_if<Offset>(&statistic.value)) return *whole;
+    if (const auto* real = std::get_if<double>(&statistic.value)) return number(*real);
+    return to_json(std::get<std::vector<Statistic>>(statistic.value));
 }
 
 Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
@@ -30,16 +30,16 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const std::vector<Fact>& facts) {
+Json to_json(const std::vector<Statistic>& statistics) {
     Json named = Json::object(), list = Json::array();
-    for (const Fact& fact : facts) {
-        if (fact.name.empty()) {
-            list.push_back(value_of(fact));
+    for (const Statistic& statistic : statistics) {
+        if (statistic.name.empty()) {
+            list.push_back(value_of(statistic));
         } else {
-            named[fact.name] = value_of(fact);
+            named[statistic.name] = value_of(statistic);
         }
     }
-    return named.empty() && !facts.empty() ? list : named;
+    return named.empty() && !statistics.empty() ? list : named;
 }
 
 std::string to_json(const RunReport& report) {
@@ -85,8 +85,8 @@ std::string to_json(const RunReport& report) {
         {"copy_bytes_per_second",
          report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
-    const Json groups = to_json(report.setup.facts);
-    for (const auto& [group, facts] : groups.items()) json[group].update(facts);
+    const Json groups = to_json(report.setup.statistics);
+    for (const auto& [group, statistics] : groups.items()) json[group].update(statistics);
     if (report.structure.nodes > 0) {
         json["structure"] = {
             {"nodes", report.structure.nodes},

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "report/facts.hpp"
 #include "report/report.hpp"
+#include "report/statistics.hpp"
 #include "report/text.hpp"
 
 namespace tessera::cli {
@@ -114,9 +114,9 @@ std::string stage_text(const Json& ldlt) {
 }
 
 /// For example "degree 6, lower 0.1": for a preconditioner without a line of its own.
-std::string plain_text(const Json& facts) {
+std::string plain_text(const Json& statistics) {
     std::string result;
-    for (const auto& [name, value] : facts.items()) {
+    for (const auto& [name, value] : statistics.items()) {
         result += (result.empty() ? "" : ", ") + name + " " +
                   (value.is_string() ? value.get<std::string>() : value.dump());
     }
@@ -164,19 +164,19 @@ std::string to_table(const RunReport& report) {
                        (report.matrix.format == "csr" ? "" : ", as " + report.matrix.format));
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report));
-    const Json facts = to_json(report.setup.facts);
-    for (const auto& [group, found] : facts.items()) {
+    const Json statistics = to_json(report.setup.statistics);
+    for (const auto& [group, entries] : statistics.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {
-            line("stored blocks", block_precision_text(found));
-            line("conditions", condition_text(found));
+            line("stored blocks", block_precision_text(entries));
+            line("conditions", condition_text(entries));
         } else if (group == "polynomial") {
-            line("polynomial", polynomial_text(found));
+            line("polynomial", polynomial_text(entries));
         } else if (group == "block_ldlt") {
-            line("factor", factor_text(found));
-            line("stage", stage_text(found));
-            line("safeguard", found["outcome"]);
+            line("factor", factor_text(entries));
+            line("stage", stage_text(entries));
+            line("safeguard", entries["outcome"]);
         } else {
-            line(group.c_str(), plain_text(found));
+            line(group.c_str(), plain_text(entries));
         }
     }
     line("device", report.device);

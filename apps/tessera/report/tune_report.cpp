@@ -14,7 +14,7 @@ std::string command(const TuneReport& report, const Trial& trial) {
     const auto add = [&](const char* option, const std::string& value, bool wanted) {
         if (wanted) text += std::string(" ") + option + " " + shell_word(value);
     };
-    for (const auto& [option, value] : given.mesh.typed()) add(option.c_str(), value, true);
+    for (const auto& [option, value] : given.mesh.given_options()) add(option.c_str(), value, true);
     add("--rhs", given.right_hand_side, !given.right_hand_side.empty());
     add("--seed", std::to_string(given.seed), given.seed != usual.seed);
     add("--solver", trial.solver, true);
@@ -126,7 +126,7 @@ std::string to_json(const TuneReport& report) {
             .add("iterations", trial.solve.iterations)
             .add("runs", Offset(trial.totals.size()))
             .add("true_relative_residual", trial.solve.true_relative_residual)
-            .add("verdict", outcome_text(trial));
+            .add("status", outcome_text(trial));
         if (!trial.totals.empty()) row.add("total_seconds", trial.seconds());
         rows.push_back(row);
     }

@@ -52,8 +52,8 @@ void Monitor::show(const Progress& progress) {
     last_printed_ = false;
     if (kind_ == Kind::bar) {
         if (progress.seconds < silent_seconds) return;
-        if (drawn_at_ >= 0 && progress.seconds - drawn_at_ < redraw_seconds) return;
-        drawn_at_ = progress.seconds;
+        if (last_drawn_ >= 0 && progress.seconds - last_drawn_ < redraw_seconds) return;
+        last_drawn_ = progress.seconds;
         draw_bar(progress);
     } else if (progress.iterations >= next_row_) {
         print_row(progress);

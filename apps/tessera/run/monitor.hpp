@@ -22,7 +22,7 @@ class Monitor {
 
     Kind kind_ = Kind::none;
     double initial_ = -1;    ///< First residual.
-    double drawn_at_ = -1;   ///< Seconds into the solve.
+    double last_drawn_ = -1;  ///< Seconds into the solve.
     std::size_t width_ = 0;  ///< Characters of the bar on the screen.
     Offset next_row_ = 0;    ///< Next iteration with a row of the table.
     Progress last_;

@@ -17,7 +17,7 @@ struct RightHandSide {
     /// if there is one, else ones. A seed in the text overrides `seed`. Throws InvalidArgument for
     /// other texts.
     static RightHandSide parse(const std::string& text, std::uint64_t seed);
-    bool knows_solution() const {
+    bool has_known_solution() const {
         return kind == Kind::solution_ones || kind == Kind::solution_random;
     }
 };

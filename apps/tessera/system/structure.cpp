@@ -23,9 +23,9 @@ struct Assignment {
 };
 
 Assignment split(const std::string& text) {
-    const auto at = text.rfind('=');
-    if (at == std::string::npos) return {text, {}};
-    return {text.substr(0, at), text.substr(at + 1)};
+    const auto equals = text.rfind('=');
+    if (equals == std::string::npos) return {text, {}};
+    return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
 double number(const std::string& option, const std::string& given, const std::string& text) {
@@ -162,7 +162,7 @@ std::string group_names(const Mesh& mesh) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> MeshArguments::typed() const {
+std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() const {
     std::vector<std::pair<std::string, std::string>> all;
     const auto add = [&](const char* option, const std::vector<std::string>& texts) {
         for (const std::string& text : texts) all.emplace_back(option, text);
@@ -180,8 +180,8 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::typed() const {
     return all;
 }
 
-std::string MeshArguments::first_given() const {
-    const auto all = typed();
+std::string MeshArguments::first_option_given() const {
+    const auto all = given_options();
     return all.empty() ? (vtu.empty() ? "" : "--vtu") : all.front().first;
 }
 
@@ -282,27 +282,27 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
     const std::vector<double> element_mises = elasticity::von_mises(d, stresses);
     const std::vector<double> node_mises = elasticity::von_mises(d, means);
 
-    RunReport::Structure found;
-    found.nodes = mesh.node_count();
-    found.elements = mesh.element_count();
+    RunReport::Structure extremes;
+    extremes.nodes = mesh.node_count();
+    extremes.elements = mesh.element_count();
     for (std::size_t node = 0; node < displacements.size() / std::size_t(d); ++node) {
         double square = 0;
         for (int i = 0; i < d; ++i) {
             square += displacements[node * d + i] * displacements[node * d + i];
         }
-        found.largest_displacement = std::max(found.largest_displacement, std::sqrt(square));
+        extremes.largest_displacement = std::max(extremes.largest_displacement, std::sqrt(square));
     }
     for (const double stress : element_mises) {
-        found.largest_von_mises = std::max(found.largest_von_mises, stress);
+        extremes.largest_von_mises = std::max(extremes.largest_von_mises, stress);
     }
-    if (vtu.empty()) return found;
+    if (vtu.empty()) return extremes;
     const WritingNote note(vtu);
     io::write_vtu(host, vtu, mesh,
                   {{"displacement", d, displacements},
                    {"stress", tensor, means},
                    {"von_mises", 1, node_mises}},
                   {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
-    return found;
+    return extremes;
 }
 
 }  // namespace tessera::cli

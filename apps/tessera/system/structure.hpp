@@ -21,9 +21,9 @@ struct MeshArguments {
     std::string vtu;                    ///< File for displacements and stresses; empty: none.
 
     /// The first given option with its dashes, or empty.
-    std::string first_given() const;
+    std::string first_option_given() const;
     /// Pairs of option and value, for printing the command again.
-    std::vector<std::pair<std::string, std::string>> typed() const;
+    std::vector<std::pair<std::string, std::string>> given_options() const;
 };
 
 /// The model of a mesh and options, and its linear system without the matrix, which was moved.

@@ -45,7 +45,7 @@ std::string not_found_message(const std::string& text, const std::vector<std::st
 
 /// The matrix in the type of the solve, moved out of `from`.
 template <class T>
-CsrMatrix<T> take(const Context& host, CsrMatrix<double>& from) {
+CsrMatrix<T> release_as(const Context& host, CsrMatrix<double>& from) {
     if constexpr (std::is_same_v<T, double>) {
         return std::exchange(from, CsrMatrix<double>());
     } else {
@@ -72,7 +72,7 @@ System<T> load_structure(const Context& host, const std::string& text,
     structure.system = elasticity::assemble(host, structure.model);
     system.load.assign(structure.system.load.begin(), structure.system.load.end());
     system.known_singular = structure.system.known_singular;
-    system.matrix = take<T>(host, structure.system.matrix);
+    system.matrix = release_as<T>(host, structure.system.matrix);
     system.name = text;
     return system;
 }
@@ -87,20 +87,20 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     if (std::filesystem::is_directory(text, error)) {
         throw InvalidArgument("'" + text + "' is a folder; name a file in it");
     }
-    if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_given().empty()) {
-        throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +
-                              ".msh.gz; '" + text + "' is not a mesh");
+    if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_option_given().empty()) {
+        throw InvalidArgument(mesh->first_option_given() +
+                              " is for meshes, files that end in .msh or " + ".msh.gz; '" + text +
+                              "' is not a mesh");
     }
-    const bool there = std::filesystem::exists(text, error);
-    const InterruptNote note((there ? "reading " : "generating ") + text);
-    if (there) {
+    const bool is_file = std::filesystem::exists(text, error);
+    const InterruptNote note((is_file ? "reading " : "generating ") + text);
+    if (is_file) {
         if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
-        system.matrix =
-            io::read_matrix<T>(host, text, {.allow_empty_rows = allow_empty_rows}, &system.file);
+        system.matrix = io::read_matrix<T>(host, text, &system.file, allow_empty_rows);
         system.name = text;
         return system;
     }
-    const std::vector<std::string> problems = problems::names();
+    const std::vector<std::string> problems = problems::generator_names();
     const std::string name = text.substr(0, std::min(text.find(':'), text.find(',')));
     if (std::find(problems.begin(), problems.end(), name) == problems.end()) {
         throw InvalidArgument(not_found_message(text, problems));

@@ -5,6 +5,16 @@
 /// Vector operations of the library's own preconditioners and solvers; as in vector_ops.hpp.
 namespace tessera {
 
+/// A scalar argument: a number on the host, or one in the memory of a Context, read when work runs.
+template <class T>
+struct Scalar {
+    T value{};
+    const T* pointer = nullptr;
+    Scalar(T number) : value(number) {}             // NOLINT(google-explicit-constructor)
+    Scalar(const T* address) : pointer(address) {}  // NOLINT(google-explicit-constructor)
+    Scalar(T* address) : pointer(address) {}        // NOLINT(google-explicit-constructor)
+};
+
 /// y_i = d_i x_i and *xy = x^T y in one pass, both bitwise equal to multiply_elementwise and dot.
 /// No overlap.
 template <class T>

@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         const T tau = threshold_of(job.options, b, largest);
         const TeamMemory<T> memory = memory_of(lane / Lanes);
         Method::eliminate(team, rows, memory, n, tau);
-        if (team.lane() == 0) memory.raw_pair[0] = tau;  // For the outputs below.
+        if (team.lane() == 0) memory.threshold() = tau;  // For the outputs below.
     }
     __syncwarp();
     const WideTeam team;
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         bool active;
         const Offset b = matrix_of(m, active);
         write_outputs<Method::kind, true>(team, memory_of(m), job, more_than_info, n, b, active,
-                                          memory_of(m).raw_pair[0]);
+                                          memory_of(m).threshold());
     }
 }
 
@@ -173,7 +173,7 @@ bool wants_more_than_info(const FactorResults<T>& results) {
 }
 
 /// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4.
-template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
+template <class Method, class T, int Width, bool shared = prefers_shared_memory<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
     constexpr int rows = shared ? 1 : rows_per_lane<Method>(Width);
     const auto run = [&](auto* kernel) {

@@ -38,7 +38,7 @@ struct UnrolledLdu {
                     largest = better ? size : largest;
                     chosen = better ? row[i] : chosen;
                 }
-                exchange<n>(a, row, k, chosen);
+                swap_in_pivot_row<n>(a, row, k, chosen);
             }
             const FastDivisor<T> divisor(with_threshold(a[k + n * k], tau), in_range);
             a[k + n * k] = divisor.d;
@@ -179,8 +179,8 @@ struct UnrolledLdu {
         return left[0];
     }
     template <int n, class T>
-    static __device__ __forceinline__ void exchange(T (&a)[n * n], int (&row)[n], int k,
-                                                    int chosen) {
+    static __device__ __forceinline__ void swap_in_pivot_row(T (&a)[n * n], int (&row)[n], int k,
+                                                             int chosen) {
         const int given = row[k];
         bool is_chosen[n];
 #pragma unroll
@@ -192,13 +192,13 @@ struct UnrolledLdu {
 #pragma unroll
         for (int j = 0; j < n; ++j) {
             const T own = a[k + n * j];
-            T found = own;
+            T pivot_value = own;
 #pragma unroll
             for (int i = k + 1; i < n; ++i) {
-                found = is_chosen[i] ? a[i + n * j] : found;
+                pivot_value = is_chosen[i] ? a[i + n * j] : pivot_value;
                 a[i + n * j] = is_chosen[i] ? own : a[i + n * j];
             }
-            a[k + n * j] = found;
+            a[k + n * j] = pivot_value;
         }
     }
 };

@@ -105,14 +105,14 @@ struct LaneGroupMatrix {
     }
     __device__ __forceinline__ void stage() {}
     static __device__ __forceinline__ void load(const T* from, int count, T* memory) {
-        for_chunks(count, [&](int chunk, int at) {
-            copy_to_shared<16>(reinterpret_cast<int4*>(memory) + at,
+        for_chunks(count, [&](int chunk, int offset) {
+            copy_to_shared<16>(reinterpret_cast<int4*>(memory) + offset,
                                reinterpret_cast<const int4*>(from) + chunk);
         });
     }
     static __device__ __forceinline__ void store(T* to, int count, const T* memory) {
-        for_chunks(count, [&](int chunk, int at) {
-            reinterpret_cast<int4*>(to)[chunk] = reinterpret_cast<const int4*>(memory)[at];
+        for_chunks(count, [&](int chunk, int offset) {
+            reinterpret_cast<int4*>(to)[chunk] = reinterpret_cast<const int4*>(memory)[offset];
         });
     }
 

@@ -33,12 +33,12 @@ void expect_conditions(const HostBatch<T>& batch, const Outcome<T>& outcome, con
 
 template <class T>
 Outcome<T> conditions(const Context& where, const HostBatch<T>& batch) {
-    ThereBatch<T> there(where, batch);
-    ThereResults<T> results(where, batch.count());
-    batched::condition<T>(where, there.view(), results.view());
+    DeviceBatch<T> device_batch(where, batch);
+    DeviceResults<T> results(where, batch.count());
+    batched::condition<T>(where, device_batch.view(), results.view());
     Outcome<T> outcome;
-    outcome.inverses = copy_to_host(where, there.values);
-    take_results(where, results, outcome);
+    outcome.inverses = copy_to_host(where, device_batch.values);
+    copy_outputs(where, results, outcome);
     return outcome;
 }
 
@@ -117,13 +117,13 @@ TEST(condition, each_result_alone) {
         const HostBatch<T> batch = random_batch<T>(random, 300, 0, 40);
         const Outcome<T> all = conditions(where, batch);
         for (int wanted = 0; wanted < 8; ++wanted) {
-            ThereBatch<T> there(where, batch);
-            ThereResults<T> results(where, batch.count());
+            DeviceBatch<T> device_batch(where, batch);
+            DeviceResults<T> results(where, batch.count());
             auto view = results.view();
             if (!(wanted & 1)) view.info = nullptr;
             if (!(wanted & 2)) view.reciprocal_condition = nullptr;
             if (!(wanted & 4)) view.pivot_growth = nullptr;
-            batched::condition<T>(where, there.view(), view);
+            batched::condition<T>(where, device_batch.view(), view);
             if (wanted & 1) {
                 EXPECT_EQ(copy_to_host(where, results.info), all.info);
             }

@@ -94,9 +94,9 @@ __global__ void __launch_bounds__(32 * sort_warps)
     for (int n = int(threadIdx.x); n < classes; n += 32 * sort_warps) {
         int start = int(tile_starts[Offset(n) * gridDim.x + blockIdx.x]);
         for (int w = 0; w < sort_warps; ++w) {
-            const int here = next[w][n];
+            const int size_count = next[w][n];
             next[w][n] = start;
-            start += here;
+            start += size_count;
         }
     }
     __syncthreads();

@@ -123,12 +123,12 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
     // The largest magnitude of the pivot column, with its row in the last five bits. The search is
     // at the end of a step: at the beginning the compiler would copy all registers in each step.
     const auto find_pivot = [&] {
-        unsigned found = 0;
+        unsigned largest = 0;
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
-            found = max(found, (high_word(a[i][0]) & candidates[i]) | unsigned(Lanes * i));
+            largest = max(largest, (high_word(a[i][0]) & candidates[i]) | unsigned(Lanes * i));
         }
-        return lanes_max<Lanes>(found | unsigned(lane));
+        return lanes_max<Lanes>(largest | unsigned(lane));
     };
     unsigned key = find_pivot();
 #pragma unroll 1

@@ -84,17 +84,17 @@ class WarpLdlt {
 #pragma unroll
         for (int bits = k; bits < lanes; bits *= 2) rows |= rows >> bits;
         const int r = __ffs(int(rows)) - 1;
-        unsigned found = 0;  // Bit k g + e: column g columns + e.
+        unsigned matches = 0;  // Bit k g + e: column g columns + e.
 #pragma unroll
         for (int g = 0; g < lanes / k; ++g) {
 #pragma unroll
             for (int e = 0; e < columns; ++e) {
-                found |= (votes[e] >> (k * g + r) & 1) << (k * g + e);
+                matches |= (votes[e] >> (k * g + r) & 1) << (k * g + e);
             }
         }
-        found &= ~(1u << (r / columns * k + r % columns));
-        if (found == 0) return pivot;
-        const int bit = __ffs(int(found)) - 1;
+        matches &= ~(1u << (r / columns * k + r % columns));
+        if (matches == 0) return pivot;
+        const int bit = __ffs(int(matches)) - 1;
         const int c = bit / k * columns + bit % k;
         return {r < c ? r : c, r < c ? c : r};
     }
@@ -140,7 +140,7 @@ class WarpLdlt {
         if (team_.lane() == p) {
             memory.rows[s] = p;
             memory.raw[s] = e11;
-            memory.raw_pair[s] = T(0);
+            memory.raw_e21[s] = T(0);
         }
         subtract(l, mine, part, p);
     }
@@ -168,9 +168,9 @@ class WarpLdlt {
             memory.rows[s] = p;
             memory.rows[s + 1] = q;
             memory.raw[s] = e.e11;
-            memory.raw_pair[s] = e.e21;
+            memory.raw_e21[s] = e.e21;
             memory.raw[s + 1] = e.e22;
-            memory.raw_pair[s + 1] = T(0);
+            memory.raw_e21[s + 1] = T(0);
         }
         subtract(l, mine, part_p, p);
         subtract(second_l, second_mine, part_q, q);

@@ -104,8 +104,8 @@ struct Ldu {
                 pivot_size = team.max_magnitude(pivot_size);
 #pragma unroll
                 for (int i = Rows - 1; i >= 0; --i) {
-                    const int found = team.first(rows.live[i] && size[i] == pivot_size);
-                    if (found < Lanes) r = found + Lanes * i;
+                    const int matching_lane = team.first(rows.live[i] && size[i] == pivot_size);
+                    if (matching_lane < Lanes) r = matching_lane + Lanes * i;
                 }
             }
             const auto pivot_entry = [&](int j) {

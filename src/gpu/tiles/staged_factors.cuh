@@ -37,11 +37,11 @@ class StagedFactors {
                 f2_ = memory.at(first + 1, first + 1);
             }
         }
-        quotients_ = Quotients<T>(divisor);
+        divisor_ = CheckedDivisor<T>(divisor);
         if constexpr (kind == Factorisation::ldlt) {
-            f1_ = quotients_.of(f1_);
-            f2_ = quotients_.of(f2_);
-            last_ = Quotients<T>(f1_ * f2_ - T(1));
+            f1_ = divisor_.quotient(f1_);
+            f2_ = divisor_.quotient(f2_);
+            last_ = CheckedDivisor<T>(f1_ * f2_ - T(1));
         }
     }
 
@@ -79,15 +79,15 @@ class StagedFactors {
     }
     /// Element s of D^-1 y.
     __device__ __forceinline__ T divide_by_d(T y) const {
-        if constexpr (kind != Factorisation::ldlt) return quotients_.of(y);
+        if constexpr (kind != Factorisation::ldlt) return divisor_.quotient(y);
         const int s = team_.lane();
         team_.sync();
         memory_.stage[s] = y;
         team_.sync();
-        if (!pair_) return quotients_.of(y);
-        const T y1 = quotients_.of(memory_.stage[second_ ? s - 1 : s]);
-        const T y2 = quotients_.of(memory_.stage[second_ ? s : s + 1]);
-        return last_.of(second_ ? f1_ * y2 - y1 : f2_ * y1 - y2);
+        if (!pair_) return divisor_.quotient(y);
+        const T y1 = divisor_.quotient(memory_.stage[second_ ? s - 1 : s]);
+        const T y2 = divisor_.quotient(memory_.stage[second_ ? s : s + 1]);
+        return last_.quotient(second_ ? f1_ * y2 - y1 : f2_ * y1 - y2);
     }
 
     const Team& team_;
@@ -97,8 +97,8 @@ class StagedFactors {
     bool pair_ = false;             ///< This thread has a row of a 2 x 2 pivot.
     bool second_ = false;           ///< This thread has the second row of it.
     T f1_ = T(1), f2_ = T(2);       ///< Its diagonal elements over e21.
-    Quotients<T> quotients_{T(1)};  ///< Division by the diagonal, or by e21.
-    Quotients<T> last_{T(1)};       ///< Division by f1 f2 - 1.
+    CheckedDivisor<T> divisor_{T(1)};  ///< Division by the diagonal, or by e21.
+    CheckedDivisor<T> last_{T(1)};     ///< Division by f1 f2 - 1.
 };
 
 /// Copies factors to the shared memory of a team.

@@ -74,8 +74,8 @@ struct WarpBlocks {
 /// Writes the entries of `rows` rows of the blocks to shared memory, row-major, zero where the
 /// matrix stores nothing. make_search(r) describes the search in row r.
 template <class Warp, class T, class Search>
-__device__ __forceinline__ void extract_rows(const CsrView<T>& matrix, int rows, const Warp& shared,
-                                             Search&& make_search) {
+__device__ __forceinline__ void copy_rows_to_smem(const CsrView<T>& matrix, int rows,
+                                                  const Warp& shared, Search&& make_search) {
     constexpr int lane_rows = (Warp::rows + 31) / 32;
     const int lane = int(threadIdx.x % 32);
     RowSearch search[lane_rows];
@@ -97,7 +97,7 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
 #pragma unroll
     for (int s = 0; s <= Warp::blocks; ++s) starts[s] = __shfl_sync(full_warp, start, s);
     const int rows = starts[Warp::blocks] - starts[0];
-    extract_rows(matrix, rows, shared, [&](int r) {
+    copy_rows_to_smem(matrix, rows, shared, [&](int r) {
         const bool inside = r < rows;
         const Index row = starts[0] + r;
         int block = 0;
@@ -191,7 +191,7 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index f
                                                const WarpBlocks<T, n, Lanes, true>& shared) {
     using Warp = WarpBlocks<T, n, Lanes, true>;
     if (copy_full_blocks(matrix, first, shared)) return;
-    extract_rows(matrix, present * n, shared, [&](int r) {
+    copy_rows_to_smem(matrix, present * n, shared, [&](int r) {
         const bool inside = r < present * n;
         return RowSearch{inside ? __ldg(matrix.row_offsets + first + r) : 0,
                          inside ? __ldg(matrix.row_offsets + first + r + 1) : 0, first + r / n * n,

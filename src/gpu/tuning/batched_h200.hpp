@@ -83,10 +83,10 @@ constexpr SmallShape small_shape() {
 inline constexpr int max_per_thread_rows = 10;
 
 /// Launch bound (thread blocks of four warps per multiprocessor) of invert_per_thread_kernel for n
-/// rows; 0 where invert_small_kernel is faster. Double, float. Written by bench/tune_kernels.py,
-/// too.
+/// rows; 0: not used, invert_small_kernel is faster. Double, float. Written by
+/// bench/tune_kernels.py, too.
 template <class T, int n>
-constexpr int per_thread_blocks() {
+constexpr int per_thread_launch_bound() {
     // clang-format off
     constexpr int per_thread_table[max_per_thread_rows][2] = {{5, 5}, {4, 12}, {4, 4}, {4, 4}, {3, 4}, {3, 4}, {3, 3}, {2, 3}, {0, 3}, {0, 3}};
     // clang-format on
@@ -100,7 +100,7 @@ inline constexpr int factor_large_blocks = 1;  ///< More than 32 rows, one matri
 
 /// Whether matrices of up to `width` rows are faster in shared memory than in registers.
 template <class Method, class T>
-constexpr bool shared_is_faster(int width) {
+constexpr bool prefers_shared_memory(int width) {
     if (sizeof(T) == 4 || Method::kind == batched::Factorisation::llt) return false;
     const bool ldlt = Method::kind == batched::Factorisation::ldlt;
     if (width == 16) return ldlt || Method::full;

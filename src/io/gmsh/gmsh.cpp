@@ -24,7 +24,7 @@ class NodeTable {
         if (twice != order_.end()) {
             file.fail(file.nodes.locations[twice[1]], "node ", tag_of(*twice), " is listed twice");
         }
-        without_gaps_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
+        consecutive_tags_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
     }
 
     std::size_t size() const { return order_.size(); }
@@ -35,9 +35,10 @@ class NodeTable {
     std::size_t corner(const GmshElements& elements, CellShape shape, std::size_t e, int c) const {
         const Offset node = elements.nodes[e * std::size_t(corners(shape)) + std::size_t(c)];
         const auto tag_of = [&](std::size_t k) { return file_.nodes.tags[k]; };
-        const auto k = std::size_t(
-            without_gaps_ ? std::clamp(node - tag(0), Offset(0), Offset(size()) - 1)
-                          : std::ranges::lower_bound(order_, node, {}, tag_of) - order_.begin());
+        const auto k =
+            std::size_t(consecutive_tags_
+                            ? std::clamp(node - tag(0), Offset(0), Offset(size()) - 1)
+                            : std::ranges::lower_bound(order_, node, {}, tag_of) - order_.begin());
         if (k < size() && tag(k) == node) return k;
         file_.fail(elements.locations[e], "element ", elements.tags[e], " has the node ", node,
                    ", which $Nodes does not list");
@@ -48,7 +49,7 @@ class NodeTable {
 
     const GmshFile& file_;
     std::vector<std::size_t> order_;
-    bool without_gaps_ = false;
+    bool consecutive_tags_ = false;
 };
 
 int mesh_dimensions(const GmshFile& file) {
@@ -105,9 +106,9 @@ int orientation(CellShape shape, std::span<const Vector> points) {
                          &to = points[std::size_t(corner[e])];
             return Vector{to[0] - from[0], to[1] - from[1], to[2] - from[2]};
         };
-        const int here = orientation(edge(1), edge(2), edge(3));
-        if (here == 0 || here == -sign) return 0;
-        sign = here;
+        const int corner_sign = orientation(edge(1), edge(2), edge(3));
+        if (corner_sign == 0 || corner_sign == -sign) return 0;
+        sign = corner_sign;
     }
     return sign;
 }
@@ -160,9 +161,9 @@ class GmshMeshBuilder {
 
     std::string name_of(int dimensions, int tag) const {
         constexpr const char* kinds[] = {"point", "curve", "surface", "volume"};
-        const auto found = file_.group_names.find(std::pair(dimensions, tag));
-        const bool named = found != file_.group_names.end() && !found->second.name.empty();
-        return named ? found->second.name : concat(kinds[dimensions], tag);
+        const auto entry = file_.group_names.find(std::pair(dimensions, tag));
+        const bool named = entry != file_.group_names.end() && !entry->second.name.empty();
+        return named ? entry->second.name : concat(kinds[dimensions], tag);
     }
 
     /// visit(shape, elements of the file, their nodes in the mesh).
@@ -352,6 +353,8 @@ class GmshMeshBuilder {
 };
 
 }  // namespace
+
+bool is_gmsh(std::string_view bytes) { return bytes.starts_with("$MeshFormat"); }
 
 Mesh parse_gmsh(const InputFile& file) {
     return GmshMeshBuilder(parse_gmsh_sections(file.bytes, file.name)).build();

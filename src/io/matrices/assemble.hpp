@@ -79,9 +79,9 @@ struct EntryChunk {
 };
 
 /// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result
-/// depends neither on how the entries were cut into chunks nor on the threads. Fills the header
-/// data of the file; entries that were summed into another count as duplicates, mirror images do
-/// not. Throws ParseError if a sum is not finite.
+/// depends neither on how the entries were cut into chunks nor on the threads. Fills the header of
+/// the file; entries that were summed into another count as duplicates, mirror images do not.
+/// Throws ParseError if a sum is not finite.
 template <class T>
 CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
                       std::span<const EntryChunk<T>> chunks);

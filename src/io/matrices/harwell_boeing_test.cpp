@@ -8,9 +8,9 @@ namespace {
 template <class T = double>
 std::string read(const std::string& text) {
     return outcome([&] {
-        FileFacts facts;
-        const auto matrix = parse_harwell_boeing<T>({test::host(), text, "f", {}, &facts});
-        return facts.format + ", " + facts.field + ": " + described(matrix.view(), facts);
+        FileHeader header;
+        const auto matrix = parse_harwell_boeing<T>({test::host(), text, "f", &header});
+        return header.format + ", " + header.field + ": " + described(matrix.view(), header);
     });
 }
 

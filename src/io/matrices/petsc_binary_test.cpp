@@ -31,9 +31,9 @@ const std::string matrix_bytes =
 
 std::string read(const std::string& bytes) {
     return outcome([&] {
-        FileFacts facts;
-        const auto matrix = parse_petsc_matrix<double>({test::host(), bytes, "f", {}, &facts});
-        return described(matrix.view(), facts);
+        FileHeader header;
+        const auto matrix = parse_petsc_matrix<double>({test::host(), bytes, "f", &header});
+        return described(matrix.view(), header);
     });
 }
 

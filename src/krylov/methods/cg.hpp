@@ -21,9 +21,9 @@ struct CgState {
         if (!std::isfinite(rz) || !std::isfinite(pq)) {
             recurrence.stop(Outcome::non_finite);
         } else if (!(rz > 0)) {
-            recurrence.stop(Outcome::breakdown, Cause::indefinite_preconditioner);
+            recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_preconditioner);
         } else if (!(pq > 0)) {
-            recurrence.stop(Outcome::breakdown, Cause::indefinite_matrix);
+            recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_matrix);
         } else {
             alpha = rz / pq;
         }
@@ -106,7 +106,7 @@ struct FlexibleConjugateGradients final : ConjugateGradients<T> {
         : ConjugateGradients<T>(system, true) {}
 };
 
-using CgConfig = PlainConfig<ConjugateGradients, 7, false>;
-using FcgConfig = PlainConfig<FlexibleConjugateGradients, 7, false>;
+using CgConfig = PlainConfig<ConjugateGradients, 4, false>;
+using FcgConfig = PlainConfig<FlexibleConjugateGradients, 4, false>;
 
 }  // namespace tessera

@@ -70,7 +70,7 @@ struct GmresState {
         }
         const T diagonal = std::hypot(column[j], below);
         if (diagonal <= rounding) {
-            return recurrence.stop(Outcome::breakdown, Cause::singular_projection);
+            return recurrence.stop(Outcome::breakdown, BreakdownCause::singular_projection);
         }
         cosines[j] = column[j] / diagonal;
         sines[j] = below / diagonal;
@@ -197,7 +197,7 @@ struct GmresConfig {
     /// A restart length above the number of rows is reduced; the triangle is stored in full.
     Offset numbers(Offset rows) const {
         const Offset m = std::min<Offset>(restart, rows);
-        return rows * (5 + m) + m * m;
+        return rows * (2 + m) + m * m;
     }
 };
 

@@ -29,8 +29,8 @@ struct IdrConfig {
     auto method(const System<T>& system) const {
         return std::make_unique<Idr<T>>(system, *this);
     }
-    /// P, G and U have s vectors each; r, v, t, z and the smoothed pair follow.
-    Offset numbers(Offset rows) const { return rows * (8 + 3 * s); }
+    /// P, G and U of s vectors each, r, t, v, M^-1 v and with smoothing three more.
+    Offset numbers(Offset rows) const { return rows * (4 + 3 * s + (smoothing ? 3 : 0)); }
 };
 
 template <class T>
@@ -103,8 +103,8 @@ struct IdrState {
         if (!recurrence.running()) return;
         if (!std::isfinite(column[k]) || !std::isfinite(gg) || !std::isfinite(f[k])) {
             recurrence.stop(Outcome::non_finite);
-        } else if (vanishes(column[k], T(1), std::sqrt(gg))) {
-            recurrence.stop(Outcome::breakdown, Cause::shadow_orthogonal);
+        } else if (is_negligible(column[k], T(1), std::sqrt(gg))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::shadow_orthogonal);
         } else {
             length = f[k] / column[k];
             for (int i = k + 1; i < s; ++i) f[i] -= length * column[i];
@@ -126,8 +126,8 @@ struct IdrState {
         const T norm_r = std::sqrt(*norm_square);
         if (!std::isfinite(rt) || !std::isfinite(norm_t)) {
             recurrence.stop(Outcome::non_finite);
-        } else if (!(norm_t > 0) || (angle == 0 && vanishes(rt, norm_t, std::sqrt(rr)))) {
-            recurrence.stop(Outcome::breakdown, Cause::no_descent);
+        } else if (!(norm_t > 0) || (angle == 0 && is_negligible(rt, norm_t, std::sqrt(rr)))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::no_descent);
         } else if (std::abs(rt) < angle * norm_t * norm_r) {
             length = (rt < 0 ? -angle : angle) * (norm_r / norm_t);
         } else {

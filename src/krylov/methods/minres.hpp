@@ -29,7 +29,7 @@ struct MinresState {
         if (!std::isfinite(wz)) {
             recurrence.stop(Outcome::non_finite);
         } else if (!(wz > 0)) {
-            recurrence.stop(Outcome::breakdown, Cause::indefinite_preconditioner);
+            recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_preconditioner);
         }
         beta = phi_bar = wz > 0 ? std::sqrt(wz) : T(0);
         before = 0;
@@ -62,7 +62,7 @@ struct MinresState {
     TESSERA_HOST_DEVICE void rotate_column() {
         if (!std::isfinite(next_wz)) return recurrence.stop(Outcome::non_finite);
         if (next_wz < 0) {
-            return recurrence.stop(Outcome::breakdown, Cause::indefinite_preconditioner);
+            return recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_preconditioner);
         }
         const T next = std::sqrt(next_wz);
         const T coupling = before > 0 ? beta : T(0);
@@ -70,7 +70,7 @@ struct MinresState {
         const T bar = c * alpha - s * above;
         const T gamma = std::hypot(bar, next);
         if (!(gamma > 0)) {
-            return recurrence.stop(Outcome::breakdown, Cause::singular_projection);
+            return recurrence.stop(Outcome::breakdown, BreakdownCause::singular_projection);
         }
         d_of_z = 1 / beta / gamma;
         d_of_last = -(c * above + s * alpha) / gamma;
@@ -158,6 +158,6 @@ class MinimalResiduals final : public Method<T> {
     Buffer<State> state_;
 };
 
-using MinresConfig = PlainConfig<MinimalResiduals, 11, false>;
+using MinresConfig = PlainConfig<MinimalResiduals, 8, false>;
 
 }  // namespace tessera

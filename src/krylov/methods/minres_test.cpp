@@ -224,7 +224,7 @@ TEST(minres, iterations_are_close_to_those_of_full_gmres) {
     }
 }
 
-TEST(minres, refuses_left_preconditioning) {
+TEST(minres, rejects_left_preconditioning) {
     SolveOptions options;
     options.left_preconditioning = true;
     const std::vector<double> b(5, 1.0);

@@ -30,8 +30,8 @@ struct SqmrState {
         theta = 0;
         if (!std::isfinite(rho) || !std::isfinite(ru_uu[1])) {
             recurrence.stop(Outcome::non_finite);
-        } else if (vanishes(rho, tau, std::sqrt(ru_uu[1]))) {
-            recurrence.stop(Outcome::breakdown, Cause::symmetric_breakdown);
+        } else if (is_negligible(rho, tau, std::sqrt(ru_uu[1]))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
         }
     }
 
@@ -41,8 +41,8 @@ struct SqmrState {
         if (recurrence.begin()) {
             if (!std::isfinite(qt_tt[0]) || !std::isfinite(qt_tt[1])) {
                 recurrence.stop(Outcome::non_finite);
-            } else if (vanishes(qt_tt[0], std::sqrt(qq), std::sqrt(qt_tt[1]))) {
-                recurrence.stop(Outcome::breakdown, Cause::symmetric_breakdown);
+            } else if (is_negligible(qt_tt[0], std::sqrt(qq), std::sqrt(qt_tt[1]))) {
+                recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
             } else {
                 alpha = rho / qt_tt[0];
             }
@@ -77,8 +77,8 @@ struct SqmrState {
         const T new_rho = ru_uu[0];
         if (!std::isfinite(new_rho) || !std::isfinite(ru_uu[1])) {
             recurrence.stop(Outcome::non_finite);
-        } else if (vanishes(new_rho, std::sqrt(rr), std::sqrt(ru_uu[1]))) {
-            recurrence.stop(Outcome::breakdown, Cause::symmetric_breakdown);
+        } else if (is_negligible(new_rho, std::sqrt(rr), std::sqrt(ru_uu[1]))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
         } else {
             beta = new_rho / rho;
             rho = new_rho;
@@ -158,6 +158,6 @@ class SymmetricQmr final : public Method<T> {
     Buffer<State> state_;
 };
 
-using SqmrConfig = PlainConfig<SymmetricQmr, 9, false>;
+using SqmrConfig = PlainConfig<SymmetricQmr, 6, false>;
 
 }  // namespace tessera

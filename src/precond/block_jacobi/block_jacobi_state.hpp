@@ -18,7 +18,7 @@ struct BlockJacobi<T>::State {
     void choose_formats(const Context& where);
     /// Memory for stored values of `size` bytes, and 16 more that copies may read.
     void allocate(const Context& where, Offset size);
-    /// Waits, and adds the summary to `found`.
+    /// Waits, and adds the summary to `fetched_summary`.
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
@@ -52,10 +52,10 @@ struct BlockJacobi<T>::State {
     Buffer<T> scratch;               ///< Inverses, if not in place.
 
     Buffer<Index> info;
-    Buffer<std::int8_t> shifts;  ///< Shift exponents; written for singular blocks only.
+    Buffer<std::int8_t> shift_exponents;  ///< Shift exponents; written for singular blocks only.
     Buffer<T> reciprocal_condition;
     Buffer<SetupSummary> summary;
-    SetupSummary found{};
+    SetupSummary fetched_summary{};
     Index rebuilds = 0;
 };
 

@@ -24,7 +24,7 @@ struct BlockJacobiConfig {
     template <class T>
     std::unique_ptr<Preconditioner<T>> make(const Context& context,
                                             const CsrView<T>& matrix) const {
-        BlockPartition partition = uniform > 0 ? uniform_blocks(context, matrix.rows, uniform)
+        BlockPartition partition = uniform > 0 ? uniform_partition(context, matrix.rows, uniform)
                                    : !offsets.empty()
                                        ? file_blocks(context, matrix.rows)
                                        : find_blocks(context, matrix, bound, blocking);

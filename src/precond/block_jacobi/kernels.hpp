@@ -84,7 +84,7 @@ struct ReplaceJob {
     SingularPolicy policy;
     const Index* info;
     T* inverses;
-    std::int8_t* shifts;  ///< Receives the shift that was used, or -1, for every block.
+    std::int8_t* shift_exponents;  ///< Receives the shift that was used, or -1, for every block.
     SetupSummary* summary;
 };
 

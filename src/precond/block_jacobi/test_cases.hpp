@@ -75,17 +75,17 @@ std::vector<std::vector<T>> random_blocks(std::mt19937_64& random, Index count, 
 template <class T>
 BlockJacobi<T> invert(const Context& context, const Case<T>& given,
                       const BlockJacobiOptions& options = {}) {
-    const CsrMatrix<T> there = copy_to(context, given.matrix.view());
-    return BlockJacobi<T>(context, there.view(),
+    const CsrMatrix<T> device_matrix = copy_to(context, given.matrix.view());
+    return BlockJacobi<T>(context, device_matrix.view(),
                           blocks_from_offsets(context, given.offsets.back(), given.offsets),
                           options);
 }
 
 template <class T>
-std::vector<T> to_host(const Context& context, std::span<const T> there) {
-    std::vector<T> here(there.size());
-    copy_to_host(context, there, std::span<T>(here));
-    return here;
+std::vector<T> to_host(const Context& context, std::span<const T> device_values) {
+    std::vector<T> values(device_values.size());
+    copy_to_host(context, device_values, std::span<T>(values));
+    return values;
 }
 
 /// The inverses of all blocks, one array each.

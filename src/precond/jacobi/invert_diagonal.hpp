@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/find_entry.hpp"
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/block_jacobi.hpp"
 
@@ -33,8 +33,8 @@ struct InvertDiagonal {
         return T(1) / (a + std::sqrt(std::numeric_limits<T>::epsilon()));
     }
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset at = find_entry(matrix, Index(i), Index(i));
-        const T a = at < 0 ? T(0) : matrix.values[at];
+        const Offset position = find_csr_entry(matrix, Index(i), Index(i));
+        const T a = position < 0 ? T(0) : matrix.values[position];
         const T reciprocal = T(1) / a;
         const bool usable = is_finite(a) && is_finite(reciprocal);
         inverse[i] = usable ? reciprocal : replacement(a);

@@ -24,13 +24,13 @@ enum class PolynomialKind : std::uint8_t {
 const char* to_string(PolynomialKind kind);
 
 /// Source of the upper end b of the spectrum.
-enum class UpperEnd : std::uint8_t {
+enum class UpperBound : std::uint8_t {
     lanczos,     ///< lanczos(...).upper, at most the Gershgorin bound.
     gershgorin,  ///< gershgorin_bound: never too low.
     given,
 };
 /// Source of the lower end a.
-enum class LowerEnd : std::uint8_t {
+enum class LowerBound : std::uint8_t {
     ratio,  ///< b divided by a number.
     ritz,   ///< The smallest Ritz value, which is at least the smallest eigenvalue.
     given,
@@ -43,10 +43,10 @@ struct PolynomialOptions {
     /// Products per application, 1..16. Even degrees stay positive if b is too low.
     int degree = 6;
     double alpha = 0.5, beta = -0.5;  ///< Exponents of least_squares.
-    UpperEnd upper = UpperEnd::lanczos;
-    double upper_value = 0;  ///< For UpperEnd::given.
+    UpperBound upper = UpperBound::lanczos;
+    double upper_value = 0;  ///< For UpperBound::given.
     int lanczos_steps = 20;
-    LowerEnd lower = LowerEnd::ratio;
+    LowerBound lower = LowerBound::ratio;
     double lower_value = 30;  ///< The ratio, or the lower end.
     bool uses_lower = false;  ///< Neumann: omega = 2 / (a + b).
     PolynomialScaling scaling = PolynomialScaling::jacobi;

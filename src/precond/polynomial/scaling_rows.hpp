@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/find_entry.hpp"
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
@@ -69,8 +69,8 @@ struct InvertRoot {
 
     TESSERA_HOST_DEVICE void operator()(Offset row) const {
         const Index i = Index(row);
-        const Offset at = find_entry(matrix, i, i);
-        const T root = std::sqrt(at < 0 ? T(0) : matrix.values[at]);
+        const Offset position = find_csr_entry(matrix, i, i);
+        const T root = std::sqrt(position < 0 ? T(0) : matrix.values[position]);
         const bool good = root > T(0) && std::isfinite(root);
         faults.set(i, good ? Fault::none : Fault::not_positive);
         diagonal[i] = good ? T(1) / root : std::numeric_limits<T>::quiet_NaN();
@@ -109,8 +109,8 @@ struct CopyBlockRow {
         const Index i = Index(row);
         faults.set(i, is_full(i) ? Fault::none : Fault::not_full);
         for (Index j = blocks.first(i); j <= i; ++j) {
-            const Offset at = find_entry(matrix, i, j);
-            blocks.at(i, j) = at < 0 ? T(0) : matrix.values[at];
+            const Offset position = find_csr_entry(matrix, i, j);
+            blocks.at(i, j) = position < 0 ? T(0) : matrix.values[position];
         }
     }
 };

@@ -45,7 +45,7 @@ struct Reference {
     double weights[P];
 
     /// The reference simplex has the corners 0 and the unit vectors.
-    void set(int p, const double* at, double weight) {
+    void set(int p, const double* point, double weight) {
         weights[p] = weight;
         for (int c = 0; c < corners; ++c) {
             if constexpr (is_simplex(S)) {
@@ -57,7 +57,7 @@ struct Reference {
                 values[p][c] = 1;
                 for (int i = 0; i < axes; ++i) derivatives[p][c][i] = 1;
                 for (int m = 0; m < axes; ++m) {
-                    const double value = (1 + corner_signs[c][m] * at[m]) / 2;
+                    const double value = (1 + corner_signs[c][m] * point[m]) / 2;
                     values[p][c] *= value;
                     for (int i = 0; i < axes; ++i) {
                         derivatives[p][c][i] *= i == m ? corner_signs[c][m] / 2. : value;
@@ -74,9 +74,9 @@ Reference<S, point_count(S, rule)> make_reference() {
     const double scale = rule == Rule::gauss ? std::sqrt(1. / 3) : rule == Rule::corners ? 1. : 0.;
     constexpr double volume = !is_simplex(S) ? 1 : dimensions(S) == 2 ? 1. / 2 : 1. / 6;
     for (int p = 0; p < point_count(S, rule); ++p) {
-        double at[3];
-        for (int m = 0; m < 3; ++m) at[m] = corner_signs[p][m] * scale;
-        made.set(p, at, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
+        double point[3];
+        for (int m = 0; m < 3; ++m) point[m] = corner_signs[p][m] * scale;
+        made.set(p, point, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
     }
     return made;
 }
@@ -153,11 +153,11 @@ void gather(const Mesh& mesh, std::span<const Index> nodes, double (&points)[cor
 /// x = sum over the corners of N_c x_c at point p.
 template <CellShape S, int P, int D>
 Vector position(const Reference<S, P>& reference, int p, const double (&points)[corners(S)][D]) {
-    Vector at{};
+    Vector x{};
     for (int i = 0; i < D; ++i) {
-        for (int c = 0; c < corners(S); ++c) at[i] += reference.values[p][c] * points[c][i];
+        for (int c = 0; c < corners(S); ++c) x[i] += reference.values[p][c] * points[c][i];
     }
-    return at;
+    return x;
 }
 
 /// The elements of all shapes, numbered consecutively. Validates the mesh and refers to it.

@@ -1,11 +1,13 @@
 #include <cstring>
 
 #include "problems/elasticity/elasticity_test.hpp"
+#include "support/messages.hpp"
 
 namespace tessera {
 namespace {
 
 using problems::Problem;
+using test::expect_contains;
 
 template <class T = double>
 Problem<T> make(const std::string& text) {
@@ -13,16 +15,7 @@ Problem<T> make(const std::string& text) {
 }
 
 std::string error_message(const std::string& text) {
-    try {
-        make(text);
-    } catch (const InvalidArgument& error) {
-        return error.what();
-    }
-    return "accepted";
-}
-
-void expect_in(const std::string& part, const std::string& whole) {
-    EXPECT_NE(whole.find(part), std::string::npos) << "'" << part << "' is not in: " << whole;
+    return test::message_of([&] { make(text); });
 }
 
 template <class T>
@@ -126,27 +119,27 @@ TEST(models, simplices_have_uneven_rows) {
 }
 
 TEST(models, wrong_texts_are_rejected_with_a_way_out) {
-    expect_in("Valid: t3, q4", error_message("elasticity2d:4,element=tet4"));
-    expect_in("Valid: tet4, hex8", error_message("elasticity3d:4,element=t3"));
-    expect_in("Valid: tet4, hex8", error_message("cantilever3d:4,element=hex"));
-    expect_in("Valid: t3, q4", error_message("plate_hole:4,element=t4"));
-    expect_in("is not within 0..", error_message("elasticity2d:4,jitter=1"));
-    expect_in("is not within 0..", error_message("cantilever2d:4,jitter=-0.1"));
+    expect_contains(error_message("elasticity2d:4,element=tet4"), "Valid: t3, q4");
+    expect_contains(error_message("elasticity3d:4,element=t3"), "Valid: tet4, hex8");
+    expect_contains(error_message("cantilever3d:4,element=hex"), "Valid: tet4, hex8");
+    expect_contains(error_message("plate_hole:4,element=t4"), "Valid: t3, q4");
+    expect_contains(error_message("elasticity2d:4,jitter=1"), "is not within 0..");
+    expect_contains(error_message("cantilever2d:4,jitter=-0.1"), "is not within 0..");
     for (const char* grading : {"0", "-2", "1e-7", "2e6"}) {
         const std::string text = std::string("elasticity3d:4,grading=") + grading;
-        expect_in("grading: " + std::string(grading) + " is not within 1e-06..1e+06",
-                  error_message(text));
+        expect_contains(error_message(text),
+                        "grading: " + std::string(grading) + " is not within 1e-06..1e+06");
     }
-    expect_in("'nan' is not finite", error_message("elasticity2d:4,grading=nan"));
-    expect_in("'fine' is not a number", error_message("cantilever3d:4,grading=fine"));
-    expect_in("option 'grading'", error_message("plate_hole:4,grading=2"));
-    expect_in("is not within 1..1000", error_message("cantilever2d:4,length=0"));
-    expect_in("option 'jitter'", error_message("plate_hole:4,jitter=0.1"));
-    expect_in("option 'elment'; did you mean 'element'?",
-              error_message("elasticity2d:4,elment=t3"));
+    expect_contains(error_message("elasticity2d:4,grading=nan"), "'nan' is not finite");
+    expect_contains(error_message("cantilever3d:4,grading=fine"), "'fine' is not a number");
+    expect_contains(error_message("plate_hole:4,grading=2"), "option 'grading'");
+    expect_contains(error_message("cantilever2d:4,length=0"), "is not within 1..1000");
+    expect_contains(error_message("plate_hole:4,jitter=0.1"), "option 'jitter'");
+    expect_contains(error_message("elasticity2d:4,elment=t3"),
+                    "option 'elment'; did you mean 'element'?");
     for (const std::string text : {"elasticity2d:40000,element=t3", "elasticity3d:900,jitter=0.5",
                                    "cantilever2d:20000", "cantilever3d:500", "plate_hole:30000"}) {
-        expect_in("has more than 2^31 - 1 unknowns", error_message(text));
+        expect_contains(error_message(text), "has more than 2^31 - 1 unknowns");
     }
 }
 

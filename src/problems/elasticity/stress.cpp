@@ -45,8 +45,8 @@ void check_size(std::span<const double> displacements, const Mesh& mesh) {
 
 /// Strains at the centres; finish(element, tensor) may change each.
 template <class Finish>
-std::vector<double> at_centres(const Context& cpu, const Elements& elements,
-                               std::span<const double> displacements, Finish&& finish) {
+std::vector<double> strains_at_centres(const Context& cpu, const Elements& elements,
+                                       std::span<const double> displacements, Finish&& finish) {
     const Mesh& mesh = elements.mesh();
     check_size(displacements, mesh);
     elements.check_geometry(cpu);
@@ -64,14 +64,14 @@ std::vector<double> at_centres(const Context& cpu, const Elements& elements,
 
 std::vector<double> element_strains(const Context& cpu, const Model& model,
                                     std::span<const double> displacements) {
-    return at_centres(cpu, Elements(model.mesh), displacements, [](Index, double*) {});
+    return strains_at_centres(cpu, Elements(model.mesh), displacements, [](Index, double*) {});
 }
 
 std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                      std::span<const double> displacements) {
     const Elements elements(model.mesh);
     const Stiffness stiffness(model);
-    return at_centres(cpu, elements, displacements, [&](Index element, double* tensor) {
+    return strains_at_centres(cpu, elements, displacements, [&](Index element, double* tensor) {
         strain_to_stress(model.mesh.dimensions, stiffness[element], tensor);
     });
 }

@@ -138,9 +138,9 @@ Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
             random_block(random, n, condition, block, work);
             std::ranges::copy(block, values + entry_starts[b]);
             for (Index i = 0; i < n; ++i) {
-                const Offset at = entry_starts[b] + Offset(i) * n;
-                row_offsets[starts[b] + i] = at;
-                std::iota(columns + at, columns + at + n, Index(starts[b]));
+                const Offset start = entry_starts[b] + Offset(i) * n;
+                row_offsets[starts[b] + i] = start;
+                std::iota(columns + start, columns + start + n, Index(starts[b]));
             }
             if (b + 1 < count) {
                 columns[entry_starts[b + 1] - 1] = Index(starts[b + 1]);

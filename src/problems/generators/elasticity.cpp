@@ -63,17 +63,17 @@ struct NodeGrid {
     GridIndex index_of(Index node) const {
         return {node / nodes[2] / nodes[1], node / nodes[2] % nodes[1], node % nodes[2]};
     }
-    bool has_before(const GridIndex& at, int axis) const { return at[axis] > 0; }
-    bool has_after(const GridIndex& at, int axis) const { return at[axis] + 1 < nodes[axis]; }
+    bool has_before(const GridIndex& index, int axis) const { return index[axis] > 0; }
+    bool has_after(const GridIndex& index, int axis) const { return index[axis] + 1 < nodes[axis]; }
     /// Whether there is an element with the node as this corner.
-    bool has_element(const GridIndex& at, int corner) const {
-        bool found = true;
+    bool has_element(const GridIndex& index, int corner) const {
+        bool exists = true;
         for (int axis = 3 - dimensions; axis < 3; ++axis) {
             const bool upper = (corner >> (2 - axis)) & 1;
-            const bool before = has_before(at, axis) || (clamped && axis == 3 - dimensions);
-            found = found && (upper ? before : has_after(at, axis));
+            const bool before = has_before(index, axis) || (clamped && axis == 3 - dimensions);
+            exists = exists && (upper ? before : has_after(index, axis));
         }
-        return found;
+        return exists;
     }
 };
 
@@ -86,10 +86,10 @@ Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
     constexpr int neighbour_of_corner[8] = {0, 1, 3, 4, 9, 10, 12, 13};  // Bits as base-3 digits.
     return assemble_rows(cpu, grid.node_count() * d, [&](Index i, RowEntries& row) {
         const Index node = i / d;
-        const NodeGrid::GridIndex at = grid.index_of(node);
+        const NodeGrid::GridIndex index = grid.index_of(node);
         double sums[27][3]{};  // By neighbour: a step of -1, 0 or 1 along each axis.
         for (int a = (1 << d) - 1; a >= 0; --a) {
-            if (!grid.has_element(at, a)) continue;
+            if (!grid.has_element(index, a)) continue;
             for (int b = 0; b < 1 << d; ++b) {
                 double* const sum = sums[13 + neighbour_of_corner[b] - neighbour_of_corner[a]];
                 for (int j = 0; j < d; ++j) sum[j] += stiffness[a][i - node * d][b][j];
@@ -99,8 +99,8 @@ Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
             const int step[] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1};
             bool exists = true;
             for (int axis = 0; axis < 3; ++axis) {
-                exists = exists && (step[axis] >= 0 || grid.has_before(at, axis)) &&
-                         (step[axis] <= 0 || grid.has_after(at, axis));
+                exists = exists && (step[axis] >= 0 || grid.has_before(index, axis)) &&
+                         (step[axis] <= 0 || grid.has_after(index, axis));
             }
             if (!exists) continue;
             const Index other =
@@ -117,10 +117,10 @@ std::vector<double> side_load(const NodeGrid& grid, double side) {
     std::vector<double> load(std::size_t(grid.node_count()) * grid.dimensions);
     for (Index node = grid.node_count() / grid.nodes[x] * (grid.nodes[x] - 1);
          node < grid.node_count(); ++node) {
-        const NodeGrid::GridIndex at = grid.index_of(node);
+        const NodeGrid::GridIndex index = grid.index_of(node);
         double weight = 1;
         for (int axis = 2; axis > x; --axis) {
-            const bool inside = grid.has_before(at, axis) && grid.has_after(at, axis);
+            const bool inside = grid.has_before(index, axis) && grid.has_after(index, axis);
             weight *= inside ? side : side / 2;
         }
         load[std::size_t(node) * grid.dimensions + 1] = -weight;

@@ -127,10 +127,10 @@ Problem<double> assemble_rows(const Context& cpu, Index rows, RowAt&& row_at) {
     Index* const columns = problem.matrix.column_indices().data();
     double* const values = problem.matrix.values().data();
     each_row([&](Offset i, const auto& entries) {
-        Offset at = starts[i];
+        Offset position = starts[i];
         for (const auto& [column, value] : entries) {
-            columns[at] = Index(column);
-            values[at++] = value;
+            columns[position] = Index(column);
+            values[position++] = value;
         }
     });
     return problem;

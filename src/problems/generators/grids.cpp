@@ -99,9 +99,9 @@ class Crystal {
     void each_point(const Atom& atom, Visit&& visit) const {
         std::array<Offset, 3> low, high;
         for (int axis = 0; axis < 3; ++axis) {
-            const double at = atom.center[axis];
-            low[axis] = std::max<Offset>(Offset((at - radius) / spacing), 0);
-            high[axis] = std::min<Offset>(Offset((at + radius) / spacing) + 1, size_ - 1);
+            const double centre = atom.center[axis];
+            low[axis] = std::max<Offset>(Offset((centre - radius) / spacing), 0);
+            high[axis] = std::min<Offset>(Offset((centre + radius) / spacing) + 1, size_ - 1);
         }
         for (Offset a = low[0]; a <= high[0]; ++a) {
             for (Offset b = low[1]; b <= high[1]; ++b) {

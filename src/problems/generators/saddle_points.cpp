@@ -30,11 +30,11 @@ Constraints sparse_constraints(std::uint64_t seed, Index count, Index variables,
     for (Index j = 0; j < variables; ++j) {
         Constraints::List& row =
             constraints.rows[RandomStream(seed, Offset(count) + j).integer(0, count - 1)];
-        const auto at = find(row, j);
-        if (at == row.end()) {
+        const auto entry = find(row, j);
+        if (entry == row.end()) {
             row.emplace_back(j, 1);
         } else {
-            at->second = 1;
+            entry->second = 1;
         }
     }
     for (Index i = 0; i < count; ++i) {

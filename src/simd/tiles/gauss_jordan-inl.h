@@ -160,9 +160,9 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
             const auto was_pivoted = hn::Load(d, pivoted + i * lanes);
             hn::Store(hn::IfThenElse(is_pivot, sign, was_pivoted), d, pivoted + i * lanes);
         }
-        const auto at = hn::Add(row, lane);
+        const auto offsets = hn::Add(row, lane);
         for (Index j = 0; j < n; ++j) {
-            hn::Store(hn::GatherIndex(d, a + j * n * lanes, at), d, pivot_row + j * lanes);
+            hn::Store(hn::GatherIndex(d, a + j * n * lanes, offsets), d, pivot_row + j * lanes);
         }
         if (max_u != nullptr) {
             for (Index j = k + 1; j < n; ++j) {

@@ -110,7 +110,7 @@ Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Inde
     const Offset scratch_size = scratch_bytes(rows, int(bound));
     // One allocation for marks and segmentation: each takes time on the host.
     Buffer<std::uint8_t> memory(context, scratch_size + mark_bytes(rows));
-    const Marks marks =
+    const SupervariableMarks marks =
         mark_supervariables(context, pattern, rows <= max_rows,
                             reinterpret_cast<unsigned*>(memory.data() + scratch_size));
     const bool agglomerate = blocking == Blocking::supervariable;

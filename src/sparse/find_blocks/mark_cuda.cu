@@ -22,9 +22,9 @@ __device__ bool long_rows_differ(const Index* columns, Offset begin, Offset coun
         bool different = false;
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
-            const Index* at = columns + begin + x + u * threads;
+            const Index* from = columns + begin + x + u * threads;
             const bool inside = x + u * threads < count;
-            different |= load_if(inside, at, 0) != load_if(inside, at - count, 0);
+            different |= load_if(inside, from, 0) != load_if(inside, from - count, 0);
         }
         if (different) return true;
     }
@@ -65,14 +65,14 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     unsigned different = 0;  // Bit t: this lane found a difference in the group's row t.
 #pragma unroll 4
     for (int t = 0; t < Lanes; ++t) {
-        Index here[Depth];
+        Index current[Depth];
         read(__shfl_sync(full_warp, row.begin, group + t),
-             __shfl_sync(full_warp, length, group + t), here);
+             __shfl_sync(full_warp, length, group + t), current);
         Index changed = 0;
 #pragma unroll
         for (int d = 0; d < Depth; ++d) {
-            changed |= here[d] ^ before[d];
-            before[d] = here[d];
+            changed |= current[d] ^ before[d];
+            before[d] = current[d];
         }
         if (changed != 0) different |= 1u << t;
     }
@@ -117,9 +117,9 @@ __device__ bool quads_differ(const Index* columns, int first, int rows, int leng
         bool different = false;
         if (q < rows * stride) {
             const int4 before = quads[q];
-            const int4 here = quads[q + stride];
-            different = ((before.x ^ here.x) | (before.y ^ here.y) | (before.z ^ here.z) |
-                         (before.w ^ here.w)) != 0;
+            const int4 current = quads[q + stride];
+            different = ((before.x ^ current.x) | (before.y ^ current.y) | (before.z ^ current.z) |
+                         (before.w ^ current.w)) != 0;
         }
         const unsigned word = __ballot_sync(full_warp, different);
         if (lane == k) differ = word;
@@ -139,7 +139,7 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     const int lane = int(threadIdx.x) % 32;
     const auto address = reinterpret_cast<unsigned long long>(from);
     // At equal offsets in a line of 128 bytes on both sides.
-    Index* const at = reinterpret_cast<Index*>(stage + address % 128);
+    Index* const staged = reinterpret_cast<Index*>(stage + address % 128);
     const int count = int(to - from);
     const int head = min(int(-address % 16 / 4), count);  // Up to a multiple of 16 bytes.
     const int middle = (count - head) / 4 * 4;
@@ -147,16 +147,16 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     __syncwarp();  // All lanes have read the previous columns.
     if (middle > 0 && lane == 0) {
         copies.expect(4 * middle);
-        copies.copy(from + head, at + head, 4 * middle);
+        copies.copy(from + head, staged + head, 4 * middle);
     }
-    if (lane < head) at[lane] = from[lane];
-    if (lane < count - head - middle) at[head + middle + lane] = from[head + middle + lane];
+    if (lane < head) staged[lane] = from[lane];
+    if (lane < count - head - middle) staged[head + middle + lane] = from[head + middle + lane];
     __syncwarp();
     if (middle > 0) {
         copies.wait(phase);
         phase ^= 1;
     }
-    return at;
+    return staged;
 }
 
 /// Marks::periods of a group that starts with row `first`, from its marks 0 .. 63 and 64 .. 127.
@@ -176,7 +176,7 @@ __device__ int period_of(unsigned long long low, unsigned long long high, unsign
     return repeated && one < period && (first + unsigned(one)) % unsigned(period) == 0 ? period : 0;
 }
 
-__device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) {
+__device__ __forceinline__ unsigned long long concatenate_words(unsigned low, unsigned high) {
     return low | static_cast<unsigned long long>(high) << 32;
 }
 
@@ -216,8 +216,8 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const bool fits = mine && end - from <= capacity;
         const unsigned fitting = __ballot_sync(full_warp, fits);
         if (fitting == 0) {
-            const Offset at = __shfl_sync(full_warp, begin, row);
-            const bool different = long_rows_differ(columns, at, at - from, lane, 32);
+            const Offset row_begin = __shfl_sync(full_warp, begin, row);
+            const bool different = long_rows_differ(columns, row_begin, row_begin - from, lane, 32);
             if (__any_sync(full_warp, different) && lane == row) start = true;
             left &= left - 1;
             continue;
@@ -227,12 +227,12 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const Index* const staged = stage_columns(
             columns + from, columns + to, stages + warp * (4 * capacity + 128), copies, phase);
         // Adjacent rows have equal lengths, since each has that of the row before.
-        const int rows_here = __popc(int(fitting));
-        const bool adjacent = 32 - __clz(int(fitting)) - row == rows_here;
+        const int row_count = __popc(int(fitting));
+        const bool adjacent = 32 - __clz(int(fitting)) - row == row_count;
         const int length = __shfl_sync(full_warp, int(end - begin), row);
         if (adjacent && length % 4 == 0 && length <= 4 * max_quads &&
             reinterpret_cast<unsigned long long>(staged) % 16 == 0) {
-            start |= quads_differ(staged, row, rows_here, length);
+            start |= quads_differ(staged, row, row_count, length);
             continue;
         }
         start |= rows_differ<Lanes>(
@@ -248,9 +248,10 @@ __global__ void __launch_bounds__(32 * mark_warps)
         for (unsigned more = shared_long[w]; more != 0; more &= more - 1) {
             const int t = __ffs(int(more)) - 1;
             const Offset row = (Offset(blockIdx.x) * mark_warps + w) * 32 + t;
-            const Offset at = row_offsets[row];
-            const bool different = long_rows_differ(columns, at, row_offsets[row + 1] - at,
-                                                    int(threadIdx.x), 32 * mark_warps);
+            const Offset row_begin = row_offsets[row];
+            const bool different =
+                long_rows_differ(columns, row_begin, row_offsets[row + 1] - row_begin,
+                                 int(threadIdx.x), 32 * mark_warps);
             if (__syncthreads_or(different) && w == warp) marks |= 1u << t;
         }
     }
@@ -260,7 +261,8 @@ __global__ void __launch_bounds__(32 * mark_warps)
     const uint4 l = *reinterpret_cast<const uint4*>(shared_long);  // Their marks are not in m.
     const int period = (l.x | l.y | l.z | l.w) != 0
                            ? 0
-                           : period_of(both(m.x, m.y), both(m.z, m.w), blockIdx.x * period_rows);
+                           : period_of(concatenate_words(m.x, m.y), concatenate_words(m.z, m.w),
+                                       blockIdx.x * period_rows);
     if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
@@ -274,8 +276,8 @@ Offset mark_bytes(Index rows) {
     return words * Offset(sizeof(unsigned)) + blocks_for(words, mark_warps);
 }
 
-Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool with_periods,
-                          unsigned* memory) {
+SupervariableMarks mark_supervariables(const Context& context, const CsrPattern& pattern,
+                                       bool with_periods, unsigned* memory) {
     const Offset words = mask_words(pattern.rows);
     std::uint8_t* const periods = with_periods && pattern.rows >= period_rows
                                       ? reinterpret_cast<std::uint8_t*>(memory + words)

@@ -27,7 +27,7 @@ struct StartMask {
 };
 
 /// The starts of supervariables.
-struct Marks {
+struct SupervariableMarks {
     StartMask mask;
     /// Per full group of period_rows rows: p if the starts in it are the multiples of p, 1..64;
     /// else 0. Null if not requested, or if no group is full.
@@ -38,7 +38,7 @@ struct Marks {
 Offset mark_bytes(Index rows);
 
 /// Computes the marks in `memory`.
-Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool with_periods,
-                          unsigned* memory);
+SupervariableMarks mark_supervariables(const Context& context, const CsrPattern& pattern,
+                                       bool with_periods, unsigned* memory);
 
 }  // namespace tessera::cuda

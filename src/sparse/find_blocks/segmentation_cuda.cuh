@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(segmentation_threads)
 #pragma unroll 2
     for (int k = 0; k < thread_items; ++k) {
         const int item = thread + k * segmentation_threads;
-        const Index at = Index(first) + item;
-        steps[item] = std::uint8_t(item < length ? next(at) - at : 0);
+        const Index index = Index(first) + item;
+        steps[item] = std::uint8_t(item < length ? next(index) - index : 0);
     }
     __syncthreads();
     reinterpret_cast<uint2*>(scratch.steps + first)[thread] =
@@ -158,10 +158,10 @@ __global__ void __launch_bounds__(segmentation_threads)
                 transition.append(transitions[(segment << entry_bits) + inside]);
         }
     }
-    const Offset at = Offset(blockIdx.x) * max_step + thread;
-    scratch.exits[at] =
+    const Offset offset = Offset(blockIdx.x) * max_step + thread;
+    scratch.exits[offset] =
         std::uint8_t(thread < entry_count ? max(int(transition.to) - length, 0) : 0);
-    scratch.transitions[at] = transition;
+    scratch.transitions[offset] = transition;
 }
 
 /// Scan of the chunks' transition maps under composition, and the totals. One thread block for all:
@@ -180,13 +180,13 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     SegmentationTotals total{0, 0, 0};
     unsigned tile_entry = 0;
     for (Offset first = 0; first < chunks; first += compose_chunks) {
-        const int here = int(min(Offset(compose_chunks), chunks - first));
-        const int each = (here + compose_warps - 1) / compose_warps;
-        const int begin = min(run * each, here);
-        const int end = min(begin + each, here);
+        const int chunk_count = int(min(Offset(compose_chunks), chunks - first));
+        const int each = (chunk_count + compose_warps - 1) / compose_warps;
+        const int begin = min(run * each, chunk_count);
+        const int end = min(begin + each, chunk_count);
         const auto* const from = reinterpret_cast<const uint4*>(scratch.exits + first * max_step);
 #pragma unroll 2
-        for (int k = int(threadIdx.x); k < here * max_step / 16; k += 32 * compose_warps) {
+        for (int k = int(threadIdx.x); k < chunk_count * max_step / 16; k += 32 * compose_warps) {
             reinterpret_cast<uint4*>(exits[0])[k] = from[k];
         }
         __syncthreads();
@@ -274,8 +274,8 @@ static __global__ void __launch_bounds__(segmentation_threads)
             }
         }
         segment_bits[thread] = items;
-        const int here = __popcll(items);
-        segment_bases[thread] = warp_inclusive_scan(here) - here;
+        const int item_count = __popcll(items);
+        segment_bases[thread] = warp_inclusive_scan(item_count) - item_count;
     }
     __syncthreads();
     const Index base = scratch.bases[blockIdx.x];

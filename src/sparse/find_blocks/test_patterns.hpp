@@ -68,8 +68,8 @@ inline CsrMatrix<double> matrix_of(const Pattern& pattern) {
 inline void expect_reference(const Context& context, const Pattern& pattern, Index bound,
                              Blocking blocking) {
     const CsrMatrix<double> matrix = matrix_of(pattern);
-    const CsrMatrix<double> there = copy_to(context, matrix.view());
-    const BlockPartition blocks = find_blocks(context, there.view(), bound, blocking);
+    const CsrMatrix<double> device_matrix = copy_to(context, matrix.view());
+    const BlockPartition blocks = find_blocks(context, device_matrix.view(), bound, blocking);
     const auto expected = reference::find_blocks(matrix.rows(), matrix.view().row_offsets,
                                                  matrix.view().column_indices, bound,
                                                  blocking == Blocking::supervariable);

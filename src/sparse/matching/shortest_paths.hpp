@@ -43,7 +43,7 @@ class ShortestPaths {
     void start_from_auction();
     static bool is_tight(double cost, double row_dual, double column_dual);
     void augment(Index root);
-    bool scan(Index row, double here, double& best, Index& end);
+    bool scan(Index row, double row_distance, double& best, Index& end);
     Index next_column();
     void update_duals(Index root, double length);
     void flip(Index root, Index end);

@@ -53,7 +53,7 @@ class SymmetricAuction {
     std::vector<Index> auction_round(const std::vector<Index>& free_rows);
     Nearest nearest(Index i) const;
     Index bid(Index i, std::vector<Index>& left);
-    Index take(Index i, Index j);
+    Index match(Index i, Index j);
     /// Inlined, as compilers drop calls that only prefetch.
     [[gnu::always_inline]] inline void prefetch(Index i, int stage) const;
 

@@ -132,7 +132,7 @@ TEST(ordering, the_graph_of_pairs_is_the_union_of_their_rows) {
         }
         expected.erase(graph.first_row[v]);
         std::vector<Index> rows;
-        for (const Index to : graph.of(v)) rows.push_back(graph.first_row[to]);
+        for (const Index to : graph.neighbours_of(v)) rows.push_back(graph.first_row[to]);
         ASSERT_EQ(rows, std::vector<Index>(expected.begin(), expected.end()));
         ASSERT_TRUE(v == 0 || graph.first_row[v - 1] < graph.first_row[v]);
     }
@@ -145,7 +145,8 @@ TEST(ordering, cuthill_mckee_restores_a_band) {
     std::vector<Index> position(500);
     for (Index k = 0; k < 500; ++k) position[order[k]] = k;
     for (Index v = 0; v < 500; ++v) {
-        for (const Index to : path.of(v)) EXPECT_EQ(std::abs(position[v] - position[to]), 1);
+        for (const Index to : path.neighbours_of(v))
+            EXPECT_EQ(std::abs(position[v] - position[to]), 1);
     }
 }
 

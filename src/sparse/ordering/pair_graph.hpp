@@ -17,7 +17,7 @@ struct PairGraph {
 
     Index vertices() const { return Index(first_row.size()); }
     Index rows(Index vertex) const { return second_row[vertex] < 0 ? 1 : 2; }
-    std::span<const Index> of(Index vertex) const {
+    std::span<const Index> neighbours_of(Index vertex) const {
         return {neighbours.data() + offsets[vertex],
                 std::size_t(offsets[vertex + 1] - offsets[vertex])};
     }

@@ -27,7 +27,7 @@ inline ordering::PairGraph shuffled(std::mt19937_64& random, const ordering::Pai
     std::shuffle(number.begin(), number.end(), random);
     SymmetricEntries entries(graph.vertices());
     for (Index v = 0; v < graph.vertices(); ++v) {
-        for (const Index to : graph.of(v)) entries.add(number[v], number[to], 1);
+        for (const Index to : graph.neighbours_of(v)) entries.add(number[v], number[to], 1);
     }
     return graph_of(entries.matrix());
 }

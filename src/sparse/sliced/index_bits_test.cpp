@@ -43,7 +43,8 @@ TEST(index_bits, columns_of_16_bits_where_slices_are_narrow) {
                 // 16 bits save 2 bytes per slot and block, and cost a column of 4 bytes per slice.
                 const FormatStatistics &few = chosen.statistics(), &many = wide.statistics();
                 EXPECT_EQ(many.bytes - few.bytes, 2 * few.stored_blocks - 2 * 4);
-                EXPECT_EQ(many.read_bytes - few.read_bytes, 2 * few.blocks - 2 * 4);
+                EXPECT_EQ(many.matrix_bytes_per_product - few.matrix_bytes_per_product,
+                          2 * few.blocks - 2 * 4);
                 EXPECT_EQ(test::host_sliced(context, chosen).first_columns,
                           (std::vector<Index>{0, 7}));
             } else {

@@ -79,13 +79,13 @@ struct Arrangement {
 /// Lanes that share a block row on a GPU: as many as leave each some six blocks (measured:
 /// docs/decisions/sliced-formats.md), more if there are few rows.
 int choose_lanes(ValueFormat values, Offset block_rows, Offset blocks) {
-    constexpr Offset threads_that_fill_a_gpu = 1 << 17;
+    constexpr Offset threads_to_fill_gpu = 1 << 17;
     const double mean = double(blocks) / double(std::max<Offset>(1, block_rows));
     int lanes = 1;
     if (!is_16_bit(values)) {
         while (lanes < 4 && 12 * lanes < mean) lanes *= 2;
     }
-    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_that_fill_a_gpu) {
+    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_to_fill_gpu) {
         lanes *= 2;
     }
     return lanes;
@@ -218,7 +218,8 @@ Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix,
     for (const Index block : block_sizes) {
         options.block = block;
         Arrangement next = arrange_sorted<T>(context, matrix, nonzeros, options);
-        if (block == 1 || next.statistics.read_bytes < best.statistics.read_bytes)
+        if (block == 1 ||
+            next.statistics.matrix_bytes_per_product < best.statistics.matrix_bytes_per_product)
             best = std::move(next);
     }
     if (index_bits != 16 || best.statistics.index_bits == 16) return best;

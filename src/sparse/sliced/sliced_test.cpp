@@ -223,8 +223,8 @@ TEST(sliced, scaled_on_the_way) {
             auto sliced = SlicedMatrix<double>::from_csr(context, matrix.view(), format(text),
                                                          scaling.view());
             const auto converted = [&](const CsrMatrix<double>& from) {
-                const CsrMatrix<double> there = copy_to(context, from.view());
-                return SlicedMatrix<double>::from_csr(context, there.view(), format(text));
+                const CsrMatrix<double> device_matrix = copy_to(context, from.view());
+                return SlicedMatrix<double>::from_csr(context, device_matrix.view(), format(text));
             };
             expect_same_values(context, sliced, converted(expected), text);
             sliced.update(context, matrix.view());

@@ -14,15 +14,14 @@ constexpr Index long_row_on_cpu = 65536;
 
 /// Threads that a GPU needs to hide the latency of its memory; with fewer rows each gets more
 /// lanes.
-constexpr Offset threads_that_fill_a_gpu = 1 << 18;
+constexpr Offset threads_to_fill_gpu = 1 << 18;
 
 /// Threads that share a row: the least power of two that leaves each about five entries (measured:
 /// docs/decisions/csr-lanes.md), more if there are few rows.
 int choose_lanes(Index rows, double mean_length) {
     int lanes = 1;
     while (lanes < 32 && 5 * lanes < mean_length) lanes *= 2;
-    while (lanes < 32 && 2 * lanes < mean_length &&
-           lanes * Offset(rows) < threads_that_fill_a_gpu) {
+    while (lanes < 32 && 2 * lanes < mean_length && lanes * Offset(rows) < threads_to_fill_gpu) {
         lanes *= 2;
     }
     return lanes;

@@ -92,10 +92,10 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
             context.threads(), chunks,
             [&](Offset first, Offset last) {
                 for (Offset c = first; c < last; ++c) {
-                    const Offset at = c * long_row_chunk;
-                    partial[c] = product_of_part(matrix.values + begin + at,
-                                                 matrix.column_indices + begin + at,
-                                                 std::min(long_row_chunk, length - at), x);
+                    const Offset offset = c * long_row_chunk;
+                    partial[c] = product_of_part(matrix.values + begin + offset,
+                                                 matrix.column_indices + begin + offset,
+                                                 std::min(long_row_chunk, length - offset), x);
                 }
             },
             4);

@@ -17,12 +17,12 @@ struct ProductEpilogue {
     unsigned* counter = nullptr;  ///< Number of thread blocks that have written theirs.
 };
 
-// The products documented in formats.hpp; sizes are checked by the caller. `read_bytes`:
-// FormatStatistics::read_bytes.
+// The products documented in formats.hpp; sizes are checked by the caller. `matrix_bytes`:
+// FormatStatistics::matrix_bytes_per_product.
 // clang-format off
 TESSERA_BACKENDS(
     template <class T>
-    void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
+    void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset matrix_bytes,
                        const T* x, const ProductEpilogue<T>& epilogue);)
 // clang-format on
 

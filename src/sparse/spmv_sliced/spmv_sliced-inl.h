@@ -113,9 +113,9 @@ static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, con
         using Signed = hn::TFromD<decltype(di)>;
         const auto first = hn::Mul(load_indices(d, columns), hn::Set(di, Signed(B)));
         for (int c = 0; c < B; ++c) {
-            const auto at =
+            const auto indices =
                 hn::Min(hn::Add(first, hn::Set(di, Signed(c))), hn::Set(di, Signed(last)));
-            to[c] = hn::GatherIndex(d, x, at);
+            to[c] = hn::GatherIndex(d, x, indices);
         }
     } else {
         constexpr Index lanes = Index(hn::MaxLanes(D()));
@@ -132,8 +132,8 @@ static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, con
         }
         for (int c = 0; c < B; ++c) {
             for (Index i = 0; i < lanes; ++i) {
-                const Offset at = Offset(columns[i]) * B + c;
-                from[i] = x + (at < last ? at : last);
+                const Offset index = Offset(columns[i]) * B + c;
+                from[i] = x + (index < last ? index : last);
             }
             to[c] = load_each(d, from, 0);
         }
@@ -170,16 +170,16 @@ static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T
     const Offset first = a.block_row(p) * B;
     const Offset rows = a.rows - first < B ? a.rows - first : B;
     for (Offset r = 0; r < rows; ++r) {
-        const Offset at = first + r;
+        const Offset i = first + r;
         auto value = hn::Mul(hn::Set(d, step.alpha), hn::Set(d, sums[r * stride]));
-        if (step.beta != T(0)) value = hn::MulAdd(hn::Set(d, step.beta), hn::Set(d, x[at]), value);
+        if (step.beta != T(0)) value = hn::MulAdd(hn::Set(d, step.beta), hn::Set(d, x[i]), value);
         if (step.gamma != T(0)) {
-            value = hn::MulAdd(hn::Set(d, step.gamma), hn::Set(d, epilogue.y[at]), value);
+            value = hn::MulAdd(hn::Set(d, step.gamma), hn::Set(d, epilogue.y[i]), value);
         }
         if (step.delta != T(0)) {
-            value = hn::MulAdd(hn::Set(d, step.delta), hn::Set(d, epilogue.r[at]), value);
+            value = hn::MulAdd(hn::Set(d, step.delta), hn::Set(d, epilogue.r[i]), value);
         }
-        epilogue.next[at] = hn::GetLane(value);
+        epilogue.next[i] = hn::GetLane(value);
     }
 }
 

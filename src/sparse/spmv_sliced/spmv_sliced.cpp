@@ -21,7 +21,7 @@ void check_vectors(const SlicedMatrix<T>& matrix, std::initializer_list<std::siz
 template <class T>
 void run(const Context& context, const SlicedMatrix<T>& matrix, const T* x,
          const ProductEpilogue<T>& epilogue, double vectors) {
-    const Offset bytes = matrix.statistics().read_bytes;
+    const Offset bytes = matrix.statistics().matrix_bytes_per_product;
     const Phase phase(context, "spmv", double(bytes) + vectors * sizeof(T));
     TESSERA_RUN(multiply_step<T>, context, matrix.view(), bytes, x, epilogue);
 }

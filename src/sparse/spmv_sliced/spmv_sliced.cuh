@@ -84,13 +84,13 @@ __device__ __forceinline__ void load_x(const T* x, Index block_column, Index col
 template <int B, int Height>
 __device__ __forceinline__ auto block_row(const SlicedPattern& a, Offset p) {
     using Row = std::conditional_t < B<3, Offset, unsigned>;
-    const unsigned at = unsigned(p);
+    const unsigned position = unsigned(p);
     if (a.permutation != nullptr) {
         const unsigned rows = unsigned(a.rows) / B + (unsigned(a.rows) % B != 0);
-        return at < rows ? Row(a.permutation[at]) : Row(at);
+        return position < rows ? Row(a.permutation[position]) : Row(position);
     }
-    const unsigned lane = at % Height;
-    return a.paired ? Row(at - lane + lane / 2 + (lane % 2) * (Height / 2)) : Row(at);
+    const unsigned lane = position % Height;
+    return a.paired ? Row(position - lane + lane / 2 + (lane % 2) * (Height / 2)) : Row(position);
 }
 
 /// The epilogue of the block rows at `Rows` adjacent positions from p on. All operands are loaded
@@ -112,12 +112,12 @@ __device__ __forceinline__ double store_rows(const SlicedProduct<Stored, T>& tas
         }
 #pragma unroll
         for (int j = 0; j < B; ++j) {
-            const Offset at = first[i] + j;
-            const bool inside = at < rows;
-            x_row[i][j] =
-                load_if(inside && (step.beta != T(0) || epilogue.xy != nullptr), task.x + at, T(0));
-            y_row[i][j] = inside && step.gamma != T(0) ? epilogue.y[at] : T(0);
-            r_row[i][j] = load_if(inside && step.delta != T(0), epilogue.r + at, T(0));
+            const Offset row = first[i] + j;
+            const bool inside = row < rows;
+            x_row[i][j] = load_if(inside && (step.beta != T(0) || epilogue.xy != nullptr),
+                                  task.x + row, T(0));
+            y_row[i][j] = inside && step.gamma != T(0) ? epilogue.y[row] : T(0);
+            r_row[i][j] = load_if(inside && step.delta != T(0), epilogue.r + row, T(0));
         }
     }
     double dot = 0;
@@ -186,9 +186,10 @@ __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
     const auto load_columns = [&](Index k, Columns(&to)[batch]) {
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
-            const unsigned at = unsigned(u * Lanes) * height;
+            const unsigned offset = unsigned(u * Lanes) * height;
             const bool inside = k + u * Lanes < longest;
-            to[u] = load_streaming<Cached>(reinterpret_cast<const Columns*>(columns + at), inside);
+            to[u] =
+                load_streaming<Cached>(reinterpret_cast<const Columns*>(columns + offset), inside);
         }
     };
     Columns column[batch];

@@ -312,8 +312,9 @@ TEST(spmv_sliced, rows_do_not_see_their_neighbours) {
     const CsrMatrix<float> rest =
         test::make_csr<float>(a.rows - Index(shift), a.columns, pattern, values);
     const auto product = [&](const CsrView<float>& matrix, const std::string& text) {
-        const CsrMatrix<float> there = copy_to(context, matrix);
-        const auto sliced = SlicedMatrix<float>::from_csr(context, there.view(), format(text));
+        const CsrMatrix<float> device_matrix = copy_to(context, matrix);
+        const auto sliced =
+            SlicedMatrix<float>::from_csr(context, device_matrix.view(), format(text));
         Buffer<float> y(context, matrix.rows);
         multiply(context, sliced, 1.0f, x.view(), 0.0f, y.view());
         return copy_to_host(context, y);

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/dispatch.hpp"
-#include "base/find_entry.hpp"
+#include "base/find_csr_entry.hpp"
 #include "tessera/csr.hpp"
 
 namespace tessera {
@@ -17,7 +17,7 @@ TESSERA_HOST_DEVICE bool has_mirror_image(const CsrView<T>& matrix, const T* lar
     if (!std::isfinite(matrix.values[k])) return false;
     const Index j = matrix.column_indices[k];
     if (i == j) return true;
-    const Offset mirror = find_entry(matrix, j, i);
+    const Offset mirror = find_csr_entry(matrix, j, i);
     if (mirror < 0) return false;
     if (j < i) return true;  // Row j compares the values.
     const T size = largest[i] < largest[j] ? largest[i] : largest[j];

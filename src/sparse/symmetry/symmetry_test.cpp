@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sparse/test_symmetric_matrices.hpp"
+#include "support/messages.hpp"
 
 namespace tessera {
 
@@ -13,12 +14,7 @@ template <class T>
 std::string outcome_of(const CsrMatrix<T>& matrix) {
     const Context device = test::context();
     const auto placed = copy_to(device, matrix.view());
-    try {
-        check_symmetry(device, std::as_const(placed).view(), "test");
-    } catch (const InvalidArgument& error_message) {
-        return error_message.what();
-    }
-    return "accepted";
+    return test::message_of([&] { check_symmetry(device, std::as_const(placed).view(), "test"); });
 }
 
 /// Position of a stored entry.

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(block_threads)
                 unsigned* counters, T* results) {
     __shared__ T shared[block_threads / 32];
     const int first = int(blockIdx.y) * vectors_per_pass;
-    const int here = min(vectors_per_pass, count - first);
+    const int vectors = min(vectors_per_pass, count - first);
     const Offset chunks = gridDim.x;
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T ys[elements_per_thread];
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(block_threads)
         ys[k] = i < n ? y[i] : T(0);
     }
     T* const group_partial = partial + Offset(first) * chunks;
-    for (int j = 0; j < here; ++j) {
+    for (int j = 0; j < vectors; ++j) {
         const T* const xj = x + Offset(first + j) * n;
         T sum = T(0);
 #pragma unroll
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(block_threads)
         sum = block_sum(sum, shared);
         if (threadIdx.x == 0) group_partial[j * chunks + blockIdx.x] = sum;
     }
-    finish_sums(counters + blockIdx.y, group_partial, here, chunks, results + first, shared);
+    finish_sums(counters + blockIdx.y, group_partial, vectors, chunks, results + first, shared);
 }
 
 /// Elementwise z = alpha x + beta y + gamma z; four elements per thread; vectors with coefficient 0
@@ -191,12 +191,12 @@ void dots(const Context& context, int count, const T* x, const T* y, Offset n, T
     if (n == 0) return for_each_index(context, count, Fill<T>{T(0), results});
     constexpr int max_vectors = max_groups * vectors_per_pass;
     for (int first = 0; first < count; first += max_vectors) {
-        const int here = std::min(max_vectors, count - first);
-        const int groups = (here + vectors_per_pass - 1) / vectors_per_pass;
+        const int vectors = std::min(max_vectors, count - first);
+        const int groups = (vectors + vectors_per_pass - 1) / vectors_per_pass;
         const unsigned chunks = blocks_for(n, int(reduction_chunk));
-        const Sums<T> sums(context, Offset(here) * chunks);
+        const Sums<T> sums(context, Offset(vectors) * chunks);
         dots_kernel<<<dim3(chunks, unsigned(groups)), block_threads, 0, stream_of(context)>>>(
-            here, x + Offset(first) * n, y, n, sums.partial, sums.counters, results + first);
+            vectors, x + Offset(first) * n, y, n, sums.partial, sums.counters, results + first);
         TESSERA_CUDA(cudaGetLastError());
     }
 }
@@ -213,8 +213,8 @@ void combine(const Context& context, int count, const T* x, const T* coefficient
     Scalar<T> scale = beta;
     int first = 0;
     do {
-        const int here = std::min(vectors_per_pass, count - first);
-        launch_elements(context, n, combine_kernel<T>, here, x + Offset(first) * n,
+        const int vectors = std::min(vectors_per_pass, count - first);
+        launch_elements(context, n, combine_kernel<T>, vectors, x + Offset(first) * n,
                         coefficients + first, scale, y);
         scale = T(1);
         first += vectors_per_pass;

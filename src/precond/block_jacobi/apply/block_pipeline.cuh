@@ -227,10 +227,10 @@ class GroupChunks : public PipelineStages<Shape> {
                                                     Index end_row, unsigned own_block) const {
         const int begin = int(next_chunk_.row[q] - first_row);
         const unsigned begins = __reduce_or_sync(full_warp, begin < 32 ? 1u << begin : 0);
-        const unsigned up_to_here = begins & (~0u >> (31 - lane_));
-        const int first = 31 - __clz(int(up_to_here));
+        const unsigned begins_so_far = begins & (~0u >> (31 - lane_));
+        const int first = 31 - __clz(int(begins_so_far));
         const int end = __clz(int(__brev(begins & (~1u << lane_))));
-        const unsigned block = __shfl_sync(full_warp, own_block, __popc(up_to_here) - 1);
+        const unsigned block = __shfl_sync(full_warp, own_block, __popc(begins_so_far) - 1);
         const bool inside = lane_ < end_row - first_row;
         const unsigned packed = block | unsigned(inside ? end - first : 0) << size_at |
                                 unsigned(inside ? lane_ - first : 0) << in_block_at;

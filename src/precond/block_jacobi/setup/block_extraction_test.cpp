@@ -216,27 +216,27 @@ TEST(block_extraction, nearly_full_blocks) {
                 remove_entry(fewer, middle, n, i, j);
                 return make_case(random, fewer, 0);
             };
-            const Index before = 0, behind = rows - 1;
+            const Index first = 0, last = rows - 1;
             // The entries of one row have the right number, and those at one end belong to the
             // block.
             Case<T> given = without(n / 2, 0);
-            move_entry(given, start + n / 2, start, before);
+            move_entry(given, start + n / 2, start, first);
             expect_inverted(context(), given);
             given = without(n / 2, n - 1);
-            move_entry(given, start + n / 2, start + n - 1, behind);
+            move_entry(given, start + n / 2, start + n - 1, last);
             expect_inverted(context(), given);
             // Two rows together have the right number of entries.
             given = without(1, 1);
-            move_entry(given, start + 2, before, before);
+            move_entry(given, start + 2, first, first);
             expect_inverted(context(), given);
             given = without(n - 1, 0);
-            move_entry(given, start + n - 2, behind, behind);
+            move_entry(given, start + n - 2, last, last);
             expect_inverted(context(), given);
             // One is missing; there is one too many at the beginning, so that all others are
             // shifted.
             expect_inverted(context(), without(n / 2, n / 2));
             given = make_case(random, blocks, 0);
-            move_entry(given, 0, behind, behind);
+            move_entry(given, 0, last, last);
             expect_inverted(context(), given);
         }
     });

@@ -241,7 +241,7 @@ TESSERA_HOST_DEVICE inline void replace_block(const Lanes& lanes, const ReplaceJ
     int* const columns = reinterpret_cast<int*>(a + n * stride);
     const int shift = replace_inverse(lanes, job.policy, n, stride, work, a, columns,
                                       job.inverses + job.blocks.entry_offsets[b]);
-    if (lanes.lane() == 0) job.shifts[b] = std::int8_t(shift);
+    if (lanes.lane() == 0) job.shift_exponents[b] = std::int8_t(shift);
 }
 
 }  // namespace tessera

@@ -150,9 +150,9 @@ template <class T>
 void invert_blocks(const SetupJob<T>& job, Index first, Index last, T* scratch) {
     const auto invert_sorted = [&](auto d, Index n, const Index* order, Index count) HWY_ATTR {
         const Index lanes = Index(hn::Lanes(d));
-        for (Index at = 0; at < count; at += lanes) {
-            const Index left = count - at;
-            invert_group(d, job, n, order + at, left < lanes ? left : lanes, scratch);
+        for (Index start = 0; start < count; start += lanes) {
+            const Index left = count - start;
+            invert_group(d, job, n, order + start, left < lanes ? left : lanes, scratch);
         }
     };
     for (Index begin = first, end = first; begin < last; begin = end) {

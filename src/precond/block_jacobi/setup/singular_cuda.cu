@@ -19,10 +19,11 @@ struct WholeWarp {
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2) {
             const T other = __shfl_xor_sync(full_warp, magnitude, distance);
-            const int at = __shfl_xor_sync(full_warp, element, distance);
-            if (other > magnitude || (other == magnitude && unsigned(at) < unsigned(element))) {
+            const int other_element = __shfl_xor_sync(full_warp, element, distance);
+            if (other > magnitude ||
+                (other == magnitude && unsigned(other_element) < unsigned(element))) {
                 magnitude = other;
-                element = at;
+                element = other_element;
             }
         }
     }
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(singular_threads) replace_kernel(ReplaceJob<T>
     const Offset count = job.blocks.count;
     const Offset first = Offset(blockIdx.x) * singular_threads;
     const Offset own = first + threadIdx.x;
-    if (own < count) job.shifts[own] = -1;
+    if (own < count) job.shift_exponents[own] = -1;
     unsigned singular = __ballot_sync(full_warp, own < count && job.info[min(own, count - 1)] != 0);
     for (; singular != 0; singular &= singular - 1) {
         __syncwarp();  // The shifts are written, and shared memory may be reused.

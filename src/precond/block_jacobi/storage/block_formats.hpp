@@ -88,12 +88,12 @@ TESSERA_HOST_DEVICE inline T widen(StoredBits<format> bits) {
 
 /// The stored bits at `at`, which has the alignment of the format.
 template <BlockPrecision format>
-TESSERA_HOST_DEVICE inline StoredBits<format> stored_bits(const std::byte* at) {
+TESSERA_HOST_DEVICE inline StoredBits<format> stored_bits(const std::byte* source) {
 #ifdef __CUDA_ARCH__
-    return *reinterpret_cast<const StoredBits<format>*>(at);
+    return *reinterpret_cast<const StoredBits<format>*>(source);
 #else
     StoredBits<format> bits;
-    memcpy(&bits, at, sizeof(bits));
+    memcpy(&bits, source, sizeof(bits));
     return bits;
 #endif
 }

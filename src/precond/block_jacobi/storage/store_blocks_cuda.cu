@@ -58,13 +58,13 @@ __global__ void __launch_bounds__(threads)
 /// some microseconds before the stream is idle. Clears the summary in device memory.
 __global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbox) {
     begin_dependent();
-    const SetupSummary found{__ldcg(&summary->singular), __ldcg(&summary->misfits),
-                             __ldcg(&summary->overflow), __ldcg(&summary->rows_from_end),
-                             __ldcg(&summary->formats)};
-    write_mailbox(mailbox, std::uint64_t(found.singular) | std::uint64_t(found.misfits) << 31);
-    write_mailbox(mailbox + 1, std::uint64_t(found.rows_from_end) |
-                                   std::uint64_t(found.formats) << 32 |
-                                   std::uint64_t(found.overflow != 0) << 62);
+    const SetupSummary totals{__ldcg(&summary->singular), __ldcg(&summary->misfits),
+                              __ldcg(&summary->overflow), __ldcg(&summary->rows_from_end),
+                              __ldcg(&summary->formats)};
+    write_mailbox(mailbox, std::uint64_t(totals.singular) | std::uint64_t(totals.misfits) << 31);
+    write_mailbox(mailbox + 1, std::uint64_t(totals.rows_from_end) |
+                                   std::uint64_t(totals.formats) << 32 |
+                                   std::uint64_t(totals.overflow != 0) << 62);
     *summary = {};
 }
 
@@ -98,13 +98,13 @@ SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary) 
     wait_for_mailbox(context, words);
     const std::uint64_t blocks = read_mailbox(context, 0);
     const std::uint64_t rest = read_mailbox(context, 1);
-    SetupSummary found;
-    found.singular = Index(blocks & 0x7fffffff);
-    found.misfits = Index(blocks >> 31);
-    found.rows_from_end = unsigned(rest);
-    found.formats = unsigned(rest >> 32 & 0x3fffffff);
-    found.overflow = Index(rest >> 62);
-    return found;
+    SetupSummary result;
+    result.singular = Index(blocks & 0x7fffffff);
+    result.misfits = Index(blocks >> 31);
+    result.rows_from_end = unsigned(rest);
+    result.formats = unsigned(rest >> 32 & 0x3fffffff);
+    result.overflow = Index(rest >> 62);
+    return result;
 }
 
 void clear(const Context& context, void* memory, Offset bytes) {

@@ -185,14 +185,14 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     }
     const std::string name = "k = " + std::to_string(k) + (dense_first ? ", first" : ", last");
     const auto x = random_vector<T>(random, std::size_t(rows));
-    const auto x_there = copy_to_buffer(device, x);
+    const auto device_x = copy_to_buffer(device, x);
     const auto blocks = std::size_t(a.blocks), square = std::size_t(k) * std::size_t(k);
     std::vector<Index> block_row(blocks), column(blocks);
     copy_to_host(device, std::span<const Index>(a.rows, blocks), std::span<Index>(block_row));
     copy_to_host(device, std::span<const Index>(a.columns, blocks), std::span<Index>(column));
     const auto v = random_vector<T>(random, blocks * square);
     const auto b = random_vector<T>(random, std::size_t(rows));
-    const auto v_there = copy_to_buffer(device, v), b_there = copy_to_buffer(device, b);
+    const auto device_v = copy_to_buffer(device, v), device_b = copy_to_buffer(device, b);
     // All block rows, and all but the dense one.
     for (const auto& [first, last] :
          {std::pair(0, block_rows),
@@ -212,8 +212,8 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
             }
             Buffer<T> out = copy_to_buffer(device, b);
             block_ldlt::run_triangular_product(device, a, upper, Index(first), Index(last),
-                                               v_there.data(), T(-2), x_there.data(),
-                                               b_there.data(), out.data());
+                                               device_v.data(), T(-2), device_x.data(),
+                                               device_b.data(), out.data());
             sums.expect_near(copy_to_host(device, out), (upper ? "V^T x, " : "V x, ") + name);
         }
     }

@@ -41,7 +41,7 @@ struct LevelGroupMemory {
         team.stage = reinterpret_cast<T*>(memory + Shape::block_bytes + 2 * Shape::matrix_bytes);
         team.stage_two = team.stage + 32;
         team.raw = team.stage + 64;
-        team.raw_pair = team.stage + 96;
+        team.raw_e21 = team.stage + 96;
         team.rows = team.columns = reinterpret_cast<int*>(team.stage + 128);
     }
 };
@@ -107,8 +107,8 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
         matrix.eliminate(own_memory, tau);
     } else {
         constexpr int width = k < 4 ? 4 : k;
-        using Rows = std::conditional_t<dense::shared_is_faster<Method, T>(width), SharedRows<T>,
-                                        RegisterRows<T, width, Method::ordered>>;
+        using Rows = std::conditional_t<dense::prefers_shared_memory<Method, T>(width),
+                                        SharedRows<T>, RegisterRows<T, width, Method::ordered>>;
         for (int e = lane; e < k * k; e += 32) {
             own_memory.at(e % k, e / k) = symmetric_mean<k>(memory.blocks, e);
         }

@@ -72,15 +72,15 @@ __global__ void __launch_bounds__(schur_threads)
                         Offset last, const T* v, const T* w) {
     using Team = SchurTeam<T, k>;
     begin_dependent();
-    const Team at;
+    const Team team;
     const ProductLists<T> lists(a, diagonal);
-    if (at.item >= lists.sums.piece_count) return;
-    const SumPiece piece = lists.sums.pieces[at.item];
+    if (team.item >= lists.sums.piece_count) return;
+    const SumPiece piece = lists.sums.pieces[team.item];
     if (piece.item < first || piece.item >= last) return;
-    typename Team::Tile c(at.lane);
+    typename Team::Tile c(team.lane);
     c.visit([&](int, int, T& value) { value = T(0); });
     subtract_products<k>(lists, {piece.begin, piece.end}, v, w, c);
-    T* const to = lists.sums.partial + at.item * (k * k);
+    T* const to = lists.sums.partial + team.item * (k * k);
     c.visit([&](int row, int column, T& value) { to[row + column * k] = value; });
 }
 
@@ -153,21 +153,22 @@ __global__ void __launch_bounds__(schur_threads)
     using Team = SchurTeam<T, k>;
     __shared__ __align__(16) T memory[Team::teams][k * k];
     begin_dependent();
-    const Team at;
-    const Offset item = first + at.item;
+    const Team team;
+    const Offset item = first + team.item;
     const bool active = item < last;
-    T* const staged = memory[at.team];
-    stage_entries<k, Team::lanes>(a, (diagonal ? a.blocks : 0) + item, active, at.lane, staged);
-    schur_complement<diagonal, k>(a, item, active, at.lane, staged, v, w);
+    T* const staged = memory[team.team];
+    stage_entries<k, Team::lanes>(a, (diagonal ? a.blocks : 0) + item, active, team.lane, staged);
+    schur_complement<diagonal, k>(a, item, active, team.lane, staged, v, w);
     if constexpr (diagonal) {
         if (!active) return;
-        for (int e = at.lane; e < k * k; e += Team::lanes) {
+        for (int e = team.lane; e < k * k; e += Team::lanes) {
             v_out[item * (k * k) + e] = symmetric_mean<k>(staged, e);
         }
     } else {
-        store_block<k, Team::lanes>(item, active, at.lane, staged, w_out);
+        store_block<k, Team::lanes>(item, active, team.lane, staged, w_out);
         const Offset column = active ? a.columns[item] : 0;
-        divide_block<k>(item, active, at.lane, staged, staged, inverses + column * (k * k), v_out);
+        divide_block<k>(item, active, team.lane, staged, staged, inverses + column * (k * k),
+                        v_out);
     }
 }
 

@@ -40,11 +40,11 @@ struct ProductTeam {
         return by_columns ? row / width : column;
     }
     template <bool by_columns>
-    static constexpr int sharers = by_columns ? row_lanes : step_columns;
+    static constexpr int lanes_per_sum = by_columns ? row_lanes : step_columns;
 };
 
 /// How vector elements are read: a plain load, for elements that no thread block writes meanwhile.
-struct PlainRead {
+struct PlainLoad {
     template <class T>
     static __device__ __forceinline__ T load(const T* x) {
         return *x;
@@ -82,7 +82,7 @@ template <bool by_columns, class Team, class T, int count>
 __device__ __forceinline__ void add_lanes(T (&sums)[count]) {
     constexpr int first = by_columns ? 1 : Team::row_lanes;
 #pragma unroll
-    for (int distance = first; distance < first * Team::template sharers<by_columns>;
+    for (int distance = first; distance < first * Team::template lanes_per_sum<by_columns>;
          distance *= 2) {
 #pragma unroll
         for (T& sum : sums) sum += __shfl_xor_sync(full_warp, sum, distance);
@@ -121,7 +121,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
                                           ListRange range, const T* v, const T* x,
                                           T (&sums)[count_of_sums]) {
     using Team = ProductTeam<T, k>;
-    constexpr int factors_a_block = Team::template elements<!upper>;
+    constexpr int factors_per_block = Team::template elements<!upper>;
     constexpr int stride = upper ? 1 : Team::step_columns;
     const Index* const block_rows = upper ? a.rows : a.columns;  // Block rows in x.
     for (Offset chunk = range.begin; chunk < range.end; chunk += Team::list_chunk) {
@@ -140,7 +140,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
         for (int e = 0; e < count; e += Team::in_flight) {
             const T* from[Team::in_flight];
             T values[Team::in_flight][Team::steps][Team::width];
-            T factors[Team::in_flight][factors_a_block];
+            T factors[Team::in_flight][factors_per_block];
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
                 const int entry = min(e + u, count - 1);
@@ -158,7 +158,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
 #pragma unroll
-                for (int i = 0; i < factors_a_block; ++i) {
+                for (int i = 0; i < factors_per_block; ++i) {
                     factors[u][i] = Element::load(from[u] + i * stride);
                 }
             }
@@ -166,7 +166,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
             for (int u = 0; u < Team::in_flight; ++u) {
                 if (e + u >= count) break;
 #pragma unroll
-                for (int i = 0; i < factors_a_block; ++i) {
+                for (int i = 0; i < factors_per_block; ++i) {
                     factors[u][i] = Element::wait(from[u] + i * stride, factors[u][i]);
                 }
 #pragma unroll
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(product_threads)
         if (piece.item >= first && piece.item < last) range = {piece.begin, piece.end};
     }
     T sums[Team::template elements<upper>] = {};
-    list_sums<upper, PlainRead, k>(a, team, range, v, x, sums);
+    list_sums<upper, PlainLoad, k>(a, team, range, v, x, sums);
     if (range.begin == range.end || team.template rank<upper>() > 0) return;
 #pragma unroll
     for (int i = 0; i < Team::template elements<upper>; ++i) {
@@ -227,14 +227,14 @@ __global__ void __launch_bounds__(product_threads)
     }
     T sums[Team::template elements<upper>] = {};
     for (Offset p = pieces.begin + team.template rank<upper>(); p < pieces.end;
-         p += Team::template sharers<upper>) {
+         p += Team::template lanes_per_sum<upper>) {
 #pragma unroll
         for (int i = 0; i < Team::template elements<upper>; ++i) {
             sums[i] += split.partial[p * k + team.template element<upper>(i)];
         }
     }
     __syncwarp();
-    list_sums<upper, PlainRead, k>(a, team, row_list, v, x, sums);
+    list_sums<upper, PlainLoad, k>(a, team, row_list, v, x, sums);
     if (row >= last || team.template rank<upper>() > 0) return;
 #pragma unroll
     for (int i = 0; i < Team::template elements<upper>; ++i) {

@@ -29,7 +29,7 @@ __device__ __forceinline__ T load_relaxed(const T* x) {
 
 /// Reads vector elements that another warp of the kernel writes: `wait` polls until the element is
 /// ready. Values are their own flags, so no memory fence is needed.
-struct PollingRead {
+struct PollingLoad {
     template <class T>
     static __device__ __forceinline__ T load(const T* x) {
         return load_relaxed(x);
@@ -93,14 +93,14 @@ __global__ void __launch_bounds__(product_threads)
     if constexpr (upper) {
         if (whole) symmetric_product<k>(team, inverses + row_offset * k, b + row_offset, true, own);
     }
-    list_sums<upper, PollingRead, k>(a, team, {task.begin, task.end}, v, y, sums);
+    list_sums<upper, PollingLoad, k>(a, team, {task.begin, task.end}, v, y, sums);
     if (task.pieces > 0) {
         for (int p = team.template rank<upper>(); p < task.pieces;
-             p += Team::template sharers<upper>) {
+             p += Team::template lanes_per_sum<upper>) {
 #pragma unroll
             for (int i = 0; i < elements; ++i) {
                 const T* from = pieces + p * k + team.template element<upper>(i);
-                sums[i] += PollingRead::wait(from, PollingRead::load(from));
+                sums[i] += PollingLoad::wait(from, PollingLoad::load(from));
             }
         }
         __syncwarp();

@@ -21,7 +21,7 @@ void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>
     for (const Index key : keys) ++offsets[key + 1];
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<Offsets> next(offsets.begin(), offsets.end() - 1);
-    for (std::size_t at = 0; at < keys.size(); ++at) positions[next[keys[at]]++] = Index(at);
+    for (std::size_t k = 0; k < keys.size(); ++k) positions[next[keys[k]]++] = Index(k);
 }
 
 /// f(slot, slot of the column, position in the matrix) for each entry of block row i, and
@@ -70,16 +70,16 @@ Grid make_grid(Index k, Index rows, std::vector<Index> slots) {
     require(k >= 1, "block_ldlt: blocks need at least one row");
     while (slots.size() % std::size_t(k) != 0) slots.push_back(-1);
     std::vector<Index> slot_of_row(std::size_t(rows), -1);
-    Index found = 0;
+    Index row_count = 0;
     for (std::size_t s = 0; s < slots.size(); ++s) {
         const Index row = slots[s];
         if (row == -1) continue;
         require(row >= 0 && row < rows && slot_of_row[row] == -1,
                 "block_ldlt: the slots must hold each row once, and -1 as padding");
         slot_of_row[row] = Index(s);
-        ++found;
+        ++row_count;
     }
-    require(found == rows, "block_ldlt: the slots must hold each row once, and -1 as padding");
+    require(row_count == rows, "block_ldlt: the slots must hold each row once, and -1 as padding");
     const auto block_rows = Index(slots.size() / std::size_t(k));
     return {k, rows, block_rows, std::move(slots), std::move(slot_of_row)};
 }
@@ -104,12 +104,12 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         check_count(blocks.offsets.back());
         return blocks;
     }
-    struct Filled {
+    struct FilledBlock {
         Index row;
         int level;
     };
     // The previous blocks by columns: those that can cause fill.
-    std::vector<std::vector<Filled>> below(static_cast<std::size_t>(grid.block_rows));
+    std::vector<std::vector<FilledBlock>> below(static_cast<std::size_t>(grid.block_rows));
     std::vector<int> levels(below.size(), -1);  // Levels by columns of the row under construction.
     std::priority_queue<Index, std::vector<Index>, std::greater<>> waiting;
     const auto add = [&](Index column, int level) {
@@ -128,7 +128,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
             const int level = std::exchange(levels[column], -1);
             blocks.items.push_back(column);
             if (level >= fill) continue;
-            for (const Filled& other : below[column]) {
+            for (const FilledBlock& other : below[column]) {
                 if (level + other.level < fill) add(other.row, level + other.level + 1);
             }
             below[column].push_back({i, level});
@@ -230,11 +230,11 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     entries.column.resize(count);
     std::vector<Offset> next(entries.offsets);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
-        const Offset at = next[item]++;
-        entries.source[at] = source;
-        entries.position[at] = std::uint16_t(slot % k + other % k * k);
-        entries.row[at] = grid.slots[slot];
-        entries.column[at] = grid.slots[other];
+        const Offset e = next[item]++;
+        entries.source[e] = source;
+        entries.position[e] = std::uint16_t(slot % k + other % k * k);
+        entries.row[e] = grid.slots[slot];
+        entries.column[e] = grid.slots[other];
     });
     return entries;
 }

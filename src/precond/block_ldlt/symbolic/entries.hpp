@@ -29,11 +29,11 @@ struct CheckSource {
     int* fault;
 
     TESSERA_HOST_DEVICE void operator()(Offset e) const {
-        const Offset at = source[e];
-        if (at < 0) return;
+        const Offset position = source[e];
+        if (position < 0) return;
         const bool in_row =
-            at >= matrix.row_offsets[rows[e]] && at < matrix.row_offsets[rows[e] + 1];
-        if (!in_row || matrix.column_indices[at] != columns[e]) raise_flag(fault);
+            position >= matrix.row_offsets[rows[e]] && position < matrix.row_offsets[rows[e] + 1];
+        if (!in_row || matrix.column_indices[position] != columns[e]) raise_flag(fault);
     }
 };
 
@@ -49,8 +49,8 @@ struct LoadValue {
     T* values;
 
     TESSERA_HOST_DEVICE void operator()(Offset e) const {
-        const Offset at = source[e];
-        values[e] = at < 0 ? T(1) : scale[rows[e]] * matrix[at] * scale[columns[e]];
+        const Offset position = source[e];
+        values[e] = position < 0 ? T(1) : scale[rows[e]] * matrix[position] * scale[columns[e]];
     }
 };
 
@@ -156,12 +156,12 @@ struct SummarisePivots {
     PivotSummary* summaries;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        PivotSummary found;
+        PivotSummary summary;
         for (Offset e = i; e < count; e += parts) {
-            if (double(smallest[e]) < found.smallest) found.smallest = double(smallest[e]);
-            found.perturbed += perturbed[e];
+            if (double(smallest[e]) < summary.smallest) summary.smallest = double(smallest[e]);
+            summary.perturbed += perturbed[e];
         }
-        summaries[i] = found;
+        summaries[i] = summary;
     }
 };
 
