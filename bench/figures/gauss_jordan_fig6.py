@@ -23,13 +23,13 @@ for n in sizes:
     print(f"  {n:3}  " + "  ".join(f"{curve[n]:8.0f}" for curve in curves.values()))
 for peak in (8, 16):
     figure.claim(
-        f"several a warp have a peak at n = {peak}",
+        f"several per warp have a peak at n = {peak}",
         several[peak] > several[peak + 1],
         f"{several[peak]:.0f}, then {several[peak + 1]:.0f}",
     )
 slower = [n for n in sizes if n <= 16 and several[n] < one[n]]
 figure.claim(
-    "several a warp are not slower than one for n <= 16", not slower, f"slower at {slower}"
+    "several per warp are not slower than one for n <= 16", not slower, f"slower at {slower}"
 )
 for n in (32, 16, 8):
     figure.claim(

@@ -204,8 +204,8 @@ def common(*series):
 # The implementations of the figures of the Gauss-Jordan paper.
 inversions = {
     "Tessera": "tessera",
-    "paper, several a warp": "paper_multiple",
-    "paper, one a warp": "paper_single",
+    "paper, several per warp": "paper_multiple",
+    "paper, one per warp": "paper_single",
     "getrf + getri": "cublas_getrf_getri",
     "matinv": "cublas_matinv",
 }

@@ -19,7 +19,7 @@ inline std::vector<std::string> krylov_solvers() {
     return all;
 }
 
-/// Those above and every other registered solver.
+/// All registered solvers.
 inline std::vector<std::string> all_solvers() {
     std::vector<std::string> all = krylov_solvers();
     for (const std::string& name : solver_names()) {

@@ -4,7 +4,7 @@
 
 namespace tessera::test {
 
-/// What the Failure that f() throws says; "accepted" where it throws nothing.
+/// The message of the Failure that f() throws; "accepted" if it throws nothing.
 template <class Failure = InvalidArgument, class F>
 std::string message_of(F&& f) {
     try {

@@ -10,8 +10,8 @@ namespace tessera {
 /// column-major, one after the other.
 template <class T>
 struct BlockLdltFactor {
-    std::vector<Index> row_of_slot;    ///< P; -1: padding, a unit row.
-    std::vector<T> scaling;            ///< S, by rows of A.
+    std::vector<Index> row_of_slot;    ///< P: the row of each slot; -1: padding, a unit row.
+    std::vector<T> scaling;            ///< S, one value per row of A.
     std::vector<Index> rows, columns;  ///< Block row and block column of the blocks of V.
     std::vector<T> v, f;               ///< The blocks of V, and the diagonal blocks of F.
 };

@@ -177,7 +177,7 @@ class GmshReader : GmshInput {
         const int type = integer("the type of an element");
         const auto found = std::ranges::find(gmsh_types, type);
         if (found != std::end(gmsh_types)) return CellShape(found - gmsh_types);
-        constexpr const char* solids = "mesh with tetrahedra or hexahedra alone";
+        constexpr const char* solids = "mesh with tetrahedra or hexahedra only";
         expect(type != 6, "element type 6 (prism) is not supported; ", solids);
         expect(type != 7, "element type 7 (pyramid) is not supported; ", solids);
         reject("element type ", type, " is not supported; only elements of first order are ",

@@ -11,7 +11,7 @@ const std::vector<std::size_t> sizes = {0,   1,    2,    3,    7,    8,    15,  
 struct ExactSum {
     long double value = 0, size = 0;
 
-    /// What 0 multiplies is not read.
+    /// Vectors with coefficient 0 are not read.
     void add(double coefficient, double element) {
         if (coefficient == 0) return;
         value += (long double)coefficient * element;
