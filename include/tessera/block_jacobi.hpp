@@ -39,7 +39,7 @@ struct BlockJacobiOptions {
     double accuracy = 0.1;
 };
 
-/// Results of a block Jacobi setup; `statistics` also lists the ten largest condition numbers.
+/// Results of a block Jacobi setup; `values` also lists the ten largest condition numbers.
 struct BlockJacobiReport : PreconditionerReport {
     /// Number of blocks stored as f64, f32, bf16, f16.
     std::array<Index, 4> formats{};

@@ -51,7 +51,7 @@ struct BlockLdltOptions {
     bool positive_definite = false;
 };
 
-/// Statistics of a setup.
+/// Results of a setup.
 struct BlockLdltReport {
     Index block_rows = 0;
     Index padding = 0;  ///< Unit rows added to fill up blocks.

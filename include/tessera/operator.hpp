@@ -56,9 +56,9 @@ template <class T>
 using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
 
 /// One named value of a report: a text, a number, or nested values (a list, if they have no names).
-struct Statistic {
+struct ReportValue {
     std::string name;
-    std::variant<std::string, Offset, double, std::vector<Statistic>> value;
+    std::variant<std::string, Offset, double, std::vector<ReportValue>> value;
 };
 
 /// One block that was singular as given.
@@ -74,15 +74,15 @@ struct SingularBlock {
 
 /// Report of the setup of any preconditioner.
 struct PreconditionerReport {
-    Offset blocks = 0;                          ///< Number of inverted diagonal blocks,
-    Offset largest_block = 0;                   ///< and rows of the largest one.
+    Offset blocks = 0;                          ///< Number of inverted diagonal blocks.
+    Offset largest_block = 0;                   ///< Rows of the largest block.
     const BlockPartition* partition = nullptr;  ///< Partition into these blocks; null: none.
     std::vector<SingularBlock> first_singular;  ///< The first ten at most.
     Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
     bool overflow = false;  ///< A finite value is infinite in the precision requested.
     std::string unusable;   ///< Why a solve must not start; empty: it may.
     /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
-    std::vector<Statistic> statistics;
+    std::vector<ReportValue> values;
 };
 
 /// An approximate inverse of a matrix, z = M^-1 r.

@@ -6,7 +6,7 @@
 
 namespace tessera::cuda {
 
-/// Element-wise loop; for_each_items<F::work> elements per thread, for_each_threads apart.
+/// Element-wise loop; for_each_items<F::work> elements per thread, at distance for_each_threads.
 template <class F>
 __global__ void __launch_bounds__(for_each_threads)
     for_each_kernel(Offset count, const __grid_constant__ F f) {

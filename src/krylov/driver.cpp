@@ -238,7 +238,7 @@ void Driver<T>::begin(const Norms& norms, int attempt) {
 template <class T>
 void Driver<T>::enqueue() {
     const int period = method_->period();
-    // A method that replaces its residual is checked once a period, whatever the batch.
+    // A method that replaces its residual is checked once per period, whatever the batch.
     const int length = batch_ >= period && !method_->replaces()
                            ? batch_ / period * period
                            : std::min(batch_, period - position_);

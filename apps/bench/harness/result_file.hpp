@@ -16,10 +16,10 @@ class ResultFile {
     /// The document in the file, null if there is none. Throws Error for other contents.
     Json read() const;
 
-    /// After this many seconds (0: never) SIGALRM saves `document` and ends the program. One limit
-    /// at a time per program.
+    /// After this many seconds (0: never) SIGALRM saves `document` and ends the program. A program
+    /// can have one time limit at a time.
     void set_time_limit(int seconds, const Json& document) const;
-    static void cancel_time_limit();  ///< Cancels it.
+    static void cancel_time_limit();  ///< Ends the time limit.
 
   private:
     bool in_place() const;  ///< A device or a pipe, which another file must not replace.

@@ -153,7 +153,7 @@ class Study {
         row["residual_ratio"] = error;
         if (!implementation.variant.empty()) row["variant"] = implementation.variant;
         if (shape.has_varying_sizes())
-            row["predicted_milliseconds"] = predict(shape, implementation);
+            row["predicted_milliseconds"] = predict_from_uniform(shape, implementation);
         Json& rows = document_["rows"];
         // Another variant of one implementation: the faster one is reported.
         if (!implementation.variant.empty() && !rows.empty() && same_row(rows.back(), row)) {
@@ -188,7 +188,7 @@ class Study {
         return {op, op == "condition" ? "fused" : "tessera"};
     }
 
-    Json predict(const Shape& shape, const Implementation<T>& implementation) const {
+    Json predict_from_uniform(const Shape& shape, const Implementation<T>& implementation) const {
         double total = 0;
         for (const Index size : shape.sizes) {
             const auto entry =

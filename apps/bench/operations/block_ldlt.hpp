@@ -7,8 +7,8 @@ namespace tessera::bench {
 struct BlockLdltBench {
     /// Preconditioners as in `tessera solve --precond`, and mumps: a sparse direct LDL^T.
     std::vector<std::string> configurations;
-    std::vector<std::string> what = {"setup", "solve"};  ///< And apply, reconstruction.
-    std::vector<int> dominance;                          ///< Rows per block.
+    std::vector<std::string> what = {"setup", "solve"};  ///< Also apply, reconstruction.
+    std::vector<int> dominance;                          ///< Block sizes to measure.
     /// Configurations with "{fill}" are run with 0, 1, 2, ... until one converges, up to this.
     int max_fill = 1;
     double largest_share = 0.1;  ///< Stored blocks over the dense count; the limit of useful fill.

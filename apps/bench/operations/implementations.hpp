@@ -20,7 +20,7 @@ struct Implementation {
     std::function<double(Index b)> error = {};
     bool writes_info = false;
     bool overwrites = false;   ///< Overwrites its inputs.
-    std::string variant = {};  ///< Of equal names the fastest variant is reported.
+    std::string variant = {};  ///< The fastest variant of a name is reported.
 };
 
 template <class T>

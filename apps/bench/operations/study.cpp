@@ -95,7 +95,7 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
                  const CsrView<double>& matrix, const Json& key, const StudyOptions& options) {
     const CsrView<double> host = named.matrix.view();
     std::unique_ptr<Preconditioner<double>> preconditioner;
-    Json statistics;
+    Json setup_results;
     for (const std::string& side : options.sides) {
         for (int seed = 1; seed <= options.seeds; ++seed) {
             Json line = key;
@@ -110,10 +110,10 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
                     const Timing setup = measure(
                         context, [&] { make_preconditioner<double>(context, spec, matrix); }, 0);
                     preconditioner = make_preconditioner<double>(context, spec, matrix);
-                    statistics["setup_milliseconds"] = setup.milliseconds;
-                    statistics["singular_blocks"] = preconditioner->singular_blocks();
+                    setup_results["setup_milliseconds"] = setup.milliseconds;
+                    setup_results["singular_blocks"] = preconditioner->singular_blocks();
                 }
-                line.update(statistics);
+                line.update(setup_results);
                 solve_entry(line, context, {host, matrix, *preconditioner}, options);
                 line["commit"] = commit();
                 std::fprintf(stderr, "%s\n", line.dump().c_str());

@@ -20,7 +20,7 @@ struct RunReport {
     Offset singular_blocks = 0;
     PreconditionerReport setup;
     SolveReport solve;
-    /// Statistics of a system that was made of a mesh.
+    /// Size and results of a system made from a mesh.
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is not made of a mesh.
         Offset elements = 0;

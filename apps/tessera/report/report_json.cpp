@@ -2,17 +2,17 @@
 #include <functional>
 
 #include "report/report.hpp"
-#include "report/statistics.hpp"
+#include "report/values.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
-Json value_of(const Statistic& statistic) {
-    if (const auto* text = std::get_if<std::string>(&statistic.value)) return *text;
-    if (const auto* whole = std::get_if<Offset>(&statistic.value)) return *whole;
-    if (const auto* real = std::get_if<double>(&statistic.value)) return number(*real);
-    return to_json(std::get<std::vector<Statistic>>(statistic.value));
+Json value_of(const ReportValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+    if (const auto* whole = std::get_if<Offset>(&value.value)) return *whole;
+    if (const auto* real = std::get_if<double>(&value.value)) return number(*real);
+    return to_json(std::get<std::vector<ReportValue>>(value.value));
 }
 
 Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
@@ -30,16 +30,16 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const std::vector<Statistic>& statistics) {
+Json to_json(const std::vector<ReportValue>& values) {
     Json named = Json::object(), list = Json::array();
-    for (const Statistic& statistic : statistics) {
-        if (statistic.name.empty()) {
-            list.push_back(value_of(statistic));
+    for (const ReportValue& value : values) {
+        if (value.name.empty()) {
+            list.push_back(value_of(value));
         } else {
-            named[statistic.name] = value_of(statistic);
+            named[value.name] = value_of(value);
         }
     }
-    return named.empty() && !statistics.empty() ? list : named;
+    return named.empty() && !values.empty() ? list : named;
 }
 
 std::string to_json(const RunReport& report) {
@@ -85,8 +85,8 @@ std::string to_json(const RunReport& report) {
         {"copy_bytes_per_second",
          report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
-    const Json groups = to_json(report.setup.statistics);
-    for (const auto& [group, statistics] : groups.items()) json[group].update(statistics);
+    const Json groups = to_json(report.setup.values);
+    for (const auto& [group, values] : groups.items()) json[group].update(values);
     if (report.structure.nodes > 0) {
         json["structure"] = {
             {"nodes", report.structure.nodes},

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "report/report.hpp"
-#include "report/statistics.hpp"
 #include "report/text.hpp"
+#include "report/values.hpp"
 
 namespace tessera::cli {
 
@@ -114,9 +114,9 @@ std::string stage_text(const Json& ldlt) {
 }
 
 /// For example "degree 6, lower 0.1": for a preconditioner without a line of its own.
-std::string plain_text(const Json& statistics) {
+std::string plain_text(const Json& values) {
     std::string result;
-    for (const auto& [name, value] : statistics.items()) {
+    for (const auto& [name, value] : values.items()) {
         result += (result.empty() ? "" : ", ") + name + " " +
                   (value.is_string() ? value.get<std::string>() : value.dump());
     }
@@ -164,8 +164,8 @@ std::string to_table(const RunReport& report) {
                        (report.matrix.format == "csr" ? "" : ", as " + report.matrix.format));
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report));
-    const Json statistics = to_json(report.setup.statistics);
-    for (const auto& [group, entries] : statistics.items()) {
+    const Json values = to_json(report.setup.values);
+    for (const auto& [group, entries] : values.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {
             line("stored blocks", block_precision_text(entries));
             line("conditions", condition_text(entries));

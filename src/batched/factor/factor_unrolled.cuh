@@ -16,7 +16,7 @@ __device__ __forceinline__ void write_permutations(const PermutationsView<Index>
     const int first = int(threadIdx.x) % Matrix::lanes * Matrix::rows;
     const Offset start = p.start(b) + first;
     const bool packs = p.offsets == nullptr && p.stride % 4 == 0 && Matrix::rows % 4 == 0;
-    const auto write = [&](Index* to, auto&& value_at) {
+    const auto write_permutation = [&](Index* to, auto&& value_at) {
         if (to == nullptr) return;
         if (packs && reinterpret_cast<unsigned long long>(to) % 16 == 0) {
 #pragma unroll
@@ -29,8 +29,8 @@ __device__ __forceinline__ void write_permutations(const PermutationsView<Index>
             for (int s = 0; s < Matrix::rows; ++s) to[start + s] = value_at(s);
         }
     };
-    write(p.rows, [&](int s) { return matrix.original_row(s); });
-    write(p.columns, [&](int s) { return first + s; });
+    write_permutation(p.rows, [&](int s) { return matrix.original_row(s); });
+    write_permutation(p.columns, [&](int s) { return first + s; });
 }
 
 /// LDU or LL^T by Method, fully unrolled; one matrix per Matrix::lanes lanes, whole rows in

@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     store_matrices<chunk>(job.x, matrices, stage(), staged);
 }
 
-/// The outputs of empty matrices, one per thread.
+/// Inversion of empty matrices: writes info, condition and growth; one matrix per thread.
 template <class T>
 __global__ void __launch_bounds__(empty_threads)
     empty_kernel(Index count, const Index* order, ConditionResults<T> results) {

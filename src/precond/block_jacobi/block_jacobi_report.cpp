@@ -16,28 +16,27 @@ struct Block {
     BlockPrecision format;
 };
 
-/// Statistics of the report, and the blocks of largest condition numbers.
-std::vector<Statistic> statistics_of(const BlockJacobiReport& report,
-                                     std::span<const Block> blocks) {
-    std::vector<Statistic> formats, decades, worst;
+/// Named values of the report, and the blocks of largest condition numbers.
+std::vector<ReportValue> values_of(const BlockJacobiReport& report, std::span<const Block> blocks) {
+    std::vector<ReportValue> formats, decades, worst;
     for (std::size_t k = 0; k < report.formats.size(); ++k) {
         formats.push_back({to_string(BlockPrecision(k)), report.formats[k]});
     }
     for (const Index count : report.conditions) decades.push_back({"", count});
     for (const Block& block : blocks) {
-        worst.push_back({"", std::vector<Statistic>{{"block", block.block},
-                                                    {"first_row", block.first_row},
-                                                    {"rows", block.rows},
-                                                    {"condition", block.condition},
-                                                    {"format", to_string(block.format)}}});
+        worst.push_back({"", std::vector<ReportValue>{{"block", block.block},
+                                                      {"first_row", block.first_row},
+                                                      {"rows", block.rows},
+                                                      {"condition", block.condition},
+                                                      {"format", to_string(block.format)}}});
     }
-    return {{"blocks", std::vector<Statistic>{{"near_singular", report.near_singular},
-                                              {"stored_bytes", report.stored_bytes},
-                                              {"working_bytes", report.working_bytes},
-                                              {"rebuilds", report.rebuilds},
-                                              {"formats", std::move(formats)},
-                                              {"condition_decades", std::move(decades)},
-                                              {"worst", std::move(worst)}}}};
+    return {{"blocks", std::vector<ReportValue>{{"near_singular", report.near_singular},
+                                                {"stored_bytes", report.stored_bytes},
+                                                {"working_bytes", report.working_bytes},
+                                                {"rebuilds", report.rebuilds},
+                                                {"formats", std::move(formats)},
+                                                {"condition_decades", std::move(decades)},
+                                                {"worst", std::move(worst)}}}};
 }
 
 }  // namespace
@@ -91,7 +90,7 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     std::ranges::partial_sort(all, shown, [](const auto& a, const auto& b) {
         return a.condition != b.condition ? a.condition > b.condition : a.block < b.block;
     });
-    report.statistics = statistics_of(report, {all.begin(), shown});
+    report.values = values_of(report, {all.begin(), shown});
     return report;
 }
 

@@ -25,9 +25,9 @@ void check_options(const BlockLdltOptions& options) {
     require(options.outer_threshold >= 0 && options.outer_threshold <= 1,
             "block_ldlt: outer_threshold must be within 0..1");
     require(options.method == BlockLdltStage::jacobi || options.method == BlockLdltStage::level,
-            "block_ldlt: method is jacobi or level");
+            "block_ldlt: method must be jacobi or level");
     require(options.pivoting != batched::Pivoting::partial,
-            "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
+            "block_ldlt: pivoting must be static, bunch_kaufman, rook or complete");
 }
 
 namespace {

@@ -308,11 +308,11 @@ PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
                           std::to_string(details.not_positive) +
                           ") has no positive pivot, so the matrix is not positive definite";
     }
-    report.statistics.push_back(
-        {"polynomial", std::vector<Statistic>{{"degree", details.degree},
-                                              {"lower", details.lower},
-                                              {"upper", details.upper},
-                                              {"recoveries", details.recoveries}}});
+    report.values.push_back(
+        {"polynomial", std::vector<ReportValue>{{"degree", details.degree},
+                                                {"lower", details.lower},
+                                                {"upper", details.upper},
+                                                {"recoveries", details.recoveries}}});
     return report;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 struct NamedGenerator {
     const char* name;
-    const char* example;  ///< Example of values, for messages.
+    const char* example_values;  ///< For messages.
     Generator* build;
 };
 
@@ -78,7 +78,7 @@ Problem<T> generate(const Context& cpu, Spec problem) {
         throw InvalidArgument(unknown_word_message("problem", problem.name(), generator_names()));
     }
     require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
-            problem.name(), ":", generator->example);
+            problem.name(), ":", generator->example_values);
     const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
     Problem<T> built = rounded<T>(cpu, generator->build(cpu, problem, Index(size)));
     built.name = problem.normalised();

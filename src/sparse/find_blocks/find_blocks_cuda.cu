@@ -23,7 +23,7 @@ struct NextStart {
         const int t = int(threadIdx.x);
         const bool inside = t < staged_words && chunk / 32 + t < rows / 32 + 3;
         const unsigned word = inside ? mask.words[chunk / 32 + t] : 0;
-        const int period = periods != nullptr ? common_period(rows) : 0;
+        const int period = periods != nullptr ? checked_period(rows) : 0;
         if (inside) staged[t] = word;
         mask.words = staged;
         first = chunk;
@@ -39,7 +39,7 @@ struct NextStart {
   private:
     /// The period of the first group if the starts that this thread checks are its multiples; else
     /// 0. All loads are issued before the first is used.
-    __device__ int common_period(Index rows) const {
+    __device__ int checked_period(Index rows) const {
         static_assert(period_rows < segmentation_threads);
         constexpr int in_flight = 4;  // Words of four periods.
         const int t = int(threadIdx.x);

@@ -261,9 +261,9 @@ TEST(find_blocks, entry_offsets) {
 }
 
 TEST(find_blocks, groups) {
-    const auto groups = [](const Context& device, const std::vector<Index>& offsets, Index rows) {
-        const BlockPartition blocks = blocks_from_offsets(device, offsets.back(), offsets);
-        return copy_to_host(device, group_blocks(device, blocks, rows));
+    const auto groups = [](const Context& where, const std::vector<Index>& offsets, Index rows) {
+        const BlockPartition blocks = blocks_from_offsets(where, offsets.back(), offsets);
+        return copy_to_host(where, group_blocks(where, blocks, rows));
     };
     EXPECT_EQ(groups(context(), {0, 3, 4, 20, 40, 41}, 8), (std::vector<Index>{0, 2, 3, 4, 5}));
     EXPECT_EQ(groups(context(), {0, 3, 4, 20, 40, 41}, 64), (std::vector<Index>{0, 5}));
@@ -280,8 +280,8 @@ TEST(find_blocks, groups) {
         }
         for (const Index rows : {1, 2, 31, 32, 33, 63, 64, 1 + Index(random() % 64)}) {
             const auto expected = reference::group_blocks(offsets, rows);
-            for (const Context& device : contexts) {
-                ASSERT_EQ(groups(device, offsets, rows), expected) << count << " blocks, " << rows;
+            for (const Context& where : contexts) {
+                ASSERT_EQ(groups(where, offsets, rows), expected) << count << " blocks, " << rows;
             }
         }
     }

@@ -180,7 +180,7 @@ __device__ __forceinline__ unsigned long long concatenate_words(unsigned low, un
     return low | static_cast<unsigned long long>(high) << 32;
 }
 
-/// Marks starts of supervariables by comparing each row with the one before: word w, bit t is set
+/// Supervariables by comparison of adjacent rows: marks their starts; word w, bit t is set
 /// where row 32 w + t starts one or is `rows`. One warp per word, one row per lane; a bulk copy
 /// brings the columns of its rows, and of the row before, to shared memory, where `capacity`
 /// columns fit; longer rows are compared in global memory. `periods` as in Marks.
@@ -203,12 +203,12 @@ __global__ void __launch_bounds__(32 * mark_warps)
     const Offset begin = i < rows ? __ldg(row_offsets + i) : 0;
     const Offset end = i < rows ? __ldg(row_offsets + i + 1) : 0;
     const Offset before = i > 0 && i < rows ? __ldg(row_offsets + i - 1) : 0;
-    const bool equal_lengths = i > 0 && i < rows && end - begin == begin - before;
-    bool start = !equal_lengths && i <= rows;
+    const bool as_long_as_previous = i > 0 && i < rows && end - begin == begin - before;
+    bool start = !as_long_as_previous && i <= rows;
 
     int phase = 0;
     unsigned left =
-        __ballot_sync(full_warp, equal_lengths && end - begin <= long_row && end > begin);
+        __ballot_sync(full_warp, as_long_as_previous && end - begin <= long_row && end > begin);
     while (left != 0) {
         const int row = __ffs(int(left)) - 1;
         const Offset from = __shfl_sync(full_warp, before, row);
@@ -239,7 +239,8 @@ __global__ void __launch_bounds__(32 * mark_warps)
             staged, {int(begin - from), int(before - from), int(end - begin), fits});
     }
 
-    const unsigned long_rows = __ballot_sync(full_warp, equal_lengths && end - begin > long_row);
+    const unsigned long_rows =
+        __ballot_sync(full_warp, as_long_as_previous && end - begin > long_row);
     unsigned marks = __ballot_sync(full_warp, start);
     if (lane == 0) shared_long[warp] = long_rows;
     if (lane == 0) shared_marks[warp] = marks;

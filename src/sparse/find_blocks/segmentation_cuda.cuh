@@ -102,9 +102,9 @@ __device__ inline void write_uniform_starts(Index count, int step, Index first, 
 
 // Loops are not unrolled: in kernels of a few microseconds, fetching instructions costs more.
 
-/// Builds the transition map of each chunk. One thread block per chunk: one thread per segment and
-/// entry follows the successors, then one thread per entry composes the maps of the segments.
-/// 1 << entry_bits possible entries.
+/// Greedy segmentation, first pass: the transition map of each chunk. One thread block per chunk:
+/// one thread per segment and entry follows the successors, then one thread per entry composes the
+/// maps of the segments. 1 << entry_bits possible entries.
 template <class Next>
 __global__ void __launch_bounds__(segmentation_threads)
     scan_transitions_kernel(Index count, Next next, int entry_bits, SegmentationScratch scratch,
@@ -243,8 +243,8 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     report_totals(scratch.words, total);
 }
 
-/// Writes the starts of a chunk whose entry is known. One thread block per chunk: one lane per
-/// segment collects them as bits, then all threads write.
+/// Greedy segmentation, last pass: the starts of chunks of known entry. One thread block per chunk:
+/// one lane per segment collects them as bits, then all threads write.
 static __global__ void __launch_bounds__(segmentation_threads)
     write_starts_kernel(Index count, int entry_bits, Offset chunks, SegmentationScratch scratch,
                         Index* starts) {

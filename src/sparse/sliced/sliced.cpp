@@ -10,7 +10,7 @@ namespace {
 
 using namespace sliced;
 
-bool is_one_slice(MatrixFormat format) {
+bool is_one_slice_format(MatrixFormat format) {
     return format == MatrixFormat::ell || format == MatrixFormat::bell;
 }
 
@@ -95,9 +95,9 @@ int choose_lanes(ValueFormat values, Offset block_rows, Offset blocks) {
 Index choose_height(const Context& context, const FormatOptions& options, Index block_rows,
                     Offset vector_bytes) {
     if (options.format == MatrixFormat::bcsr) return 1;
-    if (is_one_slice(options.format)) {
+    if (is_one_slice_format(options.format)) {
         require(block_rows <= std::numeric_limits<Index>::max() - 31,
-                "a format of one slice: the matrix has too many rows");
+                "ell, bell: the matrix has too many rows");
         return std::max(32, (block_rows + 31) / 32 * 32);
     }
     if (options.slice_height > 0) return options.slice_height;
@@ -113,7 +113,7 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
     const int requested = options.index_bits;
     const Index slices = arrangement.pattern.slices;
     require(requested == 0 || requested == 16 || requested == 32,
-            "a sliced matrix: a column index has 16 or 32 bits");
+            "a sliced matrix: index bits must be 0 (chosen), 16 or 32");
     options.index_bits = 32;
     if (requested == 32) return;
     const bool has_own_height = has_slices(options.format);

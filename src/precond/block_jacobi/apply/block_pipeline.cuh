@@ -159,13 +159,14 @@ class GroupChunks : public PipelineStages<Shape> {
         const int in_chunk = q * 32 + lane_;
         const int2 packed_row = this->row_table(stage)[in_chunk];
         const unsigned packed = unsigned(packed_row.x);
-        const int in_block = int(packed >> in_block_at);
-        return {reinterpret_cast<const std::byte*>(this->values(stage)) + packed % (1u << size_at),
-                int(packed >> size_at) % (1 << (format_at - size_at)),
-                BlockPrecision((packed >> format_at) % (1 << (in_block_at - format_at))),
-                in_block,
-                in_chunk - in_block,
-                packed_row.y};
+        const int in_block = int(packed >> in_block_shift);
+        return {
+            reinterpret_cast<const std::byte*>(this->values(stage)) + packed % (1u << size_shift),
+            int(packed >> size_shift) % (1 << (format_shift - size_shift)),
+            BlockPrecision((packed >> format_shift) % (1 << (in_block_shift - format_shift))),
+            in_block,
+            in_chunk - in_block,
+            packed_row.y};
     }
     /// Starts the copy of the next chunk and writes its table of rows; prefetches the blocks of the
     /// chunk after it.
@@ -184,7 +185,7 @@ class GroupChunks : public PipelineStages<Shape> {
                     unsigned(int(next_chunk_.start[q]) - int(start)) * blocks_.unit;
                 write_row_table(stage, q, first_row, end_row,
                                 this->line_offset(begin) + offset | unsigned(next_chunk_.format[q])
-                                                                        << format_at);
+                                                                        << format_shift);
                 first_row = end_row;
             }
         }
@@ -196,7 +197,7 @@ class GroupChunks : public PipelineStages<Shape> {
     }
 
   private:
-    static constexpr int size_at = 15, format_at = 21, in_block_at = 24;
+    static constexpr int size_shift = 15, format_shift = 21, in_block_shift = 24;
 
     /// Returns the first block of group q in lane q.
     __device__ __forceinline__ Index group_bounds(Index chunk) const {
@@ -232,8 +233,8 @@ class GroupChunks : public PipelineStages<Shape> {
         const int end = __clz(int(__brev(begins & (~1u << lane_))));
         const unsigned block = __shfl_sync(full_warp, own_block, __popc(begins_so_far) - 1);
         const bool inside = lane_ < end_row - first_row;
-        const unsigned packed = block | unsigned(inside ? end - first : 0) << size_at |
-                                unsigned(inside ? lane_ - first : 0) << in_block_at;
+        const unsigned packed = block | unsigned(inside ? end - first : 0) << size_shift |
+                                unsigned(inside ? lane_ - first : 0) << in_block_shift;
         this->row_table(stage)[q * 32 + lane_] =
             make_int2(int(packed), inside ? first_row + lane_ : -1);
     }

@@ -303,13 +303,13 @@ TEST(adaptive_precision, updates_round_the_working_inverses) {
     });
 }
 
-std::vector<Statistic> list(const Statistic& statistic) {
-    return std::get<std::vector<Statistic>>(statistic.value);
+std::vector<ReportValue> list(const ReportValue& value) {
+    return std::get<std::vector<ReportValue>>(value.value);
 }
 
-/// The last statistic of the blocks.
-std::vector<Statistic> worst_blocks(const BlockJacobiReport& report) {
-    return list(list(report.statistics.at(0)).back());
+/// The last value of the blocks.
+std::vector<ReportValue> worst_blocks(const BlockJacobiReport& report) {
+    return list(list(report.values.at(0)).back());
 }
 
 TEST(adaptive_precision, report) {

@@ -11,7 +11,7 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// Number of partial pivot summaries that the device computes; the host reduces them.
+/// Number of partial pivot summaries that for_each_index computes; the host reduces them.
 constexpr Offset max_parts = 4096;
 
 }  // namespace
