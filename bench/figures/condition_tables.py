@@ -23,7 +23,7 @@ root = pathlib.Path(__file__).resolve().parents[2]
 
 
 def registers_per_block(registers, threads):
-    """They are given out in units of 256 a warp."""
+    """They are given out in units of 256 per warp."""
     return (threads + 31) // 32 * (-(-registers * 32 // 256) * 256)
 
 

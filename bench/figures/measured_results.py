@@ -109,9 +109,10 @@ class Figure:
             axis.set_xlabel(x_label)
             axis.set_ylabel(y_label)
             axis.grid(alpha=0.3)
-            if max(max(series) for series in curves.values()) == 32:
+            largest = max(max(series) for series in curves.values())
+            if largest == 32:
                 axis.set_xticks(range(0, 33, 4))
-            elif max(max(series) for series in curves.values()) <= 16:
+            elif not isinstance(largest, str) and largest <= 16:
                 axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
             if log:
                 axis.set_yscale("log")

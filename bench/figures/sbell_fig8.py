@@ -25,7 +25,7 @@ def measured(*implementations, **keys):
 
 rates = {
     "cuSPARSE CSR": measured("cusparse_csr1", "cusparse_csr2"),
-    "CSR, a warp per row": measured("csr", lanes=32),
+    "CSR, one warp per row": measured("csr", lanes=32),
     "ELLPACK": measured("ell"),
     "BELL": measured("bell:{b}"),
     "SELL": measured("sell:32", "sell:32,threads=32"),
